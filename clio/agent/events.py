@@ -1,0 +1,133 @@
+"""What the loop says while it works. Screens, files and pipes listen; the loop does not know them.
+
+Each event is one JSON object with `type` in `--output stream-json`; the field names are that format.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.messages import Message, Usage
+
+Status = Literal["done", "failed", "interrupted", "max_steps", "context_full", "approval_needed", "refused"]
+
+
+class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):
+    """A user message was accepted and is on disk."""
+
+    session_id: str
+    text: str
+    model: str
+
+
+class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
+    """A request is about to be sent. `step` counts from 1 in each turn; `prompt_tokens` is clio's own estimate."""
+
+    step: int
+    prompt_tokens: int
+
+
+class TextDelta(Struct, frozen=True, kw_only=True, tag="text"):
+    """More of the answer."""
+
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning"):
+    """More of what the model thinks aloud, where the server shows it."""
+
+    text: str
+
+
+class StreamRestarted(Struct, frozen=True, kw_only=True, tag="stream_restarted"):
+    """The answer broke off and a new one says something else: what was shown since the step began is void."""
+
+
+class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
+    """A request failed and will be sent again after `delay_s` seconds."""
+
+    attempt: int
+    of: int
+    delay_s: float
+    reason: str
+
+
+class MessageAdded(Struct, frozen=True, kw_only=True, tag="message"):
+    """A whole message is now part of the session."""
+
+    message: Message
+
+
+class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
+    """A call was understood and is about to be judged and run."""
+
+    call_id: str
+    name: str
+    title: str
+
+
+class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
+    """News from a running call."""
+
+    call_id: str
+    text: str
+
+
+class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
+    """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths."""
+
+    call_id: str
+    name: str
+    title: str
+    ok: bool
+    summary: str
+    seconds: float
+    preview: str = ""
+    diff: str = ""
+    files_changed: tuple[str, ...] = ()
+
+
+class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
+    """Something a person should know; the turn goes on."""
+
+    text: str
+    level: Literal["info", "warning"] = "info"
+
+
+class StepFinished(Struct, frozen=True, kw_only=True, tag="step_finished"):
+    """A step and its tool calls are over and on disk. `usage` is None where the server bills nothing."""
+
+    step: int
+    usage: Usage | None
+
+
+class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
+    """The end of a turn. `error` is one sentence where `status` is not "done"; `exit_code` is what one-shot returns."""
+
+    status: Status
+    text: str
+    steps: int
+    usage: Usage
+    seconds: float
+    error: str = ""
+    exit_code: int = 0
+
+
+Event = (
+    TurnStarted
+    | StepStarted
+    | TextDelta
+    | ReasoningDelta
+    | StreamRestarted
+    | Retrying
+    | MessageAdded
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | Notice
+    | StepFinished
+    | TurnFinished
+)
+
+Emit = Callable[[Event], None]

@@ -1,0 +1,60 @@
+"""Every setting clio has: its name, type, default and meaning. Files, environment and flags all end up here."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+ApprovalMode = Literal["ask", "edits", "all", "plan"]
+PositiveInt = Annotated[int, Meta(ge=1)]
+
+
+class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the user knows better than server and profile about one model; keyed by the model's name."""
+
+    context_window: PositiveInt | None = None
+    max_output_tokens: PositiveInt | None = None
+    tools: bool = True
+
+
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole configuration. The comment-like docstring of each field is what `clio config show` prints."""
+
+    model: str | None = None
+    """The model's name as the server knows it."""
+    provider: str | None = None
+    """A named server: openai, anthropic, gemini, openrouter, deepseek, mistral, groq, ollama, lmstudio, llamacpp,
+    vllm, offline."""
+    base_url: str | None = None
+    """The address of an OpenAI-compatible server, with or without /v1."""
+    api_key: str | None = None
+    """The key sent to the server; better kept in the environment."""
+    approve: ApprovalMode = "ask"
+    """Who decides about writes and commands: ask, edits, all, plan."""
+    allow: tuple[str, ...] = ()
+    """Commands that run without asking, such as "git log *"."""
+    deny: tuple[str, ...] = ()
+    """Commands that never run."""
+    max_steps: PositiveInt = 100
+    """Requests one turn may take before it stops."""
+    context_window: PositiveInt | None = None
+    """The model's window in tokens, where server and profile are wrong."""
+    max_output_tokens: PositiveInt | None = None
+    """The longest answer to ask for, in tokens."""
+    models: dict[str, ModelSettings] = {}
+    """Settings of single models by name."""
+    ltm: bool = True
+    """Whether project knowledge is put before the conversation."""
+    incognito: bool = False
+    """Write nothing anywhere and use no memory."""
+    redact: bool = True
+    """Replace secrets before anything is stored or sent."""
+    redact_patterns: tuple[str, ...] = ()
+    """Further regular expressions whose matches are secrets."""
+    private_network: bool = False
+    """Whether web_fetch may reach addresses on this machine and the local network."""
+    command_timeout_s: PositiveInt = 120
+    """Seconds a command may run when the model names no limit."""
+    color: bool = True
+    """Colour on the screen."""
+    debug: bool = False
+    """Show tracebacks."""

@@ -1,0 +1,116 @@
+"""What a conversation is made of: the messages, exactly as they are stored.
+
+The field names are those of the Chat Completions format, so a session file reads like a transcript of the requests.
+"""
+
+from typing import Literal, assert_never
+
+from msgspec import Struct, field
+
+from clio.ids import new_id
+
+Origin = Literal["user", "continue", "recovery"]
+
+
+class ToolCall(Struct, frozen=True, kw_only=True):
+    """One call the model asked for. `arguments` is the JSON text as the model wrote it, repaired or not."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens a server billed for one request, or for several added up. `cached_tokens` are part of `prompt_tokens`."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+        )
+
+
+class SystemMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="system"):
+    """Text that frames the conversation. `created` is in seconds since the epoch, as in all messages."""
+
+    content: str
+    id: str = field(default_factory=new_id)
+    created: float = 0.0
+
+
+class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="user"):
+    """What the person said.
+
+    context: what clio put before the words for this turn (date, git state, recalled memories). It is kept beside the
+        words, so that later requests repeat it byte for byte and nothing injected is ever taken for the user's own.
+    origin: "user" for a person's words; else clio wrote it to keep the conversation going.
+    """
+
+    content: str
+    context: str = ""
+    origin: Origin = "user"
+    id: str = field(default_factory=new_id)
+    created: float = 0.0
+
+
+class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="assistant"):
+    """One answer of the model. `finish_reason` is the server's word, or "interrupted"."""
+
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    model: str = ""
+    finish_reason: str = ""
+    usage: Usage | None = None
+    id: str = field(default_factory=new_id)
+    created: float = 0.0
+
+
+class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="tool"):
+    """The result of one tool call. `blob` is the handle of the whole output where `content` is only a preview."""
+
+    tool_call_id: str
+    content: str
+    name: str = ""
+    ok: bool = True
+    summary: str = ""
+    seconds: float = 0.0
+    blob: str | None = None
+    id: str = field(default_factory=new_id)
+    created: float = 0.0
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
+
+
+def text_of(message: Message) -> str:
+    """All words of a message a person or a search would read; tool arguments included, reasoning left out."""
+    match message:
+        case AssistantMessage():
+            calls = [f"{call.name} {call.arguments}" for call in message.tool_calls]
+            return "\n".join([message.content, *calls]).strip()
+        case SystemMessage() | UserMessage() | ToolMessage():
+            return message.content
+        case _:
+            assert_never(message)
+
+
+def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[ToolMessage]:
+    """Results for the calls nobody answered, so that the next request is accepted; in the order of the calls.
+
+    Only the last assistant message is looked at: earlier rounds were closed when they ended.
+    """
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            return [
+                ToolMessage(tool_call_id=call.id, name=call.name, content=reason, ok=False, summary=reason, created=now)
+                for call in message.tool_calls
+                if call.id not in answered
+            ]
+    return []

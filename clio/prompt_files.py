@@ -1,0 +1,30 @@
+"""The prompts, read from the files they are kept in.
+
+In a checkout they lie in `prompts/` beside the package; a wheel carries them inside it.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+_PLACEHOLDER = re.compile(r"\$([a-z_][a-z0-9_]*)")
+
+
+@cache
+def load_prompt(name: str) -> str:
+    """The text of `prompts/<name>.md` without its final newline. Raises FileNotFoundError if there is no such prompt."""
+    for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
+        path = root / f"{name}.md"
+        if path.is_file():
+            return path.read_text(encoding="utf-8").rstrip("\n")
+    raise FileNotFoundError(f"no prompt named {name!r}: the installation is incomplete, reinstall clio")
+
+
+def fill_prompt(name: str, **values: str) -> str:
+    """The prompt with each `$name` replaced. Raises ValueError for a value that is missing, and for one not used."""
+    text = load_prompt(name)
+    wanted = set(_PLACEHOLDER.findall(text))
+    if wanted != set(values):
+        raise ValueError(f"prompt {name!r} needs {sorted(wanted)} and was given {sorted(values)}")
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)

@@ -1,0 +1,82 @@
+"""What the loop asks of a model, whoever answers: a stream of chunks for a request."""
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from msgspec import Raw, Struct
+
+from clio.messages import Message, Usage
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """A tool as the model sees it. `parameters` is its JSON Schema, encoded once, so that its bytes never change."""
+
+    name: str
+    description: str
+    parameters: Raw
+
+
+class ChatRequest(Struct, frozen=True, kw_only=True):
+    """One request. `system` comes before `messages`; both it and `tools` are the same in a whole session."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_output_tokens: int | None = None
+
+
+class ToolCallDelta(Struct, frozen=True, kw_only=True):
+    """A piece of a tool call. `name` and `id` are whole where given, `arguments` is to be appended."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    """One piece of an answer, free of any server's habits. `finish_reason` and `usage` come once, near the end."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
+    finish_reason: str = ""
+    usage: Usage | None = None
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a model can take. `source` says who said so: "config", "server", "profile" or "default"."""
+
+    context_window: int
+    max_output_tokens: int
+    source: str
+
+
+class Provider(Protocol):
+    """One model behind one server (or none at all)."""
+
+    @property
+    def name(self) -> str:
+        """The preset's or the host's name, for the screen."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The model's name as the server knows it."""
+        ...
+
+    async def limits(self) -> Limits:
+        """The window and the output cap. Asked at most once of a server; never raises for a server that does not say."""
+        ...
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
+        """The answer in pieces; closing the iterator closes the connection.
+
+        Raises ProviderRefused, RateLimited, ServerFailed, StreamBroken or ContextOverflow.
+        A stream without one chunk of content raises StreamBroken: some servers report an overflow that way.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...

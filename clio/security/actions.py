@@ -1,0 +1,58 @@
+"""What a tool call is about to do, said before it is done, so that policy can judge it and a person can see it."""
+
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+ChangeKind = Literal["add", "update", "delete", "move"]
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """One file before and after. `before` is None for a new file, `after` for a deleted one.
+
+    moved_to: the new path of a moved file. Paths are absolute with links resolved.
+    """
+
+    path: Path
+    kind: ChangeKind
+    before: str | None = None
+    after: str | None = None
+    moved_to: Path | None = None
+
+
+class ReadFiles(Struct, frozen=True, kw_only=True, tag="read"):
+    """Read these files or folders; paths are absolute with links resolved."""
+
+    paths: tuple[Path, ...]
+
+
+class ChangeFiles(Struct, frozen=True, kw_only=True, tag="change"):
+    """Write, move or delete these files, all or none."""
+
+    changes: tuple[FileChange, ...]
+
+
+class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
+    """Run one line in the shell, in `cwd`."""
+
+    command: str
+    cwd: Path
+
+
+class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):
+    """Ask a server on the network for a page."""
+
+    url: str
+
+
+class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
+    """Touches nothing but clio's own todo list, memory, output store or the person at the keyboard.
+
+    writes_memory: it stores something that lasts; plan mode and incognito refuse it.
+    """
+
+    writes_memory: bool = False
+
+
+Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal

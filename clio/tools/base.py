@@ -1,0 +1,64 @@
+"""What a tool is: a name, a struct of arguments, and `prepare`, which says what will happen and hands back how."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from clio.security.actions import Action, FileChange
+
+Progress = Callable[[str], None]
+"""Called with a short line of news while a tool runs; may be called from any thread."""
+
+
+class ToolOutput(Struct, frozen=True, kw_only=True):
+    """What a call gave.
+
+    text: for the model, whole; the runner redacts and bounds it.
+    summary: for the person, one line without a newline: "120 lines", "exit 1 in 2.3 s", "+12 -3".
+    ok: False for a result that is an answer but not a success, such as a command's non-zero exit.
+    changed: files that are now different, for the session's record.
+    """
+
+    text: str
+    summary: str
+    ok: bool = True
+    changed: tuple[FileChange, ...] = ()
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """A call that has been understood and not yet done.
+
+    title: for the person, one line: "read clio/app.py:10-40", "run pytest -q".
+    action: what policy judges; the diff a person is shown comes from it, and `run` does exactly it or raises.
+    """
+
+    title: str
+    action: Action
+    run: Callable[[Progress], Awaitable[ToolOutput]]
+
+
+class Tool(Protocol):
+    """One tool. Its text for the model is `prompts/tools/<name>.md`, a short one for small windows in `<name>.compact.md`."""
+
+    @property
+    def name(self) -> str:
+        """The name the model calls."""
+        ...
+
+    @property
+    def args(self) -> type[Struct]:
+        """The struct of arguments; its JSON Schema is sent to the model."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether calls may run beside other read-only calls of the same step."""
+        ...
+
+    def prepare(self, args: Any) -> Prepared:
+        """Understand a call: `args` is an instance of `self.args`. Runs in a worker thread; changes nothing.
+
+        Raises ToolRetry where the arguments cannot be right, ToolFailed where it cannot be done.
+        """
+        ...

@@ -1,0 +1,153 @@
+"""The house has floors: imports run downwards, never in a circle, and heavy packages wait behind named doors."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "clio"
+
+# Top to bottom. A file imports from lower floors, or from its own folder without a circle.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("__main__",),
+    ("cli",),
+    ("entrypoints",),
+    ("ui", "app"),
+    ("commands",),
+    ("agent",),
+    ("tools", "context"),
+    ("memory",),
+    ("sessions", "security", "providers", "mcp"),
+    ("tokens",),
+    ("storage", "config", "messages", "prompt_files"),
+    ("algorithms", "fragments", "errors", "ids"),
+)
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+# Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
+HEAVY: dict[str, set[str]] = {
+    "openai": {"clio.providers.transport"},
+    "git": {"clio.tools.git", "clio.context.workspace_state"},
+    "yaml": {"clio.config.yaml_file", "clio.security.trust"},
+    "tiktoken": {"clio.tokens"},
+    "numpy": set(),
+    "mcp": set(),
+    "json_repair": {"clio.agent.arguments"},
+    "tree_sitter": {"clio.security.shell_syntax"},
+    "tree_sitter_bash": {"clio.security.shell_syntax"},
+    "rich.markdown": {"clio.ui.markdown"},
+    "pathspec": {"clio.tools.file_index"},
+}
+MAX_LINES = 400
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name."""
+    found: dict[str, Path] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Each imported module name, lazy ones too, and whether the import stands at the top of the file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(ast.iter_child_nodes(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node in top
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            yield module, node in top
+            for alias in node.names:
+                yield f"{module}.{alias.name}", node in top
+
+
+def own_imports() -> dict[str, set[str]]:
+    """The arrows between clio's own modules."""
+    known = modules()
+    return {name: {target for target, _ in imports(path) if target in known} - {name} for name, path in known.items()}
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_every_room_has_a_floor() -> None:
+    assert {room(name) for name in modules()} - {""} <= set(FLOOR_OF)
+
+
+def test_arrows_run_down() -> None:
+    wrong = [
+        f"{name} -> {target}"
+        for name, targets in own_imports().items()
+        for target in targets
+        if room(name) and room(target) and room(name) != room(target)
+        if FLOOR_OF[room(name)] >= FLOOR_OF[room(target)]
+    ]
+    assert wrong == []
+
+
+def test_no_circles() -> None:
+    arrows = own_imports()
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " -> ".join([*path, name])
+        if name not in done:
+            for target in arrows[name]:
+                visit(target, (*path, name))
+            done.add(name)
+
+    for name in arrows:
+        visit(name, ())
+
+
+def test_package_faces_are_empty() -> None:
+    faces = [path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
+    assert [str(path) for path in faces if path.read_text(encoding="utf-8").strip()] == []
+
+
+@pytest.mark.parametrize("package", sorted(HEAVY))
+def test_heavy_packages_wait(package: str) -> None:
+    for name, path in modules().items():
+        for target, at_top in imports(path):
+            if target == package or target.startswith(package + "."):
+                assert name in HEAVY[package], f"{name} imports {target}"
+                assert not at_top, f"{name} imports {target} before it is needed"
+
+
+def test_rooms_are_of_human_size() -> None:
+    sizes = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
+    assert {name: size for name, size in sizes.items() if size > MAX_LINES} == {}
+
+
+def test_files_name_their_encoding() -> None:
+    """`open` and friends without an encoding depend on the locale of whoever runs clio."""
+    wrong: list[str] = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                words = {keyword.arg for keyword in node.keywords}
+                if node.func.attr in ("read_text", "write_text") and "encoding" not in words:
+                    wrong.append(f"{name}:{node.lineno}")
+    assert wrong == []
+
+
+def test_lazy_imports_are_only_heavy_ones() -> None:
+    """An import inside a function hides an arrow; only the heavy packages have a reason."""
+    heavy = tuple(HEAVY)
+    stdlib = sys.stdlib_module_names
+    wrong = [
+        f"{name} imports {target}"
+        for name, path in modules().items()
+        if room(name) not in ("cli", "__main__", "entrypoints", "app")
+        for target, at_top in imports(path)
+        if not at_top and not target.startswith(heavy) and target.split(".")[0] not in stdlib
+    ]
+    assert wrong == []
