@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"\$([a-z_][a-z0-9_]*)")
 
 @cache
 def load_prompt(name: str) -> str:
-    """The text of `prompts/<name>.md` without its final newline. Raises FileNotFoundError if there is no such prompt."""
+    """The text of `prompts/<name>.md` without its final newline. Raises FileNotFoundError if there is none."""
     for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
         path = root / f"{name}.md"
         if path.is_file():

@@ -66,7 +66,7 @@ class Provider(Protocol):
         ...
 
     async def limits(self) -> Limits:
-        """The window and the output cap. Asked at most once of a server; never raises for a server that does not say."""
+        """The window and the output cap; a server is asked at most once, and one that does not say is no error."""
         ...
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:

@@ -39,7 +39,10 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 class Tool(Protocol):
-    """One tool. Its text for the model is `prompts/tools/<name>.md`, a short one for small windows in `<name>.compact.md`."""
+    """One tool. Its text for the model is `prompts/tools/<name>.md`.
+
+    A second, shorter text for small windows may stand after a line of three dashes in the same file.
+    """
 
     @property
     def name(self) -> str:
