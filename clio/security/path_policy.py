@@ -1,0 +1,31 @@
+"""Which files belong to the workspace."""
+
+import os
+from pathlib import Path
+
+
+class Workspace:
+    """The project folder; every path a tool is given is resolved against it before anything else looks at it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    def resolve(self, text: str) -> Path:
+        """The absolute path a person or the model means, with `~`, `..` and every link resolved.
+
+        The file need not exist. Raises ValueError for an empty path or one with a NUL character.
+        """
+        if not text.strip():
+            raise ValueError("the path is empty")
+        if "\0" in text:
+            raise ValueError(f"the path {text!r} holds a NUL character")
+        path = Path(text).expanduser()
+        return Path(os.path.realpath(path if path.is_absolute() else self.root / path))
+
+    def contains(self, path: Path) -> bool:
+        """Whether a resolved path is the workspace or lies in it."""
+        return path == self.root or self.root in path.parents
+
+    def display(self, path: Path) -> str:
+        """The path as it is shown: relative with forward slashes inside the workspace, else absolute."""
+        return path.relative_to(self.root).as_posix() if self.contains(path) else str(path)
