@@ -1,0 +1,156 @@
+"""A program in a pseudo-terminal: type at it, read its screen, wait for what it shows."""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+import pyte
+
+from tests.support.terminal_picture import PictureScreen, screen_lines
+
+KEYS = {
+    "enter": "\r",
+    "escape": "\x1b",
+    "tab": "\t",
+    "backspace": "\x7f",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "alt-enter": "\x1b\r",
+    "ctrl-c": "\x03",
+    "ctrl-d": "\x04",
+    "ctrl-r": "\x12",
+}
+
+
+class PtySession:
+    """One running program and the terminal it believes to be in.
+
+    The terminal answers cursor-position queries, so prompt_toolkit behaves as in a real one. Output is taken in only
+    while one of the waiting or reading methods runs. Use it as a context manager: leaving ends the program.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        columns: int = 80,
+        lines: int = 24,
+        timeout_s: float = 20.0,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self.raw = bytearray()
+        self.screen = PictureScreen(columns, lines, reply=self.send)
+        self._stream = pyte.ByteStream(self.screen)
+        self._child = pexpect.spawn(
+            argv[0],
+            list(argv[1:]),
+            cwd=str(cwd),
+            env={"TERM": "xterm-256color", **env},  # pyright: ignore[reportArgumentType]
+            dimensions=(lines, columns),
+            timeout=timeout_s,
+            echo=True,
+        )
+        self._child.delaybeforesend = None
+
+    def __enter__(self) -> "PtySession":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """The program's process id."""
+        return self._child.pid
+
+    def send(self, text: str) -> None:
+        """Type this text as it is; "\\r" is Enter."""
+        self._child.send(text)
+
+    def key(self, name: str) -> None:
+        """Press one key of KEYS."""
+        self.send(KEYS[name])
+
+    def line(self, text: str) -> None:
+        """Type this text and press Enter."""
+        self.send(text + "\r")
+
+    def take_in(self, seconds: float = 0.0) -> bool:
+        """Read what there is, waiting at most `seconds` for the first byte. False when the program has gone."""
+        try:
+            data = self._child.read_nonblocking(65536, seconds)
+            while True:
+                self.raw += data
+                self._stream.feed(data)
+                data = self._child.read_nonblocking(65536, 0)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows of the screen, without trailing blanks."""
+        self.take_in()
+        return screen_lines(self.screen)
+
+    @property
+    def text(self) -> str:
+        """The screen as one text, blank rows at its end left out."""
+        return "\n".join(self.lines).rstrip()
+
+    @property
+    def everything(self) -> str:
+        """Scrollback and screen as one text."""
+        self.take_in()
+        return "\n".join([*self.screen.scrollback(), *screen_lines(self.screen)]).rstrip()
+
+    def wait_for(self, pattern: str, timeout_s: float | None = None, *, regex: bool = False) -> str:
+        """Wait until scrollback or screen holds the text; returns the screen. Raises AssertionError showing it."""
+        return self._wait(pattern, timeout_s, regex, there=True)
+
+    def wait_gone(self, pattern: str, timeout_s: float | None = None, *, regex: bool = False) -> str:
+        """Wait until the screen (scrollback left out) no longer holds the text; returns the screen."""
+        return self._wait(pattern, timeout_s, regex, there=False)
+
+    def _wait(self, pattern: str, timeout_s: float | None, regex: bool, *, there: bool) -> str:
+        needle = re.compile(pattern if regex else re.escape(pattern))
+        end = time.monotonic() + (timeout_s or self.timeout_s)
+        alive = True
+        while True:
+            if bool(needle.search(self.everything if there else self.text)) is there:
+                return self.text
+            if not alive or time.monotonic() > end:
+                gone = "" if alive else " (the program has ended)"
+                raise AssertionError(f"waited for {pattern!r}, there={there}{gone}; the screen:\n{self.everything}")
+            alive = self.take_in(0.05)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size; the program gets SIGWINCH."""
+        self.take_in()
+        self.screen.resize(lines, columns)
+        self._child.setwinsize(lines, columns)
+
+    def wait_exit(self, timeout_s: float | None = None) -> int:
+        """Wait for the program's end; returns its exit code, or minus the signal that killed it."""
+        end = time.monotonic() + (timeout_s or self.timeout_s)
+        while self.take_in(0.05):
+            if time.monotonic() > end:
+                raise AssertionError(f"the program still runs; the screen:\n{self.everything}")
+        self._child.wait()
+        if self._child.exitstatus is not None:
+            return self._child.exitstatus
+        return -(self._child.signalstatus or 0)
+
+    def close(self) -> None:
+        """End the program, whatever it does."""
+        self._child.close(force=True)

@@ -1,0 +1,198 @@
+"""A terminal that can be read and drawn: pyte with dim text and answers to queries, and an SVG of its cells."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+
+import pyte
+from pyte.screens import Char
+from wcwidth import wcwidth
+
+FONTS = "'SF Mono', 'Cascadia Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', monospace"
+CELL_WIDTH = 8.4
+CELL_HEIGHT = 18.0
+FONT_SIZE = 14
+PADDING = 16.0
+TITLE_BAR = 34.0
+FOREGROUND, BACKGROUND, DIM = "#d8dee9", "#161b22", "#7d8590"
+DIM_FG = "dim"
+COLOURS = {
+    "black": "#484f58",
+    "red": "#ff7b72",
+    "green": "#7ee787",
+    "brown": "#e3b341",
+    "blue": "#79c0ff",
+    "magenta": "#d2a8ff",
+    "cyan": "#76e3ea",
+    "white": "#d8dee9",
+    "brightblack": "#7d8590",
+    "brightred": "#ffa198",
+    "brightgreen": "#a5f3b0",
+    "brightbrown": "#f2cc60",
+    "brightyellow": "#f2cc60",
+    "brightblue": "#a5d6ff",
+    "brightmagenta": "#e2c5ff",
+    "bfightmagenta": "#e2c5ff",  # pyte's own spelling of one of its names
+    "brightcyan": "#b3f0ff",
+    "brightwhite": "#ffffff",
+    DIM_FG: DIM,
+}
+
+
+class PictureScreen(pyte.HistoryScreen):
+    """A screen with scrollback that shows faint text and answers queries through `reply`.
+
+    pyte drops SGR 2; here faint text in the default colour gets the foreground "dim".
+    """
+
+    def __init__(self, columns: int, lines: int, reply: Callable[[str], None] | None = None) -> None:
+        super().__init__(columns, lines, history=20_000, ratio=0.5)
+        self.reply = reply
+
+    def select_graphic_rendition(self, *attrs: int, **private: bool) -> None:
+        if private:
+            return  # such as modifyOtherKeys: pyte would raise
+        super().select_graphic_rendition(*attrs)
+        plain = list(_without_extended_colours(attrs))
+        style = self.cursor.attrs
+        if 2 in plain and style.fg == "default":
+            self.cursor.attrs = style._replace(fg=DIM_FG)
+        elif 22 in plain and style.fg == DIM_FG:
+            self.cursor.attrs = style._replace(fg="default")
+
+    def report_device_status(self, mode: int, **private: bool) -> None:
+        if not private:
+            super().report_device_status(mode)
+
+    def write_process_input(self, data: str) -> None:
+        if self.reply is not None:
+            self.reply(data)
+
+    def scrollback(self) -> list[str]:
+        """The lines that have left the top of the screen, oldest first, without trailing blanks."""
+        return [line_text(line, self.columns) for line in self.history.top]
+
+
+def _without_extended_colours(attrs: tuple[int, ...]) -> Iterator[int]:
+    """The plain SGR codes: the 2 in `38;2;r;g;b` is not the one for faint."""
+    rest = list(attrs)
+    while rest:
+        code = rest.pop(0)
+        if code in (38, 48) and rest:
+            del rest[: 4 if rest[0] == 2 else 2]
+        else:
+            yield code
+
+
+def line_text(cells: dict[int, Char], columns: int) -> str:
+    """The words of one row of cells, without trailing blanks; the empty half of a wide character is skipped."""
+    return "".join(cells[column].data for column in range(columns)).rstrip()
+
+
+def screen_lines(screen: pyte.Screen) -> list[str]:
+    """The rows of the screen without trailing blanks."""
+    return [line_text(screen.buffer[row], screen.columns) for row in range(screen.lines)]
+
+
+def render_bytes(data: bytes, columns: int = 80, lines: int = 24) -> PictureScreen:
+    """The screen after these bytes; a bare newline also returns the carriage, as a terminal driver does."""
+    screen = PictureScreen(columns, lines)
+    pyte.ByteStream(screen).feed(data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+    return screen
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring cells of one look. `cells` is their width on the grid."""
+
+    column: int
+    cells: int
+    text: str
+    look: Char
+
+
+def _runs(cells: dict[int, Char], columns: int) -> list[Run]:
+    """A row cut into runs; each wide character stands alone, so that a font of another width cannot shift the rest."""
+    runs: list[Run] = []
+    for column in range(columns):
+        cell = cells[column]
+        if not cell.data:
+            continue
+        width = 2 if wcwidth(cell.data[0]) == 2 else 1
+        look = cell._replace(data="")
+        last = runs[-1] if runs else None
+        joins = last is not None and last.look == look and last.column + last.cells == column and width == 1
+        if joins and last is not None and last.cells == len(last.text):
+            runs[-1] = Run(last.column, last.cells + 1, last.text + cell.data, look)
+        else:
+            runs.append(Run(column, width, cell.data, look))
+    return runs
+
+
+def _colour(name: str, default: str) -> str:
+    if name == "default":
+        return default
+    return COLOURS.get(name) or f"#{name}"
+
+
+def _draw(run: Run, top: float) -> Iterator[str]:
+    """The background and the text of one run, as SVG elements."""
+    look = run.look
+    front, back = _colour(look.fg, FOREGROUND), _colour(look.bg, BACKGROUND)
+    if look.reverse:
+        front, back = back, front
+    left, width = PADDING + run.column * CELL_WIDTH, run.cells * CELL_WIDTH
+    if back != BACKGROUND:
+        yield f'<rect x="{left:.1f}" y="{top:.1f}" width="{width + 0.2:.1f}" height="{CELL_HEIGHT:g}" fill="{back}"/>'
+    text = run.text if look.underscore or look.strikethrough else run.text.rstrip()
+    if not text:
+        return
+    width -= (len(run.text) - len(text)) * CELL_WIDTH
+    decoration = " ".join(["underline"] * look.underscore + ["line-through"] * look.strikethrough)
+    style = "".join(
+        [
+            ' font-weight="bold"' * look.bold,
+            ' font-style="italic"' * look.italics,
+            f' text-decoration="{decoration}"' * bool(decoration),
+        ]
+    )
+    colour = "" if front == FOREGROUND else f' fill="{front}"'
+    baseline = top + CELL_HEIGHT * 0.74
+    yield (
+        f'<text x="{left:.1f}" y="{baseline:.1f}" textLength="{width:.1f}"{colour}{style}>'
+        f"{escape(text, quote=False)}</text>"
+    )
+
+
+def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = None) -> str:
+    """A picture of the screen as an SVG that needs no script, no network and no particular font.
+
+    last_line: rows to draw from the top; without it the blank rows at the bottom are cut off.
+    """
+    texts = screen_lines(screen)
+    rows = last_line or max((number for number, text in enumerate(texts, 1) if text), default=1)
+    width, height = screen.columns * CELL_WIDTH + 2 * PADDING, rows * CELL_HEIGHT + TITLE_BAR + PADDING
+    drawn = [
+        element
+        for row in range(rows)
+        for run in _runs(screen.buffer[row], screen.columns)
+        for element in _draw(run, TITLE_BAR + row * CELL_HEIGHT)
+    ]
+    dots = "".join(
+        f'<circle cx="{20 + 18 * number}" cy="17" r="5.5" fill="{fill}"/>'
+        for number, fill in enumerate(("#ff5f57", "#febc2e", "#28c840"))
+    )
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+            f'height="{height:g}" role="img" aria-label="{escape(title)}">',
+            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
+            dots,
+            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{FOREGROUND}" xml:space="preserve">',
+            f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{DIM}">{escape(title)}</text>',
+            *drawn,
+            "</g>",
+            "</svg>",
+            "",
+        ]
+    )
