@@ -1,0 +1,294 @@
+"""Real commands: their output, their limits, and that nothing of them is left."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.errors import ToolFailed, ToolRetry
+from clio.security.actions import RunCommand
+from clio.security.path_policy import Workspace
+from clio.tools import processes
+from clio.tools.base import ToolOutput
+from clio.tools.jobs import JobTable
+from clio.tools.shell import (
+    JobOutputArgs,
+    JobOutputTool,
+    JobStopArgs,
+    JobStopTool,
+    RunCommandArgs,
+    RunCommandTool,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands are POSIX shell")
+
+
+def ignore(line: str) -> None:
+    pass
+
+
+async def call(tool: RunCommandTool | JobOutputTool | JobStopTool, args: object) -> ToolOutput:
+    return await tool.prepare(args).run(ignore)
+
+
+def shell(tmp_path: Path, jobs: JobTable | None = None, timeout_s: int = 20) -> RunCommandTool:
+    return RunCommandTool(Workspace(tmp_path), jobs or JobTable(), timeout_s)
+
+
+def run(tmp_path: Path, command: str, timeout_s: int = 20) -> ToolOutput:
+    return asyncio.run(call(shell(tmp_path, timeout_s=timeout_s), RunCommandArgs(command=command)))
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture
+def pids(tmp_path: Path) -> Iterator[Path]:
+    """A file where the commands note their process ids; whatever is still alive afterwards is killed."""
+    noted = tmp_path / "pids"
+    noted.touch()
+    yield noted
+    for pid in map(int, noted.read_text(encoding="utf-8").split()):
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def noted_pids(noted: Path) -> list[int]:
+    return [int(word) for word in noted.read_text(encoding="utf-8").split()]
+
+
+async def until_noted(noted: Path, count: int) -> list[int]:
+    while len(noted_pids(noted)) < count:
+        await asyncio.sleep(0.01)
+    return noted_pids(noted)
+
+
+# A shell, a child in the same group, and one that `timeout` puts into a group of its own.
+FAMILY = "echo $$ >> pids; sleep 60 & echo $! >> pids; timeout 60 sh -c 'echo $$ >> pids; sleep 60'"
+
+
+def test_output_of_both_streams_in_order_with_exit_code(tmp_path: Path) -> None:
+    output = run(tmp_path, "echo one; echo two >&2; pwd; exit 3")
+    first, text = output.text.split("\n", 1)
+    assert re.fullmatch(r"\[exit 3 in \d+\.\d s\]", first)
+    assert text == f"one\ntwo\n{tmp_path}"
+    assert re.fullmatch(r"exit 3 in \d+\.\d s", output.summary)
+    assert not output.ok
+
+
+def test_success_without_output(tmp_path: Path) -> None:
+    output = run(tmp_path, "true")
+    assert output.ok
+    assert output.text.endswith("\n(no output)")
+
+
+def test_the_environment_is_quiet_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOMETHING_OF_MINE", "42")
+    monkeypatch.setenv("CI", "true")
+    output = run(tmp_path, 'echo "$NO_COLOR $TERM $PAGER $GIT_PAGER $GIT_TERMINAL_PROMPT $SOMETHING_OF_MINE $CI"')
+    assert output.text.endswith("\n1 dumb cat cat 0 42 true")
+
+
+def test_input_is_empty(tmp_path: Path) -> None:
+    assert run(tmp_path, "cat; read x || echo no input").text.endswith("\nno input")
+
+
+def test_a_signal_is_named(tmp_path: Path) -> None:
+    assert run(tmp_path, "kill -SEGV $$").summary.startswith("killed by signal 11")
+
+
+def test_timeout_kills_the_whole_family(tmp_path: Path, pids: Path) -> None:
+    output = run(tmp_path, FAMILY, timeout_s=1)
+    assert output.summary == "stopped after 1 s"
+    assert len(noted_pids(pids)) == 3
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+    assert not output.ok
+
+
+def test_one_that_ignores_the_polite_request_is_killed(
+    tmp_path: Path, pids: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "TERM_GRACE_S", 0.1)
+    run(tmp_path, "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done", timeout_s=1)
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+
+
+def test_output_before_the_timeout_is_kept_and_silence_is_said(tmp_path: Path) -> None:
+    output = run(tmp_path, "echo started; sleep 60", timeout_s=1)
+    assert "started" in output.text
+    assert "still printing" in output.text  # one second is too short to call it silence
+
+
+def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
+    async def scenario() -> list[int]:
+        task = asyncio.create_task(call(shell(tmp_path), RunCommandArgs(command=FAMILY)))
+        found = await until_noted(pids, 3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return [pid for pid in found if alive(pid)]
+
+    assert asyncio.run(scenario()) == []
+
+
+def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
+    async def scenario() -> list[int]:
+        stubborn = "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done"
+        task = asyncio.create_task(call(shell(tmp_path), RunCommandArgs(command=stubborn)))
+        found = await until_noted(pids, 1)
+        task.cancel()
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while any(map(alive, found)):
+            await asyncio.sleep(0.01)
+        return found
+
+    assert len(asyncio.run(asyncio.wait_for(scenario(), 10))) == 1
+
+
+def test_children_left_behind_do_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
+    output = run(tmp_path, "sleep 60 & echo $! >> pids; echo done")
+    assert "done" in output.text
+    assert "background=true" in output.text
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+    assert output.ok
+
+
+def test_a_daemon_that_leaves_the_session_does_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
+    daemon = f"import os, time; os.setsid(); open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n'); time.sleep(60)"
+    command = f'{sys.executable} -c "{daemon}" & while [ ! -s pids ]; do sleep 0.02; done; echo done'
+    assert run(tmp_path, command).text.endswith("\ndone")
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == noted_pids(pids)
+
+
+def test_fifty_megabytes_stay_bounded(tmp_path: Path) -> None:
+    output = run(tmp_path, "echo first; head -c 50000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo last", 60)
+    assert len(output.text) < 2_100_000
+    assert output.text.split("\n")[1] == "first"
+    assert output.text.endswith("\nlast")
+    assert re.search(r"\[… 48,\d{3},\d{3} characters are not kept …\]", output.text)
+
+
+def test_progress_is_told_while_it_runs(tmp_path: Path) -> None:
+    news: list[str] = []
+    tool = shell(tmp_path)
+    asyncio.run(tool.prepare(RunCommandArgs(command="echo step 7; printf 'part'; sleep 1.3")).run(news.append))
+    assert news == ["part"]
+
+
+def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ToolFailed, match="could not be started"):
+        run(tmp_path / "gone", "true")
+
+
+@pytest.mark.parametrize("command", ["", "  \n", "echo \0"])
+def test_a_command_that_cannot_be_right(tmp_path: Path, command: str) -> None:
+    with pytest.raises(ToolRetry):
+        shell(tmp_path).prepare(RunCommandArgs(command=command))
+
+
+def test_what_policy_sees(tmp_path: Path) -> None:
+    prepared = shell(tmp_path).prepare(RunCommandArgs(command="pytest -q\nls"))
+    assert prepared.title == "run pytest -q …"
+    assert prepared.action == RunCommand(command="pytest -q\nls", cwd=tmp_path.resolve())
+
+
+def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        jobs = JobTable()
+        start, output = shell(tmp_path, jobs), JobOutputTool(jobs)
+        command = "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 4"
+        first = await call(start, RunCommandArgs(command=command, background=True))
+        assert re.match(r"\[job1 runs since \d s; read to offset 4 with job_output\]\none$", first.text)
+        assert (await call(output, JobOutputArgs(job="job1"))).text.endswith("\n(nothing new)")
+        (tmp_path / "go").touch()
+        last = await call(output, JobOutputArgs(job="job1", wait_s=10))
+        assert re.match(r"\[job1 ended: exit 4 in [\d.]+ s; read to offset 8 with job_output\]\ntwo$", last.text)
+        assert (await call(output, JobOutputArgs(job="job1", offset=0))).text.endswith("\none\ntwo")
+        assert jobs.running() == []
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path) -> None:
+    output = asyncio.run(call(shell(tmp_path), RunCommandArgs(command="no-such-program-1", background=True)))
+    assert "job1 ended: exit 127" in output.text
+    assert "not found" in output.text
+
+
+def test_stopping_a_job_takes_its_family_along(tmp_path: Path, pids: Path) -> None:
+    async def scenario() -> ToolOutput:
+        jobs = JobTable()
+        await call(shell(tmp_path, jobs), RunCommandArgs(command=FAMILY, background=True))
+        await until_noted(pids, 3)
+        return await call(JobStopTool(jobs), JobStopArgs(job="job1"))
+
+    assert "job1 ended: killed by signal 15" in asyncio.run(scenario()).summary
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+
+
+def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> None:
+    async def scenario() -> None:
+        jobs = JobTable()
+        command = "sh -c 'echo $$ >> pids; sleep 60' & echo up"
+        output = await call(shell(tmp_path, jobs), RunCommandArgs(command=command, background=True))
+        assert "job1 runs" in output.text
+        await until_noted(pids, 1)
+        await jobs.close()
+
+    asyncio.run(scenario())
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+
+
+def test_closing_the_table_ends_every_job(tmp_path: Path, pids: Path) -> None:
+    async def scenario() -> None:
+        jobs = JobTable()
+        for _ in range(3):
+            await jobs.start("echo $$ >> pids; sleep 60", tmp_path)
+        await until_noted(pids, 3)
+        await jobs.close()
+        await jobs.close()
+
+    asyncio.run(scenario())
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+
+
+def test_jobs_end_when_clio_dies_of_an_error(tmp_path: Path, pids: Path) -> None:
+    """The event loop is gone without anybody having closed the table: the interpreter's end still kills."""
+    script = f"""
+import asyncio
+from pathlib import Path
+from clio.tools.jobs import JobTable
+async def main():
+    jobs = JobTable()
+    await jobs.start("echo $$ >> pids; sleep 60", Path({str(tmp_path)!r}))
+    while not Path({str(pids)!r}).read_text(): await asyncio.sleep(0.01)
+    raise SystemExit(5)
+asyncio.run(main())
+"""
+
+    async def scenario() -> int:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", script)
+        return await process.wait()
+
+    assert asyncio.run(scenario()) == 5
+    assert len(noted_pids(pids)) == 1
+    assert [pid for pid in noted_pids(pids) if alive(pid)] == []
+
+
+def test_an_unknown_job_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ToolRetry, match="none has been started"):
+        JobOutputTool(JobTable()).prepare(JobOutputArgs(job="job9"))
