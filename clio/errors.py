@@ -7,7 +7,8 @@ ClioError
 │   ├── SessionNotFound        no session answers to that name
 │   ├── AmbiguousSession       several do; the message lists them
 │   ├── SessionLocked          another clio is writing it
-│   └── ProviderRefused        the server understood and said no: key, model, URL
+│   ├── ProviderRefused        the server understood and said no: key, model, URL
+│   └── ApprovalNeeded         a person must say yes and none is there (exit 4)
 ├── ProviderError              the loop: retry, shrink, or give up (exit 1)
 │   ├── RateLimited            wait `retry_after_s`, then again
 │   ├── ServerFailed           5xx, an unreachable host, a malformed answer
@@ -60,6 +61,12 @@ class SessionLocked(UserError):
 
 class ProviderRefused(UserError):
     """The server refused for a reason that trying again does not change."""
+
+
+class ApprovalNeeded(UserError):
+    """A call needs a person's consent where nobody can be asked."""
+
+    exit_code = 4
 
 
 class ProviderError(ClioError):

@@ -1,0 +1,261 @@
+"""One user turn: ask the model, run what it calls, ask again, until it is done.
+
+The loop writes each message to the session before the next request is sent, and tells everything else by events.
+"""
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from clio.agent.events import (
+    Emit,
+    MessageAdded,
+    Notice,
+    Status,
+    StepFinished,
+    StepStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from clio.agent.recovery import ModelCaller
+from clio.agent.repetition import RepetitionGuard
+from clio.agent.stream import Answer, whole_message
+from clio.agent.tool_runner import Outcome, ToolRunner
+from clio.context.builder import ContextBuilder
+from clio.errors import ContextOverflow, ProviderError, ProviderRefused
+from clio.messages import AssistantMessage, Message, ToolCall, Usage, UserMessage, answer_open_calls
+from clio.prompt_files import load_prompt
+from clio.providers.base import Provider
+from clio.security.redact import Redactor
+from clio.sessions.session import Session
+from clio.sessions.state import Bill
+
+MAX_CONTINUATIONS = 3
+EXIT_CODES: dict[Status, int] = {
+    "done": 0,
+    "failed": 1,
+    "max_steps": 1,
+    "refused": 2,
+    "context_full": 3,
+    "approval_needed": 4,
+    "interrupted": 130,
+}
+
+
+class _Turn(Struct):
+    """What one turn has come to so far."""
+
+    started: float
+    steps: int = 0
+    usage: Usage = Usage()
+    text: str = ""
+    continuations: int = 0
+    approval_missing: str = ""
+
+
+class _Stop(Exception):
+    """Ends a turn before the model is done."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status: Status = status
+
+
+class Loop:
+    """Runs turns of one session with one model."""
+
+    def __init__(
+        self,
+        *,
+        provider: Provider,
+        runner: ToolRunner,
+        session: Session,
+        context: ContextBuilder,
+        redactor: Redactor,
+        emit: Emit,
+        max_steps: int,
+        now: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._provider = provider
+        self._runner = runner
+        self._session = session
+        self._context = context
+        self._redactor = redactor
+        self._emit = emit
+        self._max_steps = max_steps
+        self._now = now
+        self._caller = ModelCaller(provider, redactor, emit, rng or random.Random())
+        self._call_ids = {
+            call.id
+            for message in session.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+        self._warned = ""
+
+    async def run_turn(self, text: str) -> TurnFinished:
+        """Everything from a user's words to the end of the answer; never raises for a turn that fails.
+
+        Cancelling the task interrupts the turn: what came is kept, open calls are answered, CancelledError goes on.
+        """
+        turn = _Turn(started=time.perf_counter())
+        try:
+            await self._begin(text)
+            await self._run_steps(turn)
+        except asyncio.CancelledError:
+            self._keep_partial()
+            self._finish(turn, "interrupted", "interrupted")
+            raise
+        except _Stop as stop:
+            return self._finish(turn, stop.status, str(stop))
+        except ProviderRefused as error:
+            return self._finish(turn, "refused", str(error))
+        except ContextOverflow as error:
+            return self._finish(turn, "context_full", str(error))
+        except ProviderError as error:
+            self._keep_partial()
+            return self._finish(turn, "failed", str(error))
+        if turn.approval_missing:
+            return self._finish(turn, "approval_needed", turn.approval_missing)
+        return self._finish(turn, "done", "")
+
+    async def _begin(self, text: str) -> None:
+        safe = self._redactor.redact(text)
+        if safe.counts:
+            self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
+        context = await self._context.turn_context(self._now())
+        self._add(UserMessage(content=safe.text, context=self._redactor.redact(context).text, created=self._now()))
+        self._emit(TurnStarted(session_id=self._session.id, text=safe.text, model=self._provider.model))
+
+    async def _run_steps(self, turn: _Turn) -> None:
+        guard = RepetitionGuard()
+        for step in itertools.count(1):
+            if step > self._max_steps:
+                reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
+                raise _Stop("max_steps", reason)
+            turn.steps = step
+            answer = await self._ask(step, turn)
+            calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
+            message = self._keep(answer, calls, turn)
+            if calls:
+                await self._run_calls(calls, answer.finish_reason == "length", guard, turn)
+            self._session.sync()
+            self._warn_if_unsaved()
+            self._emit(StepFinished(step=step, usage=answer.usage))
+            if not calls and not self._goes_on(message, turn):
+                return
+
+    async def _ask(self, step: int, turn: _Turn) -> Answer:
+        request = self._context.build(self._session.messages)
+        self._emit(StepStarted(step=step, prompt_tokens=request.prompt_tokens))
+        answer = await self._caller.ask(request.request)
+        if answer.usage is not None:
+            turn.usage += answer.usage
+            self._bill(answer.usage)
+            if self._context.learn(request, answer.usage.prompt_tokens):
+                self._session.set_token_ratio(self._context.ratio)
+        return answer
+
+    def _keep(self, answer: Answer, calls: tuple[ToolCall, ...], turn: _Turn) -> AssistantMessage:
+        message = whole_message(answer, calls, self._redactor, model=self._provider.model, now=self._now())
+        turn.text = turn.text + message.content if turn.continuations else message.content
+        self._call_ids.update(call.id for call in calls)
+        self._add(message)
+        return message
+
+    def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
+        """Whether an answer without calls was cut off and is to be continued."""
+        if message.finish_reason == "content_filter":
+            self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
+        if message.finish_reason != "length":
+            return False
+        if turn.continuations >= MAX_CONTINUATIONS:
+            self._emit(
+                Notice(text='the answer is cut off by the output limit; say "go on" for the rest', level="warning")
+            )
+            return False
+        turn.continuations += 1
+        self._add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
+        return True
+
+    async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
+        """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
+        for batch in self._batches(calls):
+            outcomes = await self._run_batch(batch, cut_off)
+            for outcome in outcomes:
+                self._add(outcome.message)
+                if outcome.approval_missing:
+                    turn.approval_missing = outcome.message.content
+            for call, outcome in zip(batch, outcomes, strict=True):
+                if guard.stuck(call, outcome.message):
+                    self._close_open_calls("not run: the turn was stopped")
+                    raise _Stop("failed", f"{call.name} failed three times in a row: {outcome.message.summary}")
+
+    def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
+        for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
+            if read_only:
+                yield list(group)
+            else:
+                yield from ([call] for call in group)
+
+    async def _run_batch(self, batch: list[ToolCall], cut_off: bool) -> list[Outcome]:
+        if len(batch) == 1:
+            return [await self._runner.run(batch[0], cut_off=cut_off)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._runner.run(call, cut_off=cut_off)) for call in batch]
+        return [task.result() for task in tasks]
+
+    def _add(self, message: Message) -> None:
+        self._session.append(message)
+        self._emit(MessageAdded(message=message))
+
+    def _bill(self, usage: Usage) -> None:
+        self._session.add_bill(
+            Bill(
+                model=self._provider.model,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cached_tokens=usage.cached_tokens,
+                timestamp=self._now(),
+            )
+        )
+
+    def _keep_partial(self) -> None:
+        """Save the words of an answer that broke off, without its unfinished calls, and answer calls left open."""
+        partial, self._caller.partial = self._caller.partial, None
+        if partial is not None and partial.text.strip():
+            message = whole_message(
+                partial, (), self._redactor, model=self._provider.model, now=self._now(), finish_reason="interrupted"
+            )
+            self._add(message)
+        self._close_open_calls("interrupted")
+
+    def _close_open_calls(self, reason: str) -> None:
+        for message in answer_open_calls(self._session.messages, reason, self._now()):
+            self._add(message)
+
+    def _warn_if_unsaved(self) -> None:
+        reason = self._session.unsaved or ""
+        if reason and reason != self._warned:
+            self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
+        self._warned = reason
+
+    def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
+        self._session.sync()
+        self._warn_if_unsaved()
+        finished = TurnFinished(
+            status=status,
+            text=turn.text,
+            steps=turn.steps,
+            usage=turn.usage,
+            seconds=round(time.perf_counter() - turn.started, 3),
+            error=error,
+            exit_code=EXIT_CODES[status],
+        )
+        self._emit(finished)
+        return finished

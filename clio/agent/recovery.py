@@ -1,0 +1,46 @@
+"""Asks the model and keeps asking through rate limits, failing servers and broken streams."""
+
+import asyncio
+import random
+
+from clio.agent.events import Emit, Retrying
+from clio.agent.stream import Answer, Display, receive
+from clio.errors import ProviderError, RateLimited, ServerFailed
+from clio.providers.base import ChatRequest, Provider
+from clio.providers.retry import MAX_RETRIES, retry_delay
+from clio.security.redact import Redactor
+
+
+class ModelCaller:
+    """Sends one request until it is answered, at most `MAX_RETRIES` times more than once."""
+
+    def __init__(self, provider: Provider, redactor: Redactor, emit: Emit, rng: random.Random) -> None:
+        self._provider = provider
+        self._redactor = redactor
+        self._emit = emit
+        self._rng = rng
+        self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
+
+    async def ask(self, request: ChatRequest) -> Answer:
+        """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError."""
+        display = Display(self._emit)
+        attempt = 0
+        while True:
+            answer = self.partial = Answer()
+            try:
+                await receive(self._provider, request, answer, display, self._redactor)
+            except ProviderError as error:
+                attempt += 1
+                if not error.retryable or attempt > MAX_RETRIES:
+                    raise
+                await self._wait(attempt, error)
+                display.restart()
+            else:
+                self.partial = None
+                return answer
+
+    async def _wait(self, attempt: int, error: ProviderError) -> None:
+        after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
+        delay_s = retry_delay(attempt, after_s, self._rng)
+        self._emit(Retrying(attempt=attempt, of=MAX_RETRIES, delay_s=round(delay_s, 2), reason=str(error)))
+        await asyncio.sleep(delay_s)

@@ -1,0 +1,153 @@
+"""From chunks to one answer, shown once however often the connection breaks."""
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from clio.agent.events import Emit, ReasoningDelta, StreamRestarted, TextDelta
+from clio.messages import AssistantMessage, ToolCall, Usage
+from clio.providers.base import ChatRequest, Chunk, Provider
+from clio.security.redact import Redactor
+
+
+class _PartialCall(Struct):
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class Answer:
+    """One answer as far as it has come."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, _PartialCall] = {}
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+
+    def take(self, chunk: Chunk) -> None:
+        """Add one chunk. Ids and names are whole and may repeat; arguments are appended."""
+        if chunk.text:
+            self._text.append(chunk.text)
+        if chunk.reasoning:
+            self._reasoning.append(chunk.reasoning)
+        for delta in chunk.tool_calls:
+            call = self._calls.setdefault(delta.index, _PartialCall())
+            call.id = delta.id or call.id
+            call.name = delta.name or call.name
+            call.arguments += delta.arguments
+        self.finish_reason = chunk.finish_reason or self.finish_reason
+        self.usage = chunk.usage or self.usage
+
+    @property
+    def text(self) -> str:
+        """The words so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The thoughts so far."""
+        return "".join(self._reasoning)
+
+    def calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
+        """The calls in order. One without an id, or with one already `taken`, gets `<step_id>_<n>`.
+
+        Servers that count from `call_0` in every answer would else pair a result with another step's call.
+        """
+        calls: list[ToolCall] = []
+        seen = set(taken)
+        for number, (_, call) in enumerate(sorted(self._calls.items())):
+            call_id = call.id if call.id and call.id not in seen else f"{step_id}_{number}"
+            seen.add(call_id)
+            calls.append(ToolCall(id=call_id, name=call.name, arguments=call.arguments or "{}"))
+        return tuple(calls)
+
+
+class Display:
+    """Passes text on to the screen. After a broken stream it stays silent while the new answer repeats the old one."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._shown = ""
+        self._again: str | None = None  # the new answer, while it still agrees with what was shown
+        self._thoughts_shown = False
+
+    def text(self, delta: str) -> None:
+        """Show more of the answer, or nothing if it stands there already."""
+        if not delta:
+            return
+        if self._again is None:
+            self._show(delta)
+            return
+        self._again += delta
+        if self._again.startswith(self._shown):
+            rest, self._again = self._again[len(self._shown) :], None
+            self._show(rest)
+        elif not self._shown.startswith(self._again):
+            self._start_over(self._again)
+
+    def reasoning(self, delta: str) -> None:
+        """Show more of the thoughts; those of a second attempt are left out."""
+        if delta and not self._thoughts_shown:
+            self._emit(ReasoningDelta(text=delta))
+
+    def restart(self) -> None:
+        """The stream broke; a new one follows."""
+        self._again = "" if self._shown else None
+        self._thoughts_shown = True
+
+    def finish(self) -> None:
+        """The stream is complete; one shorter than what was shown voids it."""
+        if self._again is not None and self._again != self._shown:
+            self._start_over(self._again)
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._shown += text
+            self._emit(TextDelta(text=text))
+
+    def _start_over(self, text: str) -> None:
+        self._emit(StreamRestarted())
+        self._shown, self._again = "", None
+        self._show(text)
+
+
+async def receive(
+    provider: Provider, request: ChatRequest, answer: Answer, display: Display, redactor: Redactor
+) -> None:
+    """Take one whole stream into `answer`, showing it on the way with secrets replaced.
+
+    `answer` keeps what came if the stream is cancelled or breaks. Raises what the provider raises.
+    """
+    visible, thoughts = redactor.stream(), redactor.stream()
+    stream = provider.stream(request)
+    try:
+        async for chunk in stream:
+            answer.take(chunk)
+            display.reasoning(thoughts.feed(chunk.reasoning))
+            display.text(visible.feed(chunk.text))
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    display.reasoning(thoughts.finish())
+    display.text(visible.finish())
+    display.finish()
+
+
+def whole_message(
+    answer: Answer, calls: tuple[ToolCall, ...], redactor: Redactor, *, model: str, now: float, finish_reason: str = ""
+) -> AssistantMessage:
+    """The answer as a message to keep: secrets replaced in words, thoughts and arguments."""
+    return AssistantMessage(
+        created=now,
+        model=model,
+        content=redactor.redact(answer.text).text,
+        reasoning=redactor.redact(answer.reasoning).text,
+        tool_calls=tuple(
+            ToolCall(id=call.id, name=call.name, arguments=redactor.redact(call.arguments).text) for call in calls
+        ),
+        finish_reason=finish_reason or answer.finish_reason,
+        usage=answer.usage,
+    )

@@ -1,0 +1,178 @@
+"""One tool call from the model's words to its result: parse, prepare, judge, ask, run, redact, bound."""
+
+import asyncio
+import difflib
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.agent.arguments import parse_arguments
+from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
+from clio.errors import ApprovalNeeded, ClioError, ToolFailed
+from clio.messages import ToolCall, ToolMessage
+from clio.security.actions import FileChange
+from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+from clio.security.redact import Redactor
+from clio.sessions.session import Session
+from clio.tools.base import Prepared, Tool, ToolOutput
+from clio.tools.diff import unified_diff
+from clio.tools.truncate import preview
+
+MAX_RESULT_CHARS = 24_000
+_SCREEN_LINES = 8
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """A call's result and what it changed on disk."""
+
+    message: ToolMessage
+    changed: tuple[FileChange, ...] = ()
+    approval_missing: bool = False
+
+
+class ToolRunner:
+    """Runs calls for one session. Questions to the person come one at a time, whatever runs beside them."""
+
+    def __init__(
+        self,
+        *,
+        tools: Mapping[str, Tool],
+        session: Session,
+        workspace: Workspace,
+        policy: Policy,
+        approver: Approver,
+        redactor: Redactor,
+        emit: Emit,
+        remember_rule: Callable[[str], None],
+        now: Callable[[], float] = time.time,
+        max_result_chars: int = MAX_RESULT_CHARS,
+    ) -> None:
+        self.tools = tools
+        self._session = session
+        self._workspace = workspace
+        self._policy = policy
+        self._approver = approver
+        self._redactor = redactor
+        self._emit = emit
+        self._remember_rule = remember_rule
+        self._now = now
+        self._max_result_chars = max_result_chars
+        self._asking = asyncio.Lock()
+
+    def is_read_only(self, call: ToolCall) -> bool:
+        """Whether the call may run beside others."""
+        tool = self.tools.get(call.name)
+        return tool is not None and tool.read_only
+
+    async def run(self, call: ToolCall, *, cut_off: bool = False) -> Outcome:
+        """The call's outcome; errors become results the model can act on, only cancellation passes through.
+
+        cut_off: the answer that held the call ended at the output limit.
+        """
+        title = call.name
+        started = time.perf_counter()
+        missing = False
+        try:
+            tool = self._find(call.name)
+            prepared = await asyncio.to_thread(
+                tool.prepare, parse_arguments(call.arguments, tool.args, cut_off=cut_off)
+            )
+            title = self._redactor.redact(prepared.title).text
+            self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
+            await self._approve(prepared)
+            started = time.perf_counter()  # a person's thinking is not the tool's time
+            output = await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
+        except ApprovalNeeded as error:
+            output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
+        except ClioError as error:
+            output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
+        except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
+            output = _bug(call.name, error)
+        return self._finish(call, title, output, time.perf_counter() - started, missing)
+
+    def _find(self, name: str) -> Tool:
+        tool = self.tools.get(name)
+        if tool is None:
+            near = difflib.get_close_matches(name, self.tools, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(self.tools))}"
+            raise ToolFailed(f"there is no tool {name!r}; {hint}")
+        return tool
+
+    async def _approve(self, prepared: Prepared) -> None:
+        """Return if the action may be done. Raises ToolFailed if not, ApprovalNeeded if nobody is there to say."""
+        first = self._policy.judge(prepared.action)
+        if not isinstance(first, Ask):
+            self._settle(first)
+            return
+        async with self._asking:
+            verdict = self._policy.judge(prepared.action)  # the answer before this one may have settled it
+            if isinstance(verdict, Ask):
+                request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
+                self._obey(await self._approver.ask(request), request)
+            else:
+                self._settle(verdict)
+
+    def _settle(self, verdict: Allow | Deny) -> None:
+        if isinstance(verdict, Deny):
+            raise ToolFailed(f"not allowed: {verdict.reason}")
+
+    def _obey(self, answer: Answer, request: ApprovalRequest) -> None:
+        match answer.kind:
+            case "no":
+                raise ToolFailed("the user said no" + (f": {answer.reason}" if answer.reason else ""))
+            case "session":
+                self._policy.allow_for_session(request.action)
+            case "always":
+                if request.verdict.rule is not None:
+                    self._policy.add_rule(request.verdict.rule)
+                    self._remember_rule(request.verdict.rule)
+            case "once":
+                pass
+
+    def _finish(self, call: ToolCall, title: str, output: ToolOutput, seconds: float, missing: bool) -> Outcome:
+        text = self._redactor.redact(output.text).text
+        handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
+        message = ToolMessage(
+            tool_call_id=call.id,
+            name=call.name,
+            content=preview(text, self._max_result_chars, handle),
+            ok=output.ok,
+            summary=self._redactor.redact(output.summary).text,
+            seconds=round(seconds, 3),
+            blob=handle,
+            created=self._now(),
+        )
+        self._emit(
+            ToolFinished(
+                call_id=call.id,
+                name=call.name,
+                title=title,
+                ok=output.ok,
+                summary=message.summary,
+                seconds=message.seconds,
+                preview="\n".join(message.content.splitlines()[:_SCREEN_LINES]),
+                diff=self._redactor.redact("".join(unified_diff(change) for change in output.changed)).text,
+                files_changed=tuple(self._workspace.display(path) for path in changed_paths(output.changed)),
+            )
+        )
+        return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
+    """Every path the changes touch, both names of a moved file, in order."""
+    return [path for change in changes for path in (change.path, change.moved_to) if path is not None]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:120] if text.strip() else "failed"
+
+
+def _bug(name: str, error: Exception) -> ToolOutput:
+    return ToolOutput(
+        text=f"{name} failed by a fault of its own ({type(error).__name__}: {error}); go on without it",
+        summary=f"internal error: {type(error).__name__}",
+        ok=False,
+    )

@@ -1,0 +1,175 @@
+"""The composition root: the only place that turns a configuration into objects that know each other."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from clio.agent.events import Emit, Event, Notice, TurnFinished
+from clio.agent.loop import Loop
+from clio.agent.tool_runner import ToolRunner
+from clio.config.layers import Loaded
+from clio.config.options import Options
+from clio.config.schema import ApprovalMode, Config
+from clio.config.trust import remember_rule
+from clio.context.builder import ContextBuilder, is_compact, system_prompt
+from clio.context.instructions import project_instructions
+from clio.memory.system import MemorySystem
+from clio.providers.base import Limits, Provider
+from clio.providers.registry import make_provider
+from clio.security.approval import Approver, Policy
+from clio.security.path_policy import Workspace
+from clio.security.redact import Redactor
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+from clio.tokens import TokenEstimator
+from clio.tools.ask import Asker
+from clio.tools.file_tools import file_tools
+from clio.tools.read_log import ReadLog
+from clio.tools.schema import tool_spec
+from clio.tools.shell import JobTable
+from clio.tools.work_tools import work_tools
+
+COMPACT_TOOLS = frozenset(
+    "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
+    "read_output".split()
+)
+_COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
+
+
+class App:
+    """One running clio: a project, a session, a model, and what they need of each other."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        *,
+        provider: Provider,
+        approver: Approver,
+        asker: Asker,
+        emit: Emit,
+        env: Mapping[str, str],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.loaded = loaded
+        self.config = loaded.config
+        self.project = loaded.project
+        self.home = loaded.home
+        self.provider = provider
+        self.workspace = Workspace(loaded.project)
+        self.store = SessionStore(loaded.project / ".clio" / "sessions")
+        self.redactor = Redactor(self.config.redact_patterns, env=env, enabled=self.config.redact)
+        self.policy = Policy(
+            self.workspace,
+            self.config.approve,
+            allow=self.config.allow,
+            deny=self.config.deny,
+            private_network=self.config.private_network,
+            incognito=self.config.incognito,
+        )
+        self.jobs = JobTable()
+        self.memory = MemorySystem(
+            self.project, self.store, incognito=self.config.incognito, ltm=self.config.ltm and not self.config.incognito
+        )
+        self.emit = emit
+        self._approver = approver
+        self._asker = asker
+        self._env = env
+        self._now = now
+        self._loop: Loop | None = None
+        self.session = self._new()
+
+    async def run_turn(self, text: str) -> TurnFinished:
+        """One turn; see `Loop.run_turn`."""
+        if self._loop is None:
+            self._loop = self._build_loop(await self.provider.limits())
+        return await self._loop.run_turn(text)
+
+    def open_session(self, session_id: str) -> Session:
+        """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
+        opened = self.store.open(session_id)
+        self._switch(opened)
+        return opened
+
+    def new_session(self, name: str | None = None) -> Session:
+        """Start afresh; the session before is closed."""
+        self._switch(self._new(name))
+        return self.session
+
+    def set_model(self, model: str) -> None:
+        """Talk to another model of the same server from the next turn on."""
+        self.config = msgspec.structs.replace(self.config, model=model)
+        self.provider = make_provider(self.config, self._env)
+        self.session.set_model(model)
+        self._loop = None
+
+    def set_approval(self, mode: ApprovalMode) -> None:
+        """Decide anew who says yes to writes and commands."""
+        self.policy.mode = mode
+
+    async def close(self) -> None:
+        """Stop background commands, close the session and the connections."""
+        await self.jobs.close()
+        self.session.close()
+        await self.provider.close()
+
+    def _new(self, name: str | None = None) -> Session:
+        return self.store.new(self.project, persist=not self.config.incognito, name=name)
+
+    def _switch(self, session: Session) -> None:
+        self.session.close()
+        self.session = session
+        self._loop = None
+        for warning in session.warnings:
+            self.emit(Notice(text=warning, level="warning"))
+
+    def _build_loop(self, limits: Limits) -> Loop:
+        estimator = TokenEstimator(self.session.token_ratio)
+        compact = is_compact(limits)
+        tools = self._tools(compact)
+        return Loop(
+            provider=self.provider,
+            runner=ToolRunner(
+                tools={tool.name: tool for tool in tools},
+                session=self.session,
+                workspace=self.workspace,
+                policy=self.policy,
+                approver=self._approver,
+                redactor=self.redactor,
+                emit=self.emit,
+                remember_rule=self._remember_rule,
+                max_result_chars=_COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+            ),
+            session=self.session,
+            context=ContextBuilder(
+                project=self.project,
+                system=system_prompt(self.workspace.root, self._fragments(), estimator, compact=compact),
+                tools=[tool_spec(tool, compact=compact) for tool in tools],
+                limits=limits,
+                estimator=estimator,
+            ),
+            redactor=self.redactor,
+            emit=self.emit,
+            max_steps=self.config.max_steps,
+            now=self._now,
+        )
+
+    def _tools(self, compact: bool) -> list[Tool]:
+        read_log = ReadLog()
+        tools = file_tools(self.workspace, read_log) + work_tools(
+            self.workspace,
+            lambda: self.session,
+            self._asker,
+            self.memory,
+            self.jobs,
+            command_timeout_s=self.config.command_timeout_s,
+            private_network=self.config.private_network,
+        )
+        return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
+
+    def _fragments(self) -> list[Fragment]:
+        instructions = project_instructions(self.project)
+        return [*([instructions] if instructions else []), *self.memory.prefix_fragments()]
+
+    def _remember_rule(self, rule: str) -> None:
+        if not self.config.incognito:
+            store_rule(self.loaded, rule)

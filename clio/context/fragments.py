@@ -1,0 +1,25 @@
+"""Fragments as text: wrapped in their tag, cut to their cap, unable to close the tag from within."""
+
+from clio.fragments import Fragment
+from clio.tokens import TokenEstimator
+
+_CUT = "\n[… cut here: the rest is in the source]"
+
+
+def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
+    """The fragment between its tags; empty for an empty text."""
+    text = fragment.text.strip()
+    if not text:
+        return ""
+    text = cut_to_tokens(text, fragment.cap_tokens, estimator).replace(f"</{fragment.name}", f"<\\/{fragment.name}")
+    return f'<{fragment.name} source="{fragment.source}">\n{text}\n</{fragment.name}>'
+
+
+def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
+    """The text, or as much of its beginning as fits with a notice, ending at a line where there is one."""
+    tokens = estimator.text(text)
+    if tokens <= cap_tokens:
+        return text
+    keep = int(len(text) * cap_tokens / tokens)
+    head = text[:keep]
+    return head[: head.rfind("\n")] + _CUT if "\n" in head else head + _CUT

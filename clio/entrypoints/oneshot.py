@@ -1,0 +1,146 @@
+"""`clio -p`: one turn, its answer on standard output, and an exit code a script can trust."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+import msgspec
+from msgspec import Struct
+
+from clio.agent.events import Emit, Event, ToolFinished, TurnFinished
+from clio.agent.loop import EXIT_CODES
+from clio.app import App, build_app
+from clio.config.layers import Loaded
+from clio.config.options import Options
+from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
+from clio.messages import Usage
+from clio.security.approval import Answer, ApprovalRequest
+from clio.ui.pipe_screen import PipeScreen
+
+
+class ToolCallReport(Struct, frozen=True, kw_only=True):
+    """One tool call in the JSON report."""
+
+    name: str
+    ok: bool
+    summary: str
+    seconds: float
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What `--output json` prints, one object on one line."""
+
+    session_id: str
+    status: str
+    text: str
+    steps: int
+    tool_calls: list[ToolCallReport]
+    files_changed: list[str]
+    usage: Usage
+    seconds: float
+    error: str
+
+
+class NobodyThere:
+    """Answers for the person who is not at the keyboard: no approval, no opinion."""
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """Raises ApprovalNeeded, which names what would have allowed the action."""
+        raise ApprovalNeeded(
+            f"{request.title} needs approval and nobody can be asked in a one-shot run; "
+            "allow it with --approve edits, --approve all, or a rule under `allow` in .clio/config.yaml"
+        )
+
+
+class NoAnswer:
+    """The asker of a one-shot run."""
+
+    async def ask(self, question: str, options: tuple[str, ...]) -> str:
+        """Raises ToolFailed: the model must decide for itself."""
+        raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
+
+
+class Reporter:
+    """Collects the events of a turn into a Report."""
+
+    def __init__(self) -> None:
+        self._calls: list[ToolCallReport] = []
+        self._changed: dict[str, None] = {}  # a dict keeps the order in which the files changed
+        self._finished: TurnFinished | None = None
+
+    def handle(self, event: Event) -> None:
+        """Listen to the loop."""
+        if isinstance(event, ToolFinished):
+            call = ToolCallReport(name=event.name, ok=event.ok, summary=event.summary, seconds=event.seconds)
+            self._calls.append(call)
+            self._changed.update(dict.fromkeys(event.files_changed))
+        elif isinstance(event, TurnFinished):
+            self._finished = event
+
+    def report(self, session_id: str) -> Report:
+        """The whole turn in one object."""
+        end = self._finished or TurnFinished(status="interrupted", text="", steps=0, usage=Usage(), seconds=0.0)
+        return Report(
+            session_id=session_id,
+            status=end.status,
+            text=end.text,
+            steps=end.steps,
+            tool_calls=self._calls,
+            files_changed=list(self._changed),
+            usage=end.usage,
+            seconds=end.seconds,
+            error=end.error,
+        )
+
+
+def run(options: Options, loaded: Loaded) -> int:
+    """Run the one turn `options.prompt` asks for and return the exit code."""
+    return asyncio.run(_run(options, loaded))
+
+
+async def _run(options: Options, loaded: Loaded) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    reporter = Reporter()
+    app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=_listener(options, reporter), env=os.environ)
+    exit_code = EXIT_CODES["interrupted"]
+    try:
+        _choose_session(app, options)
+        exit_code = (await app.run_turn(options.prompt or "")).exit_code
+    except asyncio.CancelledError:
+        task.uncancel()  # the turn has ended itself; what is left is to report and to leave
+    finally:
+        await app.close()
+    if options.output == "json":
+        _print_line(reporter.report(app.session.id))
+    return exit_code
+
+
+def _choose_session(app: App, options: Options) -> None:
+    """A new session unless an earlier one was asked for."""
+    if options.resume:
+        app.open_session(app.store.find(options.resume))
+    elif options.resume is not None or options.continue_latest:
+        latest = app.store.latest()
+        if latest is None:
+            raise SessionNotFound("there is no session to continue in this project; leave out -c")
+        app.open_session(latest)
+
+
+def _listener(options: Options, reporter: Reporter) -> Emit:
+    match options.output:
+        case "json":
+            return reporter.handle
+        case "stream-json":
+            return _print_line
+        case "text":
+            return PipeScreen(sys.stdout, sys.stderr).handle
+
+
+def _print_line(value: Struct) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.flush()

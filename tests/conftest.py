@@ -1,0 +1,34 @@
+"""Nothing in the tests depends on the person who runs them, and nothing leaves this machine."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
+_connect = socket.socket.connect
+
+
+def _loopback_only(self: socket.socket, address: Any) -> None:
+    host = address[0] if isinstance(address, tuple) else ""
+    if self.family in (socket.AF_INET, socket.AF_INET6) and not str(host).startswith("127.") and host != "::1":
+        raise AssertionError(f"a test reached for the network: {address!r}")
+    _connect(self, address)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An empty home, a bare environment, a closed network."""
+    for name in list(os.environ):
+        if name not in _KEPT and not name.startswith("PYTEST"):
+            monkeypatch.delenv(name)
+    home: Path = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+    yield

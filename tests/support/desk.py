@@ -1,0 +1,99 @@
+"""A whole clio in a test: a real project folder, a real server on loopback, a person with written answers."""
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clio.agent.events import Event, TurnFinished
+from clio.app import App, build_app
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.security.approval import Answer, ApprovalRequest
+from tests.support.chat_server import ChatServer
+
+
+class Person:
+    """Answers approvals and questions from two written lists; asked more often, the person says no."""
+
+    def __init__(self, approvals: Sequence[Answer] = (), answers: Sequence[str] = ()) -> None:
+        self.approvals = list(approvals)
+        self.answers = list(answers)
+        self.asked: list[ApprovalRequest] = []
+        self.questions: list[str] = []
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        self.asked.append(request)
+        return self.approvals.pop(0) if self.approvals else Answer(kind="no", reason="")
+
+
+class Asker:
+    """The same person, asked by the model."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+
+    async def ask(self, question: str, options: tuple[str, ...]) -> str:
+        self._person.questions.append(question)
+        return self._person.answers.pop(0)
+
+
+class Desk:
+    """One project, one server, and the clio between them."""
+
+    def __init__(self, project: Path, home: Path, server: ChatServer, **overrides: Any) -> None:
+        self.project = project
+        self.server = server
+        self.person = Person()
+        self.events: list[Event] = []
+        self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key"}
+        settings = {"base_url": server.url, "model": "test-model"} | overrides
+        self.loaded = load(Options(cwd=project, overrides=settings), self.env)
+        self.app = self.build()
+
+    def build(self) -> App:
+        """A new clio on the same project, as after a restart."""
+        return build_app(
+            self.loaded, approver=self.person, asker=Asker(self.person), emit=self.events.append, env=self.env
+        )
+
+    async def turn(self, text: str) -> TurnFinished:
+        """One turn, bounded in time."""
+        return await asyncio.wait_for(self.app.run_turn(text), 30)
+
+    def seen(self, kind: type[Event]) -> list[Any]:
+        """The events of one kind so far."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def shown(self) -> str:
+        """The answer as a screen that obeys every restart would show it."""
+        from clio.agent.events import StreamRestarted, TextDelta
+
+        text = ""
+        for event in self.events:
+            if isinstance(event, TextDelta):
+                text += event.text
+            elif isinstance(event, StreamRestarted):
+                text = ""
+        return text
+
+
+def git(project: Path, *words: str) -> str:
+    """A git command in the project, its output stripped."""
+    return subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def make_repository(project: Path, files: dict[str, str]) -> None:
+    """A git repository with these files in its first commit."""
+    project.mkdir(parents=True, exist_ok=True)
+    git(project, "init", "--quiet", "--initial-branch=main")
+    git(project, "config", "user.email", "dev@example.com")
+    git(project, "config", "user.name", "Dev")
+    for name, text in files.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "-m", "first")

@@ -1,0 +1,34 @@
+"""A desk for each test: a git repository, a home of its own, a server with a written script."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chat_server import ChatServer, Script
+from tests.support.desk import Desk, make_repository
+
+FILES = {
+    "calc.py": 'def add(a, b):\n    """Sum of two numbers."""\n    return a - b\n',
+    "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
+}
+
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
+    """Builds desks: `make_desk([reply, …], approve="all", models=[…])`."""
+    with ExitStack() as stack:
+
+        def make(replies: list[Script], *, models: Any = None, **overrides: Any) -> Desk:
+            project = tmp_path / "project"
+            if not project.exists():
+                make_repository(project, FILES)
+            server = ChatServer(replies, **({"models": models} if models is not None else {}))
+            stack.enter_context(server)
+            return Desk(project, tmp_path / "home", server, **overrides)
+
+        yield make

@@ -1,0 +1,159 @@
+"""What servers do to a stream, and what a person sees of it."""
+
+import asyncio
+
+import pytest
+
+from clio.agent.events import Notice, ReasoningDelta, Retrying, StreamRestarted, ToolFinished
+from clio.messages import AssistantMessage, ToolMessage
+from tests.support.chat_server import cut, empty_stream, error, finish, text, tool_calls
+from tests.turns.conftest import MakeDesk
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries at once: how long to wait is tested where it is computed."""
+    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda attempt, after_s, rng: 0.0)
+
+
+def test_a_broken_stream_is_not_shown_twice(make_desk: MakeDesk) -> None:
+    desk = make_desk([cut("The answer is forty", after=14), text("The answer is forty-two.")])
+    finished = asyncio.run(desk.turn("?"))
+    assert finished.status == "done"
+    assert "".join(e.text for e in desk.events if type(e).__name__ == "TextDelta") == "The answer is forty-two."
+    assert desk.seen(StreamRestarted) == []
+    assert len(desk.seen(Retrying)) == 1
+
+
+def test_a_second_answer_that_differs_replaces_the_first(make_desk: MakeDesk) -> None:
+    desk = make_desk([cut("I think it is one"), text("It is two.")])
+    asyncio.run(desk.turn("?"))
+    assert desk.shown == "It is two."
+    assert len(desk.seen(StreamRestarted)) == 1
+    kept = [m.content for m in desk.app.session.messages if isinstance(m, AssistantMessage)]
+    assert kept == ["It is two."]
+
+
+def test_a_second_answer_that_is_shorter_replaces_the_first(make_desk: MakeDesk) -> None:
+    desk = make_desk([cut("Yes, and more"), text("Yes")])
+    asyncio.run(desk.turn("?"))
+    assert desk.shown == "Yes"
+
+
+@pytest.mark.parametrize("failure", [error(429, headers={"Retry-After": "0"}), error(500), error(503), empty_stream()])
+def test_failures_that_pass_are_retried_visibly(make_desk: MakeDesk, failure: object) -> None:
+    desk = make_desk([failure, failure, text("here")])
+    finished = asyncio.run(desk.turn("?"))
+    assert (finished.status, finished.text) == ("done", "here")
+    assert [(event.attempt, event.of) for event in desk.seen(Retrying)] == [(1, 4), (2, 4)]
+
+
+def test_failures_that_stay_end_the_turn_after_four_retries(make_desk: MakeDesk) -> None:
+    desk = make_desk([error(500)] * 9)
+    finished = asyncio.run(desk.turn("?"))
+    assert (finished.status, finished.exit_code) == ("failed", 1)
+    assert len(desk.server.requests) == 5
+    assert finished.error
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "word"),
+    [(401, None, "OPENAI_API_KEY"), (404, {"error": {"message": "model not found", "code": "model_not_found"}}, "model")],
+)
+def test_a_refusal_is_one_sentence_and_no_retry(make_desk: MakeDesk, status: int, body: object, word: str) -> None:
+    desk = make_desk([error(status, body)])
+    finished = asyncio.run(desk.turn("?"))
+    assert (finished.status, finished.exit_code, len(desk.server.requests)) == ("refused", 2, 1)
+    assert word in finished.error
+    assert "\n" not in finished.error
+
+
+def test_an_overflow_says_so_with_its_own_exit_code(make_desk: MakeDesk) -> None:
+    body = {"error": {"message": "maximum context length is 100 tokens", "code": "context_length_exceeded"}}
+    desk = make_desk([error(400, body)])
+    finished = asyncio.run(desk.turn("?"))
+    assert (finished.status, finished.exit_code) == ("context_full", 3)
+
+
+def test_an_answer_cut_by_the_output_limit_goes_on(make_desk: MakeDesk) -> None:
+    desk = make_desk([finish("length", "One, two, "), text("three.")])
+    finished = asyncio.run(desk.turn("count"))
+    assert finished.text == "One, two, three."
+    last = desk.server.requests[1].body["messages"][-1]
+    assert last["role"] == "user"
+    assert "cut off" in last["content"]
+
+
+def test_an_answer_that_never_ends_is_reported(make_desk: MakeDesk) -> None:
+    desk = make_desk([finish("length", "more ")] * 9)
+    finished = asyncio.run(desk.turn("count"))
+    assert finished.status == "done"
+    assert len(desk.server.requests) == 4
+    assert any("cut off" in notice.text for notice in desk.seen(Notice))
+
+
+def test_reasoning_is_shown_apart(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("Four.", reasoning="two and two", reasoning_key="reasoning")])
+    finished = asyncio.run(desk.turn("2+2?"))
+    assert finished.text == "Four."
+    assert "".join(event.text for event in desk.seen(ReasoningDelta)) == "two and two"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["{'path': 'calc.py'}", '{"path": "calc.py",}', '{"path": "calc.py"', '{"arguments": {"path": "calc.py"}}']
+)
+def test_broken_arguments_are_mended(make_desk: MakeDesk, arguments: str) -> None:
+    desk = make_desk([tool_calls([("read_file", arguments)]), text("ok")])
+    asyncio.run(desk.turn("read"))
+    assert [call.ok for call in desk.seen(ToolFinished)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("read_file", '{"file": "calc.py"}', ["path"]),
+        ("read_file", "calc.py please", ["JSON"]),
+        ("read_file", '{"path": "calc.py", "limit": "many"}', ["limit"]),
+        ("reed_file", '{"path": "calc.py"}', ["reed_file", "read_file"]),
+    ],
+)
+def test_wrong_calls_are_answered_with_what_would_be_right(
+    make_desk: MakeDesk, name: str, arguments: str, words: list[str]
+) -> None:
+    desk = make_desk([tool_calls([(name, arguments)]), text("ok")])
+    asyncio.run(desk.turn("read"))
+    result = next(m for m in desk.app.session.messages if isinstance(m, ToolMessage))
+    assert not result.ok
+    assert all(word in result.content for word in words), result.content
+
+
+def test_a_call_cut_off_by_the_output_limit_is_not_guessed(make_desk: MakeDesk) -> None:
+    call = tool_calls([("write_file", '{"path": "new.py", "content": "x = ')], finish_reason="length")
+    desk = make_desk([call, text("ok")], approve="all")
+    asyncio.run(desk.turn("write"))
+    assert not (desk.project / "new.py").exists()
+    assert "cut off" in desk.server.requests[1].body["messages"][-1]["content"]
+
+
+def test_the_same_failing_call_three_times_ends_the_turn(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([("read_file", {"path": "gone.py"})]) for _ in range(9)])
+    finished = asyncio.run(desk.turn("read"))
+    assert (finished.status, finished.exit_code) == ("failed", 1)
+    assert len(desk.server.requests) == 3
+    assert "three times" in finished.error
+
+
+def test_call_ids_that_repeat_in_every_answer_are_told_apart(make_desk: MakeDesk) -> None:
+    reply = [tool_calls([("read_file", {"path": name})], ids=["call_0"]) for name in ("calc.py", "test_calc.py")]
+    desk = make_desk([*reply, text("ok")])
+    asyncio.run(desk.turn("read both"))
+    sent = desk.server.requests[2].body["messages"]
+    ids = [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+    assert len(set(ids)) == 2
+
+
+def test_max_steps_stops_with_a_reason(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([("list_files", {})]) for _ in range(9)], max_steps=3)
+    finished = asyncio.run(desk.turn("loop"))
+    assert (finished.status, finished.steps, finished.exit_code) == ("max_steps", 3, 1)
+    assert "3 steps" in finished.error
