@@ -1,0 +1,178 @@
+"""What a slash command is, what it may see, and what it hands back.
+
+A handler neither prints nor raises to steer: it returns a result for the screen and, where something must happen that
+only the entrypoint can do, a follow-up that names it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+
+from clio.config.schema import ApprovalMode, Config
+
+if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
+    from clio.config.layers import Loaded
+    from clio.providers.base import Provider
+    from clio.security.approval import Policy
+    from clio.security.redact import Redactor
+    from clio.sessions.session import Session
+    from clio.sessions.store import SessionStore
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """Rows of plain text under headings. `wide` is the column that gives way when the terminal is narrow."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    wide: int = 0
+
+
+class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
+    """Leave clio."""
+
+
+class ClearScreen(Struct, frozen=True, kw_only=True, tag="clear_screen"):
+    """Empty the terminal; the conversation stays."""
+
+
+class SwitchSession(Struct, frozen=True, kw_only=True, tag="switch_session"):
+    """Go on with another stored session."""
+
+    session_id: str
+
+
+class NewSession(Struct, frozen=True, kw_only=True, tag="new_session"):
+    """Start an empty session; the one before stays on disk."""
+
+    name: str | None = None
+
+
+class SetModel(Struct, frozen=True, kw_only=True, tag="set_model"):
+    """Talk to another model from the next turn on."""
+
+    name: str
+
+
+class SetApproval(Struct, frozen=True, kw_only=True, tag="set_approval"):
+    """Decide anew who says yes to writes and commands."""
+
+    mode: ApprovalMode
+
+
+class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
+    """Send this text as if the person had typed it."""
+
+    text: str
+
+
+class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):
+    """Let the project's withheld settings count from now on."""
+
+
+class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
+    """Ask yes or no; on yes, run `then`, itself a command line with its slash."""
+
+    question: str
+    then: str
+
+
+FollowUp = Quit | ClearScreen | SwitchSession | NewSession | SetModel | SetApproval | RunPrompt | GrantTrust | Confirm
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """What a command gave: Markdown, a table, or both, and what is still to be done.
+
+    ok: False where the command was not understood or refused; `text` then is one plain sentence.
+    """
+
+    text: str = ""
+    table: Table | None = None
+    ok: bool = True
+    follow_up: FollowUp | None = None
+
+
+class Suggestion(Struct, frozen=True, kw_only=True):
+    """One way to complete the word before the cursor. `note` explains it in a few words."""
+
+    text: str
+    note: str = ""
+
+
+class Shell(Protocol):
+    """What commands may look at; the running App is one."""
+
+    @property
+    def loaded(self) -> "Loaded":
+        """The configuration as it was read, with the values withheld until the folder is trusted."""
+        ...
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        ...
+
+    @property
+    def session(self) -> "Session":
+        """The running session."""
+        ...
+
+    @property
+    def store(self) -> "SessionStore":
+        """All sessions of this project."""
+        ...
+
+    @property
+    def policy(self) -> "Policy":
+        """Who decides about writes and commands."""
+        ...
+
+    @property
+    def provider(self) -> "Provider":
+        """The model that answers."""
+        ...
+
+    @property
+    def redactor(self) -> "Redactor":
+        """Takes secrets out of what a command is about to store."""
+        ...
+
+
+Handler = Callable[[Shell, str], CommandResult]
+"""Called with the text after the command's name, stripped. May raise UserError; nothing else on purpose."""
+Suggest = Callable[[Shell], Iterable[Suggestion]]
+"""What may stand in the place of the argument."""
+
+
+def no_suggestions(shell: Shell) -> Iterable[Suggestion]:
+    """Nothing to offer."""
+    return ()
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One row of the table that help, completion, dispatch and the docs are read from.
+
+    argument: how the argument is written in help, such as "[NAME]"; empty where none is taken.
+    subcommands: first words of the argument with handlers of their own; `handler` answers when none is given.
+    """
+
+    name: str
+    summary: str
+    handler: Handler
+    argument: str = ""
+    aliases: tuple[str, ...] = ()
+    subcommands: tuple["Command", ...] = ()
+    suggest: Suggest = no_suggestions
+
+
+def refuse(sentence: str) -> CommandResult:
+    """A result that says why nothing was done, and what would work."""
+    return CommandResult(text=sentence, ok=False)
+
+
+def code(text: str) -> str:
+    """The text as Markdown code, so that nothing in it is taken for markup; newlines become spaces."""
+    flat = " ".join(text.split())
+    fence = "``" if "`" in flat else "`"
+    pad = " " if fence == "``" else ""
+    return f"{fence}{pad}{flat}{pad}{fence}"

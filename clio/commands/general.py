@@ -1,0 +1,88 @@
+"""Commands about clio itself: leaving, the screen, approvals, trust."""
+
+from collections.abc import Iterable
+
+from clio.commands.base import (
+    ClearScreen,
+    Command,
+    CommandResult,
+    Confirm,
+    GrantTrust,
+    Quit,
+    SetApproval,
+    Shell,
+    Suggestion,
+    Table,
+    code,
+    refuse,
+)
+from clio.commands.matching import nearest
+from clio.config.schema import ApprovalMode
+
+MODES: dict[ApprovalMode, str] = {
+    "ask": "reads run, writes and commands ask",
+    "edits": "writes inside the project run, commands ask",
+    "all": "everything but the never-list runs",
+    "plan": "only reads run; nothing is changed",
+}
+
+
+def leave(shell: Shell, argument: str) -> CommandResult:
+    """Leave clio; the session is on disk already."""
+    return CommandResult(follow_up=Quit())
+
+
+def clear(shell: Shell, argument: str) -> CommandResult:
+    """Empty the terminal and nothing else."""
+    return CommandResult(follow_up=ClearScreen())
+
+
+def approve(shell: Shell, argument: str) -> CommandResult:
+    """Show who decides, or decide anew."""
+    if not argument:
+        rows = tuple(("→" if mode == shell.policy.mode else "", mode, what) for mode, what in MODES.items())
+        return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide=2))
+    for mode, what in MODES.items():
+        if mode == argument.lower():
+            return CommandResult(text=f"Approval mode {code(mode)}: {what}.", follow_up=SetApproval(mode=mode))
+    return refuse(f"There is no approval mode {argument!r}; {nearest(argument, MODES)}")
+
+
+def modes(shell: Shell) -> Iterable[Suggestion]:
+    """The approval modes."""
+    return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
+
+
+def trust(shell: Shell, argument: str) -> CommandResult:
+    """Show what this project's configuration may not set yet, and let it."""
+    withheld = shell.loaded.withheld
+    if not withheld:
+        return CommandResult(text="Nothing in this project's configuration is withheld.")
+    if shell.config.incognito:
+        return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
+    if argument == "--yes":
+        return CommandResult(follow_up=GrantTrust())
+    if argument:
+        return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
+    rows = tuple((value.key, value.shown) for value in withheld)
+    return CommandResult(
+        text="This project's configuration asks for settings that widen what clio may do:",
+        table=Table(columns=("setting", "value"), rows=rows, wide=1),
+        follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
+    )
+
+
+APPROVE = (
+    Command(
+        name="approve",
+        argument="[MODE]",
+        summary="who decides about writes and commands",
+        handler=approve,
+        suggest=modes,
+    ),
+)
+GENERAL = (
+    Command(name="trust", summary="let this project's withheld settings count", handler=trust),
+    Command(name="clear", summary="empty the screen; the conversation stays", handler=clear),
+    Command(name="exit", aliases=("quit",), summary="leave clio", handler=leave),
+)

@@ -1,0 +1,154 @@
+"""The table of all slash commands, and the three things read from it: dispatch, help and completion."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.general import APPROVE, GENERAL
+from clio.commands.matching import nearest
+from clio.commands.model_commands import MODEL
+from clio.commands.session_commands import SESSION
+from clio.commands.todo_commands import TODO
+from clio.errors import UserError
+
+_COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+
+
+def show_help(shell: Shell, argument: str) -> CommandResult:
+    """All commands, or one with its forms."""
+    if not argument:
+        return CommandResult(
+            table=command_table(),
+            text="Esc or Ctrl-C stops the running step, Ctrl-D leaves, Ctrl-R searches earlier lines, "
+            "Alt-Enter starts a new line. `/help COMMAND` shows one command.",
+        )
+    word = argument.removeprefix("/").split()[0]
+    command = find(word)
+    if command is None:
+        return refuse(f"There is no command {'/' + word!r}; {nearest(word, _names(), '/')}")
+    rows = [(usage, summary) for usage, summary in forms(command)]
+    also = f" Also: {', '.join(code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
+    return CommandResult(
+        text=f"{command.summary[0].upper()}{command.summary[1:]}.{also}",
+        table=Table(columns=("command", "what it does"), rows=tuple(rows), wide=1),
+    )
+
+
+def suggest_names(shell: Shell) -> Iterable[Suggestion]:
+    """The commands' names."""
+    return (Suggestion(text=command.name, note=command.summary) for command in COMMANDS)
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        name="help",
+        argument="[COMMAND]",
+        summary="what can be typed here",
+        handler=show_help,
+        suggest=suggest_names,
+    ),
+    *MODEL,
+    *APPROVE,
+    *SESSION,
+    *TODO,
+    *GENERAL,
+)
+
+
+def is_command(line: str) -> bool:
+    """Whether the line is meant for clio and not for the model."""
+    return _COMMAND.match(line.strip()) is not None
+
+
+def run_command(shell: Shell, line: str) -> CommandResult:
+    """Carry out one line that starts with a slash; what a person got wrong comes back as a sentence."""
+    name, argument = _split(line.strip()[1:])
+    command = find(name) if name else COMMANDS[0]
+    if command is None:
+        return refuse(f"There is no command {'/' + name!r}; {nearest(name, _names(), '/')}")
+    first, rest = _split(argument)
+    if command.subcommands and first:
+        found = _among(command.subcommands, first)
+        if found is None:
+            known = [sub.name for sub in command.subcommands]
+            return refuse(f"/{command.name} does not know {first!r}; {nearest(first, known, f'/{command.name} ')}")
+        command, argument = found, rest
+    try:
+        return command.handler(shell, argument)
+    except UserError as error:
+        return refuse(str(error))
+
+
+def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
+    """Ways to go on with the command line `text`, each with the number of characters it replaces.
+
+    shell is None while the rest of clio is still loading: names are offered, arguments not yet.
+    """
+    name, space, argument = text[1:].partition(" ")
+    if not space:
+        yield from _starting(((called, command) for command in COMMANDS for called in _called(command)), name, "/")
+        return
+    command = find(name)
+    if command is not None and command.subcommands:
+        first, space, argument = argument.partition(" ")
+        if not space:
+            yield from _starting(((sub.name, sub) for sub in command.subcommands), first)
+            return
+        command = _among(command.subcommands, first)
+    if command is not None and shell is not None:
+        for suggestion in command.suggest(shell):
+            if suggestion.text.lower().startswith(argument.lower()):
+                yield suggestion, len(argument)
+
+
+def find(name: str) -> Command | None:
+    """The command of that name or alias."""
+    return _among(COMMANDS, name)
+
+
+def forms(command: Command) -> Iterator[tuple[str, str]]:
+    """Every way to write a command, with what it does."""
+    yield _usage("/" + command.name, command), command.summary
+    for sub in command.subcommands:
+        yield _usage(f"/{command.name} {sub.name}", sub), sub.summary
+
+
+def command_table() -> Table:
+    """All commands on one page; the documentation prints it too."""
+    rows = tuple((_short_usage(command), command.summary) for command in COMMANDS)
+    return Table(columns=("command", "what it does"), rows=rows, wide=1)
+
+
+def _short_usage(command: Command) -> str:
+    if command.subcommands:
+        return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands)}"
+    return _usage("/" + command.name, command)
+
+
+def _usage(called: str, command: Command) -> str:
+    return f"{called} {command.argument}".rstrip()
+
+
+def _among(commands: tuple[Command, ...], name: str) -> Command | None:
+    wanted = name.lower()
+    return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
+
+
+def _called(command: Command) -> tuple[str, ...]:
+    return (command.name, *command.aliases)
+
+
+def _names() -> list[str]:
+    return [name for command in COMMANDS for name in _called(command)]
+
+
+def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = "") -> Iterator[tuple[Suggestion, int]]:
+    for name, command in named:
+        if name.startswith(typed.lower()):
+            yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The first word and the rest, stripped."""
+    words = text.split(maxsplit=1)
+    return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else "")
