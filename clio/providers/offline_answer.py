@@ -1,0 +1,179 @@
+"""What was found, as an answer: passages with `path:line`, nothing that is not in them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from clio.messages import ToolMessage
+from clio.providers.offline_plan import Lookup, Plan, name_stem
+
+INTRODUCTION = (
+    "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
+    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
+)
+_HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
+_DEFINITION = 1.5  # a place that defines the name says more than one that uses it
+_TEST = -0.75  # tests repeat the names of what they test
+_MAX_HITS, _MAX_HITS_A_FILE, _MAX_PASSAGES = 6, 2, 2
+_PASSAGE_BEFORE, _PASSAGE_LINES = 1, 12
+_MAX_SHOWN_CHARS = 6_000
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """One look-up and its result."""
+
+    lookup: Lookup
+    result: ToolMessage
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A line of code that may be the answer."""
+
+    path: str
+    line: int
+    text: str
+    score: float
+
+
+def further_lookups(plan: Plan, found: Sequence[Found]) -> tuple[Lookup, ...]:
+    """Read the passages around the best hits."""
+    return tuple(
+        Lookup(
+            tool="read_file",
+            arguments={"path": hit.path, "offset": max(1, hit.line - _PASSAGE_BEFORE), "limit": _PASSAGE_LINES},
+        )
+        for hit in rank(plan.subject, found)[:_MAX_PASSAGES]
+    )
+
+
+def rank(subject: str, found: Iterable[Found]) -> list[Hit]:
+    """The hits of all text searches, best first; those that hold less than half of the words are left out."""
+    stems = [name_stem(word).casefold() for word in subject.split()]
+    best: dict[tuple[str, int], Hit] = {}
+    for order, item in enumerate(item for item in found if item.lookup.tool == "search_text"):
+        for path, line, text in _hits(item.result.content):
+            score = _score(stems, path, text, defines=order == 0, asks_for_tests="test" in stems)
+            if score * 2 >= len(stems):
+                best.setdefault((path, line), Hit(path=path, line=line, text=text.strip(), score=score))
+    ranked = sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.line))
+    taken: dict[str, int] = {}
+    kept: list[Hit] = []
+    for hit in ranked:
+        taken[hit.path] = taken.get(hit.path, 0) + 1
+        if taken[hit.path] <= _MAX_HITS_A_FILE:
+            kept.append(hit)
+    return kept[:_MAX_HITS]
+
+
+def _score(stems: list[str], path: str, text: str, *, defines: bool, asks_for_tests: bool) -> float:
+    line, place = text.casefold(), path.casefold()
+    score = sum(1.0 if stem in line else 0.6 if stem in place else 0.0 for stem in stems)
+    if defines:
+        score += _DEFINITION
+    if "test" in place and not asks_for_tests:
+        score += _TEST
+    return score
+
+
+def _hits(content: str) -> Iterable[tuple[str, int, str]]:
+    for line in content.splitlines():
+        match = _HIT.match(line)
+        if match is not None:
+            yield match["path"], int(match["line"]), match["text"]
+
+
+def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -> str:
+    """The answer as Markdown."""
+    found = [item for each in rounds for item in each]
+    match plan.kind:
+        case "remember":
+            body = _remembered(plan, found)
+        case "show":
+            body = "\n\n".join(_shown(item) for item in found)
+        case "search":
+            body = _searched(plan, found)
+        case _:
+            body = "Name something to look for: a word, a name from the code, a file, or `git status`."
+    return f"{INTRODUCTION}\n\n{body}" if introduce else body
+
+
+def _remembered(plan: Plan, found: Sequence[Found]) -> str:
+    failed = [item.result.content for item in found if not item.result.ok]
+    if failed or not found:
+        return f"That could not be stored: {failed[0] if failed else 'memory is switched off'}."
+    return f"Remembered for this project: {plan.subject}"
+
+
+def _shown(item: Found) -> str:
+    text = item.result.content
+    if not item.result.ok and item.lookup.tool != "run_command":
+        return text
+    cut = text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "\n…"
+    return _fenced(cut, _language(str(item.lookup.arguments.get("path", ""))))
+
+
+def _searched(plan: Plan, found: Sequence[Found]) -> str:
+    sections = [
+        _section("Project memory", _memory(found, "search")),
+        _section("Code", _code(plan, found)),
+        _section("Files", _files(found)),
+        _section("Earlier sessions", _memory(found, "recall_sessions")),
+    ]
+    body = "\n\n".join(section for section in sections if section)
+    if body:
+        return body
+    return f"Nothing found for *{plan.subject}* in project memory, earlier sessions or the code. Try other words."
+
+
+def _section(title: str, body: str) -> str:
+    return f"**{title}**\n\n{body}" if body else ""
+
+
+def _memory(found: Sequence[Found], operation: str) -> str:
+    texts = [
+        item.result.content.strip()
+        for item in found
+        if item.lookup.arguments.get("operation") == operation and item.result.ok
+    ]
+    return "\n".join(text for text in texts if text and not text.startswith("nothing"))
+
+
+def _code(plan: Plan, found: Sequence[Found]) -> str:
+    passages = [item for item in found if item.lookup.tool == "read_file" and item.result.ok]
+    quoted = [_passage(item) for item in passages]
+    read = {(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages}
+    others = [
+        f"- `{hit.path}:{hit.line}` {_inline(hit.text)}"
+        for hit in rank(plan.subject, found)
+        if (hit.path, max(1, hit.line - _PASSAGE_BEFORE)) not in read
+    ]
+    return "\n\n".join([*quoted, *(["\n".join(others)] if others else [])])
+
+
+def _passage(item: Found) -> str:
+    path, offset = str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])
+    line = offset + _PASSAGE_BEFORE if offset > 1 else 1
+    return f"`{path}:{line}`\n{_fenced(item.result.content, _language(path))}"
+
+
+def _files(found: Sequence[Found]) -> str:
+    names: dict[str, None] = {}
+    for item in found:
+        if item.lookup.tool == "find_files" and item.result.ok:
+            names.update((line, None) for line in item.result.content.splitlines() if line and " " not in line)
+    return "\n".join(f"- `{name}`" for name in list(names)[:_MAX_HITS])
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _inline(text: str) -> str:
+    return f"`{text[:120]}`" if text and "`" not in text else text[:120]
+
+
+def _language(path: str) -> str:
+    return PurePosixPath(path).suffix.removeprefix(".")

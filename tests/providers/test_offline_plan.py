@@ -1,0 +1,51 @@
+"""What the offline provider looks up for a question."""
+
+import pytest
+
+from clio.providers.offline_plan import plan, search_words
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "tool", "argument"),
+    [
+        ("remember that tests run with pytest -q", "remember", "memory_operations", "tests run with pytest -q"),
+        ("Please note: deploys happen on Fridays", "remember", "memory_operations", "deploys happen on Fridays"),
+        ("git status", "show", "git", "status"),
+        ("what are the recent commits?", "show", "git", "log"),
+        ("show me the diff", "show", "git", "diff"),
+        ("read clio/app.py", "show", "read_file", "clio/app.py"),
+        ("show README.md:3-9", "show", "read_file", "README.md"),
+        ("run `pytest -q`", "show", "run_command", "pytest -q"),
+        ("list the files", "show", "list_files", None),
+        ("where is the retry policy?", "search", "memory_operations", "retry policy"),
+        ("¿?", "nothing", None, None),
+    ],
+)
+def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, argument: str | None) -> None:
+    made = plan(question)
+    assert made.kind == kind
+    assert (made.lookups[0].tool if made.lookups else None) == tool
+    if argument is not None:
+        assert argument in made.lookups[0].arguments.values()
+
+
+def test_a_range_of_lines_is_an_offset_and_a_limit() -> None:
+    assert plan("show README.md:3-9").lookups[0].arguments == {"path": "README.md", "offset": 3, "limit": 7}
+
+
+def test_a_question_about_the_past_leaves_the_code_alone() -> None:
+    tools = {lookup.tool for lookup in plan("what did we decide about caching?").lookups}
+    assert tools == {"memory_operations"}
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("where is the retry policy?", ["retry", "policy"]),
+        ("what does `make_provider` do?", ["make_provider"]),
+        ("how does readFile work", ["readFile", "work"]),
+        ("wo ist die Größe", ["wo", "ist", "die", "größe"]),
+    ],
+)
+def test_words_worth_looking_for(question: str, words: list[str]) -> None:
+    assert search_words(question) == words

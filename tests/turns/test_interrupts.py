@@ -1,0 +1,115 @@
+"""Stopping a turn at any point leaves a session the next request can be built from."""
+
+import asyncio
+import os
+import sys
+import time
+
+import pytest
+
+from clio.agent.events import Event, TextDelta, ToolStarted, TurnFinished
+from clio.messages import AssistantMessage, ToolMessage
+from tests.support.chat_server import slow, stall, text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+
+async def interrupt_at(desk: Desk, words: str, kind: type[Event]) -> float:
+    """Run a turn, cancel it at the first event of a kind, and say how long that took in seconds."""
+    task = asyncio.create_task(desk.app.run_turn(words))
+    async with asyncio.timeout(10):
+        while not desk.seen(kind):
+            await asyncio.sleep(0.005)
+    started = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return time.perf_counter() - started
+
+
+def test_while_the_answer_streams(make_desk: MakeDesk) -> None:
+    desk = make_desk([stall("I was about to say"), text("Go on then.")])
+
+    async def story() -> None:
+        await interrupt_at(desk, "tell me", TextDelta)
+        assert desk.seen(TurnFinished)[-1].status == "interrupted"
+        assert desk.server.disconnected.wait(5)
+        finished = await desk.turn("go on")
+        assert finished.text == "Go on then."
+
+    asyncio.run(story())
+    kept = [message for message in desk.app.session.messages if isinstance(message, AssistantMessage)]
+    assert (kept[0].content, kept[0].finish_reason) == ("I was about to say", "interrupted")
+
+
+def test_while_a_command_runs(make_desk: MakeDesk) -> None:
+    script = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    call = ("run_command", {"command": f'{sys.executable} -c "{script}"'})
+    desk = make_desk([tool_calls([call, ("read_file", {"path": "calc.py"})]), text("Stopped.")], approve="all")
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("run it"))
+        pid_file = desk.project / "pid"
+        async with asyncio.timeout(10):
+            while not (pid_file.exists() and pid_file.read_text(encoding="utf-8")):
+                await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        pid = int(pid_file.read_text(encoding="utf-8"))
+        async with asyncio.timeout(5):
+            while _alive(pid):
+                await asyncio.sleep(0.01)
+        await desk.turn("what happened?")
+
+    asyncio.run(story())
+    sent = desk.server.requests[1].body["messages"]
+    assert [message["content"] for message in sent if message["role"] == "tool"] == ["interrupted", "interrupted"]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        return stat.read().split()[2] != "Z"
+
+
+def test_before_the_first_byte(make_desk: MakeDesk) -> None:
+    desk = make_desk([slow(30, text("late")), text("in time")])
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("hello"))
+        await asyncio.to_thread(_wait_for_request, desk)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await desk.turn("again")).text == "in time"
+
+    asyncio.run(story())
+
+
+def _wait_for_request(desk: Desk) -> None:
+    deadline = time.monotonic() + 10
+    while not desk.server.requests and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_results_that_came_before_are_kept(make_desk: MakeDesk) -> None:
+    calls = [("write_file", {"path": "a.txt", "content": "a\n"}), ("run_command", {"command": "sleep 60"})]
+    desk = make_desk([tool_calls(calls), text("ok")], approve="all")
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("both"))
+        async with asyncio.timeout(10):
+            while len(desk.seen(ToolStarted)) < 2:
+                await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(story())
+    results = [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+    assert [result.ok for result in results] == [True, False]
+    assert results[1].content == "interrupted"

@@ -1,0 +1,189 @@
+"""`clio -p` as a script sees it: a subprocess, its output, its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.chat_server import ChatServer, error, stall, text, tool_calls
+from tests.support.desk import make_repository
+
+TOUCH = ("run_command", {"command": "touch made"})
+WRITE = ("write_file", {"path": "new.txt", "content": "hello\n"})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "project", {"calc.py": "def add(a, b):\n    return a + b\n"})
+    return tmp_path / "project"
+
+
+def clio(project: Path, *words: str, server: ChatServer | None = None, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the real program in the project."""
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *words],
+        cwd=project,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(server, **env),
+    )
+
+
+def environment(server: ChatServer | None, **env: str) -> dict[str, str]:
+    own = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.url, "CLIO_MODEL": "test-model"} if server else {}
+    return dict(os.environ) | own | env
+
+
+def test_the_answer_is_all_of_standard_output(project: Path) -> None:
+    with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text("It adds.")]) as server:
+        done = clio(project, "-p", "what does calc do?", server=server)
+    assert (done.returncode, done.stdout) == (0, "It adds.\n")
+    assert "calc.py" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_piped_text_is_appended(project: Path) -> None:
+    with ChatServer([text("ok")]) as server:
+        clio(project, "-p", "summarise", server=server, stdin="line one\nline two\n")
+    sent = server.requests[0].body["messages"][-1]["content"]
+    assert sent.endswith("summarise\n\nline one\nline two")
+
+
+def test_json_is_one_object_with_every_field(project: Path) -> None:
+    with ChatServer([tool_calls([WRITE]), text("Done.")]) as server:
+        done = clio(project, "-p", "write", "--approve", "edits", "--output", "json", server=server)
+    report = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert set(report) == {
+        *("session_id", "status", "text", "steps", "tool_calls"),
+        *("files_changed", "usage", "seconds", "error"),
+    }
+    assert (report["status"], report["text"], report["steps"]) == ("done", "Done.", 2)
+    assert report["files_changed"] == ["new.txt"]
+    assert set(report["tool_calls"][0]) == {"name", "ok", "summary", "seconds"}
+    assert set(report["usage"]) == {"prompt_tokens", "completion_tokens", "cached_tokens"}
+    assert report["usage"]["prompt_tokens"] > 0
+
+
+def test_stream_json_is_one_event_a_line(project: Path) -> None:
+    with ChatServer([text("Hello there.")]) as server:
+        done = clio(project, "-p", "hi", "--output", "stream-json", server=server)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["type"] for event in events]
+    assert "turn_started" in kinds
+    assert kinds[-1] == "turn_finished"
+    assert "".join(event["text"] for event in events if event["type"] == "text") == "Hello there."
+
+
+@pytest.mark.parametrize(
+    ("replies", "words", "code"),
+    [
+        ([error(401)], (), 2),
+        ([error(400)], (), 1),
+        ([error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})], (), 3),
+        ([tool_calls([TOUCH]), text("no")], (), 4),
+        ([tool_calls([TOUCH]), text("yes")], ("--approve", "all"), 0),
+        ([tool_calls([("list_files", {})])] * 3, ("--max-steps", "2"), 1),
+    ],
+)
+def test_exit_codes(project: Path, replies: list[object], words: tuple[str, ...], code: int) -> None:
+    with ChatServer(replies) as server:  # type: ignore[arg-type]
+        done = clio(project, "-p", "go", *words, server=server)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert code == 0 or done.stderr.strip()
+
+
+def test_interrupt_is_130_and_the_session_can_go_on(project: Path) -> None:
+    with ChatServer([stall("Working on"), text("Went on.")]) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clio", "-p", "long work"],
+            cwd=project,
+            env=environment(server),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.read(7) == "Working"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 130
+        again = clio(project, "-c", "-p", "go on", server=server)
+    assert again.stdout == "Went on.\n"
+    roles = [message["role"] for message in server.requests[1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+def test_killed_outright_the_session_still_goes_on(project: Path) -> None:
+    with ChatServer([tool_calls([("read_file", {"path": "calc.py"}), ("run_command", {"command": "sleep 60"})]), text("On.")]) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clio", "-p", "work", "--approve", "all"],
+            cwd=project,
+            env=environment(server),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        deadline = time.monotonic() + 30
+        journal = project / ".clio" / "sessions"
+        while time.monotonic() < deadline and b'"tool_call_id"' not in b"".join(
+            path.read_bytes() for path in journal.glob("*.jsonl")
+        ):
+            time.sleep(0.05)
+        process.kill()
+        process.communicate(timeout=20)
+        done = clio(project, "-c", "-p", "go on", server=server)
+    assert done.stdout == "On.\n", done.stderr
+    tool_results = [m["content"] for m in server.requests[-1].body["messages"] if m["role"] == "tool"]
+    assert len(tool_results) == 2
+    assert "def add" in tool_results[0]
+    assert "interrupted" in tool_results[1]
+
+
+def test_an_empty_prompt_is_a_usage_error(project: Path) -> None:
+    done = clio(project, "-p", "  ", server=None)
+    assert done.returncode == 2
+    assert done.stderr.startswith("clio: ")
+
+
+def test_a_large_prompt_is_sent_whole(project: Path) -> None:
+    words = "word " * 60_000
+    with ChatServer([text("long")]) as server:
+        done = clio(project, "-p", "-", server=server, stdin=words)
+    assert done.returncode == 0, done.stderr
+    assert server.requests[0].body["messages"][-1]["content"].endswith(words.strip())
+
+
+def test_offline_answers_and_says_how_to_connect(project: Path) -> None:
+    done = clio(project, "-p", "where is add defined?", "--provider", "offline", "--output", "json")
+    report = json.loads(done.stdout)
+    assert report["status"] == "done"
+    assert "calc.py:1" in report["text"]
+    assert "OPENAI_API_KEY" in report["text"]
+
+
+def test_remembered_in_one_run_known_in_the_next(project: Path) -> None:
+    clio(project, "-p", "remember that tests run with pytest -q", "--provider", "offline")
+    done = clio(project, "-p", "how do tests run?", "--provider", "offline")
+    assert "pytest -q" in done.stdout
+
+
+def test_incognito_leaves_no_trace(project: Path, tmp_path: Path) -> None:
+    before = sorted(str(path) for path in tmp_path.rglob("*") if ".git/" not in str(path))
+    with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text("ok")]) as server:
+        done = clio(project, "-p", "look", "--incognito", server=server)
+    assert done.returncode == 0, done.stderr
+    after = sorted(str(path) for path in tmp_path.rglob("*") if ".git/" not in str(path) and "__pycache__" not in str(path))
+    assert after == before
+    assert not Path(os.environ["CLIO_HOME"]).exists()
