@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clio.agent.events import Event, TurnFinished
+from clio.agent.events import Event, StreamRestarted, TextDelta, TurnFinished
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.options import Options
@@ -48,7 +48,8 @@ class Desk:
         self.person = Person()
         self.events: list[Event] = []
         self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key"}
-        settings = {"base_url": server.url, "model": "test-model"} | overrides
+        given = {"base_url": server.url, "model": "test-model"} | overrides
+        settings = {key: value if isinstance(value, bool) else str(value) for key, value in given.items()}
         self.loaded = load(Options(cwd=project, overrides=settings), self.env)
         self.app = self.build()
 
@@ -69,8 +70,6 @@ class Desk:
     @property
     def shown(self) -> str:
         """The answer as a screen that obeys every restart would show it."""
-        from clio.agent.events import StreamRestarted, TextDelta
-
         text = ""
         for event in self.events:
             if isinstance(event, TextDelta):
