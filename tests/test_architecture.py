@@ -21,7 +21,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory",),
     ("sessions", "security", "providers", "mcp"),
     ("tokens",),
-    ("storage", "config", "messages", "prompt_files"),
+    ("config", "messages", "prompt_files"),
+    ("storage",),
     ("algorithms", "fragments", "errors", "ids"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,191 @@
+"""The `clio` command: reads the flags, picks what to run, and turns every error into a sentence and an exit code.
+
+Imports stand inside the functions here, and only here and in the entrypoints: `clio --version` pays for none of them,
+and the prompt is on the screen before the configuration is read.
+"""
+
+import os
+import sys
+
+from clio import __version__
+
+TYPE_CHECKING = False  # as typing's, without the import
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from clio.config.flags import Arguments
+
+FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
+MAX_PIPED_BYTES = 16_000_000
+WAITING_NOTE_S = 3.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run clio with these arguments (default: those of the process) and return its exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        if arguments == ["--version"]:
+            print(f"clio {__version__}")
+            code = 0
+        else:
+            code = _run(arguments)
+        if sys.stdout:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return PIPE_CLOSED
+    except Exception as error:  # the outermost door: beyond it there is only Python's traceback
+        return _report(error, arguments)
+    return code
+
+
+def _run(argv: list[str]) -> int:
+    from clio.config import flags
+
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe that cannot show a character shows a question mark; it is no reason to fail.
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
+    arguments = flags.parse(argv)
+    if arguments.help:
+        print(flags.help_text(), end="")
+        return 0
+    if arguments.version:
+        print(f"clio {__version__}")
+        return 0
+    if arguments.words:
+        return _config_command(arguments)
+    if arguments.prompt is not None:
+        return _one_shot(arguments)
+    return _repl(arguments)
+
+
+def _repl(arguments: "Arguments") -> int:
+    painted = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    if painted:
+        from clio.entrypoints import first_paint
+
+        first_paint.paint()
+    try:
+        from clio.config.layers import load
+        from clio.config.options import make_options
+
+        options = make_options(arguments)
+        loaded = load(options, os.environ)
+    except BaseException:
+        if painted:
+            from clio.entrypoints import first_paint
+
+            first_paint.clear()
+        raise
+    from clio.entrypoints import repl
+
+    return repl.run(options, loaded)
+
+
+def _one_shot(arguments: "Arguments") -> int:
+    from clio.config.layers import load
+    from clio.config.options import make_options, with_prompt
+    from clio.config.show import withheld_note
+
+    options = make_options(arguments)
+    loaded = load(options, os.environ)
+    if loaded.withheld:
+        print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
+    options = with_prompt(options, whole_prompt(arguments.prompt or ""))
+    from clio.entrypoints import oneshot
+
+    return oneshot.run(options, loaded)
+
+
+def _config_command(arguments: "Arguments") -> int:
+    from clio.config import show
+    from clio.config.layers import load
+    from clio.config.options import make_options
+    from clio.config.trust import grant_all
+
+    loaded = load(make_options(arguments), os.environ)
+    match arguments.words[1]:
+        case "show":
+            print(show.as_json(loaded) if arguments.json else show.as_text(loaded))
+        case "path":
+            print(show.files(loaded))
+        case _:
+            print(show.trust_text(loaded))
+            grant_all(loaded)
+    return 0
+
+
+def whole_prompt(text: str) -> str:
+    """The prompt of a one-shot turn: the flag's text, then an empty line, then what was piped in.
+
+    Raises UsageError where nothing but white space comes together, or the pipe holds more than MAX_PIPED_BYTES.
+    """
+    from clio.errors import UsageError
+
+    given = "" if text == "-" else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    piped = _piped_text()
+    prompt = "\n\n".join(part for part in (given, piped) if part.strip())
+    if not prompt:
+        raise UsageError("the prompt is empty; write it after -p, or pipe text in")
+    return prompt
+
+
+def _piped_text() -> str:
+    from clio.errors import UsageError
+
+    if sys.stdin is None or _is_terminal(sys.stdin):
+        return ""
+    try:
+        _note_a_silent_pipe()
+        data = sys.stdin.buffer.read(MAX_PIPED_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"standard input cannot be read: {error.strerror}; close it with < /dev/null") from None
+    if len(data) > MAX_PIPED_BYTES:
+        raise UsageError(f"more than {MAX_PIPED_BYTES:,} bytes were piped in; give a file's path in the prompt instead")
+    return data.decode("utf-8-sig", "replace").rstrip("\n")
+
+
+def _note_a_silent_pipe() -> None:
+    """Whoever left an unused pipe open on standard input is told why nothing happens."""
+    if os.name == "nt":  # select knows only sockets there
+        return
+    import select
+
+    if not select.select([sys.stdin], [], [], WAITING_NOTE_S)[0]:
+        print("clio: waiting for standard input to end; close it with < /dev/null if nothing comes", file=sys.stderr)
+
+
+def _report(error: BaseException, argv: list[str]) -> int:
+    from clio.errors import ClioError
+
+    while len(members := _members(error)) == 1:
+        error = members[0]
+    debug = "--debug" in argv or os.environ.get("CLIO_DEBUG", "").strip().lower() in ("1", "true", "yes", "on")
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, ClioError):
+        print(f"clio: {error}", file=sys.stderr)
+        return error.exit_code
+    cause = " ".join(str(error).split())[:300]
+    more = "please report it with the lines above" if debug else "run again with --debug to see where"
+    print(f"clio: this is a bug in clio: {type(error).__name__}: {cause}; {more}", file=sys.stderr)
+    return FAILED
+
+
+def _members(error: BaseException) -> "tuple[BaseException, ...]":
+    """The errors of a task group; none for a plain error."""
+    return getattr(error, "exceptions", ())
+
+
+def _is_terminal(stream: "TextIO | None") -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def _drop_output() -> None:
+    """Nobody reads any more: what is still in the buffer must not fail once again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,141 @@
+"""The fields of the schema as the layers need them: what kind of value each takes, and how text and YAML become one."""
+
+import re
+import types
+import typing
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.schema import Config, ModelSettings
+from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
+
+FieldKind = Literal["text", "choice", "count", "switch", "texts", "models"]
+Value = str | int | bool | None
+_COUNT = re.compile(r"[0-9]{1,12}")
+_TRUE_WORDS = TRUE | {"1"}
+_FALSE_WORDS = frozenset(("no", "off", "false", "0"))
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    """One setting. `optional`: it may be None. `choices`: for the kind "choice"."""
+
+    name: str
+    kind: FieldKind
+    optional: bool
+    choices: tuple[str, ...] = ()
+
+    @property
+    def wanted(self) -> str:
+        """What a value must be, as a message puts it."""
+        match self.kind:
+            case "text":
+                return "text that is not empty"
+            case "choice":
+                return "one of " + ", ".join(self.choices)
+            case "count":
+                return "a whole number of at least 1"
+            case "switch":
+                return "true or false"
+            case "texts":
+                return "a list, each entry on a line of its own after '- '"
+            case "models":
+                return "a mapping from a model's name to its settings"
+
+
+def fields_of(struct: type[Struct]) -> dict[str, Field]:
+    """The fields of Config or ModelSettings by name."""
+    return {info.name: _field(info.name, info.type) for info in msgspec.structs.fields(struct)}
+
+
+def from_text(field: Field, text: str) -> Value:
+    """The value a flag or an environment variable gives. Raises ValueError with the end of a sentence."""
+    stripped = text.strip()
+    match field.kind:
+        case "count" if _COUNT.fullmatch(stripped) and int(stripped) >= 1:
+            return int(stripped)
+        case "switch" if stripped.lower() in _TRUE_WORDS | _FALSE_WORDS:
+            return stripped.lower() in _TRUE_WORDS
+        case "choice" if stripped in field.choices:
+            return stripped
+        case "text" if stripped:
+            return stripped
+        case _:
+            raise ValueError(_must_be(field, repr(_short(stripped)), stripped))
+
+
+def from_node(field: Field, node: Node) -> Value:
+    """The value a YAML scalar gives. Raises ValueError with the end of a sentence."""
+    if not isinstance(node, Scalar):
+        raise ValueError(_must_be(field, describe(node)))
+    if node.kind == "null":
+        if field.optional:
+            return None
+        raise ValueError(f"has no value; it must be {field.wanted}")
+    if node.kind == "bool" and field.kind in ("text", "choice"):
+        truth = "true" if node.text.lower() in TRUE else "false"
+        hint = "" if field.kind == "choice" else "; put it in quotes"
+        raise ValueError(f"must be {field.wanted}: YAML reads an unquoted {node.text} as {truth}{hint}")
+    if field.kind == "switch" and node.kind != "bool":
+        raise ValueError(_must_be(field, describe(node)))
+    return from_text(field, node.text.replace("_", "") if field.kind == "count" else node.text)
+
+
+def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
+    """The entries of a list of texts; nothing after the colon is an empty list. Raises ValueError as `from_node`."""
+    if isinstance(node, Scalar) and node.kind == "null":
+        return ()
+    if not isinstance(node, Items):
+        raise ValueError(_must_be(field, describe(node)))
+    entries: list[Scalar] = []
+    for item in node.items:
+        if not isinstance(item, Scalar) or item.kind == "null" or not item.text.strip():
+            raise ValueError(f"must hold texts only, not {describe(item)}; put a text with ': ' in quotes")
+        entries.append(item)
+    return tuple(entries)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word most like `word`, in the form "; did you mean 'approve'?", or "" where none is near."""
+    import difflib  # 10 ms that only a mistake has to pay
+
+    folded = {name.lower().replace("-", "_"): name for name in known}
+    found = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[found[0]]!r}?" if found else ""
+
+
+def _must_be(field: Field, got: str, word: str = "") -> str:
+    hint = nearest(word, field.choices) if field.choices and word else ""
+    return f"must be {field.wanted}, not {got}{hint}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _field(name: str, hint: Any) -> Field:
+    parts: tuple[Any, ...] = (
+        typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    )
+    plain = [part for part in parts if part is not type(None)]
+    kind, choices = _kind(plain[0])
+    return Field(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices)
+
+
+def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return "choice", arguments
+    if origin is tuple:
+        return "texts", ()
+    if origin is dict:
+        return "models", ()
+    if hint is bool:
+        return "switch", ()
+    return ("text", ()) if hint is str else ("count", ())
+
+
+CONFIG_FIELDS = fields_of(Config)
+MODEL_FIELDS = fields_of(ModelSettings)

@@ -1,0 +1,243 @@
+"""The command line: every flag in one table, from which the parser, `--help` and the reference are made.
+
+Imported before anything is on the screen, so it stays with argparse and leaves typing and msgspec to what comes after.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from clio.errors import UsageError
+
+
+class Arguments(argparse.Namespace):
+    """What was given; an absent flag keeps the value here. `prompt` is "" for a bare `-p`."""
+
+    prompt: str | None = None
+    continue_latest: bool = False
+    resume: str | None = None
+    new: bool = False
+    output: str | None = None
+    cwd: str | None = None
+    config: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    base_url: str | None = None
+    approve: str | None = None
+    max_steps: str | None = None
+    context_window: str | None = None
+    no_ltm: bool = False
+    incognito: bool = False
+    no_color: bool = False
+    debug: bool = False
+    json: bool = False
+    help: bool = False
+    version: bool = False
+    words: Sequence[str] = ()
+
+
+class Flag:
+    """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
+
+    field: the Config field it sets, and `value` the value a switch gives it.
+    """
+
+    def __init__(
+        self,
+        names: str,
+        summary: str,
+        *,
+        group: str,
+        metavar: str | None = None,
+        dest: str = "",
+        field: str = "",
+        value: bool = True,
+    ) -> None:
+        self.names = tuple(names.split())
+        self.summary = summary
+        self.group = group
+        self.metavar = metavar
+        self.dest = dest or self.names[-1].lstrip("-").replace("-", "_")
+        self.field = field
+        self.value = value
+
+    @property
+    def long_name(self) -> str:
+        """The name messages use."""
+        return self.names[-1]
+
+    @property
+    def usage(self) -> str:
+        """The names as help and reference print them: "-m, --model NAME"."""
+        return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
+
+
+_WHAT, _SESSION, _MODEL, _LIMITS, _REST = "what to do", "which session", "which model", "what it may do", "the rest"
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("-p --prompt", "answer one prompt and leave; piped text is appended", group=_WHAT, metavar="[TEXT]"),
+    Flag("--output", "form of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
+    Flag("-c --continue", "go on with the newest session here", group=_SESSION, dest="continue_latest"),
+    Flag(
+        "-r --resume", "go on with a session: id, prefix, name or number; a list if left out", group=_SESSION,
+        metavar="[SELECTOR]",
+    ),
+    Flag("--new", "start a new session", group=_SESSION),
+    Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
+    Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
+         field="provider"),
+    Flag("--base-url", "address of an OpenAI-compatible server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
+    Flag(
+        "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
+        field="approve",
+    ),
+    Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
+    Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
+    Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),
+    Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
+    Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
+    Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
+    Flag("--json", "with `config show`: print JSON", group=_REST),
+    Flag("--version", "print the version", group=_REST),
+    Flag("-h --help", "print this help", group=_REST),
+)  # fmt: skip
+OUTPUTS = ("text", "json", "stream-json")
+COMMANDS: dict[tuple[str, str], str] = {
+    ("config", "show"): "print every setting and where it comes from",
+    ("config", "path"): "print where the configuration files are",
+    ("config", "trust"): "let this project's configuration take effect",
+}
+_USAGE = """\
+clio, a terminal coding agent that remembers.
+
+usage: clio [options]                    a conversation in the current project
+       clio -p TEXT [options]            one prompt, one answer
+"""
+_EXAMPLES = """\
+examples:
+  clio -c                                    go on where you left off
+  clio -p "where is the retry policy?"       ask one question
+  git diff | clio -p "review this change"    piped text becomes part of the prompt
+  clio -p "fix the failing test" --approve edits --output json
+
+exit codes:
+  0 done   1 the turn failed   2 usage or configuration   3 the context cannot fit
+  4 an approval was needed and nobody could give it   130 interrupted
+
+settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
+"""
+
+
+def flag_name(field: str) -> str:
+    """The flag that sets a Config field."""
+    return next(flag.long_name for flag in FLAGS if flag.field == field)
+
+
+def parse(argv: Sequence[str]) -> Arguments:
+    """The arguments as given, values still text. Raises UsageError, which names the nearest flag or sub-command."""
+    arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
+    if arguments.help or arguments.version:
+        return arguments
+    if unknown:
+        raise UsageError(_unknown_flag(unknown[0]))
+    _check(arguments)
+    return arguments
+
+
+def help_text() -> str:
+    """What `clio --help` prints."""
+    commands = [f"       {'clio ' + ' '.join(words):<33} {summary}" for words, summary in COMMANDS.items()]
+    parts = [_USAGE + "\n".join(commands)]
+    for group in dict.fromkeys(flag.group for flag in FLAGS):
+        rows = [f"  {flag.usage:<27} {flag.summary}" for flag in FLAGS if flag.group == group]
+        parts.append("\n".join((f"{group}:", *rows)))
+    return "\n\n".join((*parts, _EXAMPLES))
+
+
+def overrides(arguments: Arguments) -> dict[str, str | bool]:
+    """The Config fields that flags set."""
+    found: dict[str, str | bool] = {}
+    for flag in FLAGS:
+        value: str | bool | None = getattr(arguments, flag.dest)
+        if flag.field and value is not None and value is not False:
+            found[flag.field] = flag.value if flag.metavar is None else value
+    return found
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> "object":  # type: ignore[override]
+        name, _, cause = message.removeprefix("argument ").partition(": ")
+        if cause.startswith("expected one"):
+            raise UsageError(f"{name} needs a value; see clio --help")
+        if cause.startswith("ignored explicit"):
+            raise UsageError(f"{name} takes no value; see clio --help")
+        raise UsageError(f"{message}; see clio --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="clio",
+        argument_default=argparse.SUPPRESS,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*")
+    for flag in FLAGS:
+        if flag.metavar is None:
+            parser.add_argument(*flag.names, dest=flag.dest, action="store_true")
+        elif flag.metavar.startswith("["):
+            parser.add_argument(*flag.names, dest=flag.dest, nargs="?", const="")
+        else:
+            parser.add_argument(*flag.names, dest=flag.dest)
+    return parser
+
+
+def _check(arguments: Arguments) -> None:
+    one_shot = arguments.prompt is not None
+    given = [name for name, on in (
+        ("--continue", arguments.continue_latest),
+        ("--resume", arguments.resume is not None),
+        ("--new", arguments.new),
+    ) if on]  # fmt: skip
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
+    if arguments.output is not None and arguments.output not in OUTPUTS:
+        hint = _nearest(arguments.output, OUTPUTS)
+        raise UsageError(f"--output must be one of {', '.join(OUTPUTS)}, not {arguments.output!r}{hint}")
+    if arguments.words:
+        _check_command(arguments.words, one_shot)
+    elif arguments.json:
+        raise UsageError("--json belongs to 'clio config show'; for a one-shot answer it is --output json")
+    elif arguments.output not in (None, "text") and not one_shot:
+        raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
+    if one_shot and arguments.resume == "":
+        raise UsageError("--resume needs a session's id, name or number where -p is given; nobody is there to choose")
+
+
+def _check_command(words: Sequence[str], one_shot: bool) -> None:
+    if tuple(words) in COMMANDS and not one_shot:
+        return
+    known = [" ".join(command) for command in COMMANDS]
+    text = " ".join(words)
+    if one_shot:
+        raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
+    if list(words) == ["config"]:
+        raise UsageError(f"'clio config' needs one more word: {', '.join(known)}")
+    hint = _nearest(text, known) or _nearest(words[0], ["config"])
+    if len(words) <= 3 and hint:
+        raise UsageError(f"unknown sub-command {text!r}{hint}")
+    raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
+
+
+def _unknown_flag(flag: str) -> str:
+    name = flag.partition("=")[0]
+    known = [known for entry in FLAGS for known in entry.names if known.startswith("--") == name.startswith("--")]
+    return f"unknown flag {name!r}{_nearest(name, known) or '; see clio --help'}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    import difflib  # 10 ms that only a mistake has to pay
+
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {found[0]!r}?" if found else ""

@@ -1,0 +1,147 @@
+"""Puts the layers of configuration on top of each other and remembers who said what.
+
+Defaults < the user's file (or --config) < the project's file < environment < flags. A list gathers the entries of all
+layers; every other value is that of the highest layer. The three values that name a server belong together, see
+`_forget_other_server`.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clio.config import paths
+from clio.config.environment import read_environment
+from clio.config.fields import CONFIG_FIELDS, from_text
+from clio.config.flags import flag_name
+from clio.config.loaded import Loaded, Widening
+from clio.config.options import Options
+from clio.config.schema import Config
+from clio.config.setting import Setting
+from clio.config.trust import Trust, widening
+from clio.config.yaml_settings import read_settings
+from clio.errors import ConfigError, UsageError
+
+DEFAULT = "default"
+Values = dict[tuple[str, ...], list[Setting]]
+"""What the layers so far say: for a list its entries, for anything else one setting."""
+
+
+def load(options: Options, env: Mapping[str, str]) -> Loaded:
+    """The configuration for one start. Reads files and writes none. Raises ConfigError, or UsageError for a flag."""
+    home, person = paths.clio_home(env), paths.user_home(env)
+    project = paths.project_folder(options.cwd, clio_home=home, user_home=person)
+    user_file = options.config_file or paths.home_config(home)
+    project_file = paths.project_config(project)
+    values: Values = {}
+
+    user = read_settings(user_file, paths.display(user_file, project=None, user_home=person))
+    if user is None and options.config_file:
+        raise ConfigError(f"--config {str(options.config_file)!r}: there is no such file")
+    put(values, user or ())
+
+    own: tuple[Setting, ...] | None = None
+    withheld: tuple[Widening, ...] = ()
+    trusted: tuple[Widening, ...] = ()
+    if project_file != paths.home_config(home).resolve():  # in the home folder both are one file
+        own = read_settings(project_file, paths.display(project_file, project=project, user_home=person))
+        accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), project)
+        put(values, accepted)
+
+    put(values, _run_settings(options, env, values))
+    files = ((user_file, user), (project_file, own))
+    return Loaded(
+        config=build(values),
+        origins=origins(values),
+        project=project,
+        home=home,
+        withheld=withheld,
+        trusted=trusted,
+        files=tuple(path for path, settings in files if settings is not None),
+    )
+
+
+def put(values: Values, settings: Sequence[Setting]) -> None:
+    """Lay one layer over the values below it; within a layer the later setting wins."""
+    _forget_other_server(values, {setting.key: setting for setting in settings})
+    for setting in settings:
+        if CONFIG_FIELDS[setting.key[0]].kind != "texts":
+            values[setting.key] = [setting]
+        elif all(setting.value != known.value for known in values.get(setting.key, ())):
+            values.setdefault(setting.key, []).append(setting)
+
+
+def build(values: Values) -> Config:
+    """The values as a Config, with defaults for what no layer set."""
+    raw: dict[str, Any] = {}
+    for key, settings in values.items():
+        if key[0] == "models":
+            raw.setdefault("models", {}).setdefault(key[1], {})[key[2]] = settings[-1].value
+        elif CONFIG_FIELDS[key[0]].kind == "texts":
+            raw[key[0]] = [setting.value for setting in settings]
+        else:
+            raw[key[0]] = settings[-1].value
+    return msgspec.convert(raw, Config)
+
+
+def origins(values: Values) -> dict[str, str]:
+    """Who set each field; every field is named, those of single models where they are set."""
+    found = dict.fromkeys(CONFIG_FIELDS, DEFAULT)
+    for settings in values.values():
+        found[settings[-1].name] = ", ".join(dict.fromkeys(setting.origin for setting in settings))
+    return found
+
+
+def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting]) -> None:
+    """Drop what lower layers say about a server that this layer replaces, so that no key goes to another's address.
+
+    A layer that names another provider replaces address and key, and the model where it was a named provider's.
+    A layer that names another address replaces the key, and the provider unless it is openai, whose API all speak.
+    """
+    provider, address = layer.get(("provider",)), layer.get(("base_url",))
+    before = values.get(("provider",))
+    gone: list[str] = []
+    if provider and _differs(values, provider):
+        gone = ["base_url", "api_key", *(["model"] if before and before[-1].value else [])]
+    elif address and _differs(values, address):
+        gone = ["api_key", *([] if before and before[-1].value == "openai" else ["provider"])]
+    for name in gone:
+        values.pop((name,), None)
+
+
+def _differs(values: Values, setting: Setting) -> bool:
+    return [known.value for known in values.get(setting.key, ())] != [setting.value]
+
+
+def _sift(
+    settings: tuple[Setting, ...], lower: Config, trust: Trust, project: Path
+) -> tuple[tuple[Setting, ...], tuple[Widening, ...], tuple[Widening, ...]]:
+    """A project's settings that are in force; those of them that needed trust; those that lack it."""
+    wide = widening(settings, lower)
+    known = trust.fingerprints(project) if wide else frozenset[str]()
+    held = [setting for setting, value in wide if value.fingerprint not in known]
+    return (
+        tuple(setting for setting in settings if setting not in held),
+        tuple(value for _, value in wide if value.fingerprint in known),
+        tuple(value for _, value in wide if value.fingerprint not in known),
+    )
+
+
+def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> tuple[Setting, ...]:
+    """Environment and flags, which speak with one voice about the server: both belong to this start."""
+    flags = tuple(_flag(name, value) for name, value in options.overrides.items())
+    given = {setting.name: setting.value for setting in (*read_environment(env, openai=False), *flags)}
+    below = values.get(("provider",))
+    provider = below[-1].value if below and "base_url" not in given else None
+    openai = given.get("provider", provider) in (None, "openai")
+    return (*read_environment(env, openai=openai), *flags)
+
+
+def _flag(name: str, value: str | bool) -> Setting:
+    flag = flag_name(name)
+    try:
+        parsed = value if isinstance(value, bool) else from_text(CONFIG_FIELDS[name], value)
+    except ValueError as error:
+        raise UsageError(f"{flag} {error}") from None
+    return Setting(key=(name,), value=parsed, origin=f"flag {flag}")

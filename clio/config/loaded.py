@@ -1,0 +1,39 @@
+"""What loading the configuration gives: the values, where each comes from, and what a project may not set yet."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.config.schema import Config
+
+
+class Widening(Struct, frozen=True, kw_only=True):
+    """A value by which a project's file would widen approvals or change where data goes.
+
+    value: for a person to read before deciding; escaped, bounded, secrets masked.
+    where: file and line. fingerprint: of key and real value; trust is remembered by it.
+    """
+
+    key: str
+    value: str
+    where: str
+    fingerprint: str
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """The configuration of one start.
+
+    origins: for each field (and `models.<name>.<field>`) that a layer set, who did: "~/.clio/config.yaml:3",
+        "environment OPENAI_BASE_URL", "flag --model"; fields that are not in it have their default.
+    withheld: values of the project's file that are not in force because the folder is not trusted with them.
+    trusted: those that are in force because it is.
+    files: the configuration files that were read, lowest layer first.
+    """
+
+    config: Config
+    origins: dict[str, str]
+    project: Path
+    home: Path
+    withheld: tuple[Widening, ...] = ()
+    trusted: tuple[Widening, ...] = ()
+    files: tuple[Path, ...] = ()

@@ -1,0 +1,64 @@
+"""What one start of clio was asked to do: the flags after they were understood."""
+
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.flags import Arguments, overrides
+from clio.errors import UsageError
+
+OutputFormat = Literal["text", "json", "stream-json"]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The command line as values.
+
+    prompt: the whole text of a one-shot turn, piped text included; None starts the REPL.
+    resume: the session to go on with, "" to choose from a list, None for no resuming.
+    overrides: values of Config fields given as flags, still as text where a flag takes text.
+    cwd, config_file: absolute.
+    """
+
+    cwd: Path
+    prompt: str | None = None
+    continue_latest: bool = False
+    resume: str | None = None
+    new: bool = False
+    output: OutputFormat = "text"
+    config_file: Path | None = None
+    overrides: dict[str, str | bool] = {}
+
+
+def make_options(arguments: Arguments) -> Options:
+    """The options these arguments mean, before the prompt is read. Raises UsageError for a folder that is none."""
+    here = _current_folder()
+    return Options(
+        cwd=_folder(here, arguments.cwd) if arguments.cwd is not None else here,
+        continue_latest=arguments.continue_latest,
+        resume=arguments.resume,
+        new=arguments.new,
+        output=cast(OutputFormat, arguments.output or "text"),
+        config_file=here / Path(arguments.config).expanduser() if arguments.config is not None else None,
+        overrides=overrides(arguments),
+    )
+
+
+def with_prompt(options: Options, prompt: str) -> Options:
+    """The same options for a one-shot turn with this text."""
+    return msgspec.structs.replace(options, prompt=prompt)
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder no longer exists; go to another, or give one with --cwd") from None
+
+
+def _folder(here: Path, name: str) -> Path:
+    path = here / Path(name).expanduser()
+    if name and path.is_dir():
+        return path
+    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if path.exists() else "there is no such folder"))

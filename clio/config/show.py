@@ -1,0 +1,109 @@
+"""What `clio config show`, `path` and `trust` print, and the sentence about values that wait for trust."""
+
+from typing import cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.loaded import Loaded, Widening
+from clio.config.paths import home_config, project_config
+from clio.config.secrets import masked, shown_value
+from clio.config.trust import Trust
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """One setting as `config show --json` prints it; lists and numbers as JSON, secrets masked."""
+
+    value: object
+    origin: str
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """What `config show --json` prints."""
+
+    project: str
+    files: tuple[str, ...]
+    settings: dict[str, Shown]
+    withheld: tuple[Widening, ...]
+
+
+def as_text(loaded: Loaded) -> str:
+    """Every setting with its value and origin, in columns; then what waits for trust."""
+    rows = [(name, _plain(name, shown.value), shown.origin) for name, shown in _settings(loaded).items()]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    value_width = min(widths[1], 40)
+    lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
+    if loaded.withheld:
+        lines += ["", f"Not in force until this folder is trusted ({_TRUST_HINT}):", *_rows(loaded.withheld)]
+    return "\n".join(lines)
+
+
+def as_json(loaded: Loaded) -> str:
+    """The same as one JSON object."""
+    report = Report(
+        project=str(loaded.project),
+        files=tuple(str(path) for path in loaded.files),
+        settings=_settings(loaded),
+        withheld=loaded.withheld,
+    )
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
+
+
+def files(loaded: Loaded) -> str:
+    """Where the files are or would be, one a line, with the layer first."""
+    places = (
+        ("user", home_config(loaded.home)),
+        ("project", project_config(loaded.project)),
+        ("trusted", Trust(loaded.home).path),
+    )
+    read = [("--config", path) for path in loaded.files if path not in (places[0][1], places[1][1])]
+    return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*places, *read))
+
+
+def withheld_note(loaded: Loaded) -> str:
+    """One sentence for a person about the values that wait for trust."""
+    keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
+    return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
+
+
+def trust_text(loaded: Loaded) -> str:
+    """What `config trust` lets take effect."""
+    if not loaded.withheld:
+        return f"{loaded.project}: nothing waits for trust"
+    return "\n".join((f"{loaded.project}: from now on in force", *_rows(loaded.withheld)))
+
+
+_TRUST_HINT = "trust it with: clio config trust"
+
+
+def _rows(values: tuple[Widening, ...]) -> list[str]:
+    return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
+
+
+def _settings(loaded: Loaded) -> dict[str, Shown]:
+    found: dict[str, Shown] = {}
+    for name in loaded.config.__struct_fields__:
+        value: object = getattr(loaded.config, name)
+        if name == "models":
+            found.update(_model_settings(loaded))
+        else:
+            safe = masked(name, value) if isinstance(value, str) else value
+            found[name] = Shown(value=safe, origin=loaded.origins[name])
+    return found
+
+
+def _model_settings(loaded: Loaded) -> dict[str, Shown]:
+    found: dict[str, Shown] = {}
+    for model, settings in loaded.config.models.items():
+        for field in settings.__struct_fields__:
+            name = f"models.{model}.{field}"
+            if name in loaded.origins:
+                found[name] = Shown(value=getattr(settings, field), origin=loaded.origins[name])
+    return found
+
+
+def _plain(name: str, value: object) -> str:
+    if isinstance(value, tuple):
+        entries = cast(tuple[object, ...], value)
+        return ", ".join(shown_value(name, entry) for entry in entries) or "none"
+    return shown_value("", value)

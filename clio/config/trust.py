@@ -1,0 +1,127 @@
+"""Which values of a project's configuration the person has agreed to.
+
+A cloned repository brings its own `.clio/config.yaml`. Whatever in it would widen approvals, weaken redaction or change
+where data goes stays without effect until the person trusts the folder with exactly these values. Trust is remembered
+for each value, as a hash of key and value: a value that changes is asked about again, the others stay trusted.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.loaded import Loaded, Widening
+from clio.config.paths import project_config
+from clio.config.schema import Config
+from clio.config.secrets import shown_value
+from clio.config.setting import Setting
+from clio.config.yaml_rules import add_rule
+from clio.errors import ConfigError, NewerDocument
+from clio.storage.document import Format, decode, update
+
+_MODES = ("plan", "ask", "edits", "all")  # from the narrowest to the widest
+_SERVER = ("base_url", "provider", "api_key")
+
+
+class Trusted(Struct, frozen=True, kw_only=True):
+    """For each project's path, the fingerprints of the values it is trusted with."""
+
+    projects: dict[str, tuple[str, ...]] = {}
+
+
+TRUSTED = Format(schema="clio.trusted", version=1, type=Trusted)
+
+
+class Trust:
+    """The user's decisions, in `trusted.json` of clio's home folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "trusted.json"
+
+    def covers(self, project: Path, values: Iterable[Widening]) -> bool:
+        """Whether the project is trusted with all of these values."""
+        return {value.fingerprint for value in values} <= self.fingerprints(project)
+
+    def fingerprints(self, project: Path) -> frozenset[str]:
+        """What the project is trusted with: nothing, where the file is missing, damaged or from a newer clio."""
+        try:
+            document = decode(self.path.read_bytes(), TRUSTED, self.path)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, NewerDocument):
+            return frozenset()
+        return frozenset(document.value.projects.get(str(project), ()))
+
+    def grant(self, project: Path, values: Iterable[Widening]) -> None:
+        """Trust the project with these values and no others: what was granted before and is not among them ends.
+
+        Raises ConfigError where the decision cannot be stored, CorruptDocument or NewerDocument.
+        """
+        self._store(project, frozenset(value.fingerprint for value in values), keep=False)
+
+    def add(self, project: Path, value: Widening) -> None:
+        """Trust the project with one more value. Raises as `grant`."""
+        self._store(project, frozenset((value.fingerprint,)), keep=True)
+
+    def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
+        def change(old: Trusted) -> Trusted:
+            before = frozenset(old.projects.get(str(project), ())) if keep else frozenset[str]()
+            return Trusted(projects=old.projects | {str(project): tuple(sorted(before | granted))})
+
+        try:
+            update(self.path, TRUSTED, change)
+        except OSError as error:
+            raise ConfigError(f"the trust in this folder cannot be stored in {self.path}: {error}") from None
+
+
+def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, Widening], ...]:
+    """Those settings of a project's file that need trust, given the configuration of the layers below.
+
+    A model that comes with another server is held back with it: alone it would be asked of the wrong one.
+    """
+    found = [setting for setting in settings if _widens(setting, lower)]
+    if any(setting.name in ("base_url", "provider") for setting in found):
+        found += [setting for setting in settings if setting.name == "model"]
+    return tuple((setting, as_widening(setting)) for setting in found)
+
+
+def as_widening(setting: Setting) -> Widening:
+    """The setting as it is shown before trust is asked for."""
+    return Widening(
+        key=setting.name,
+        value=shown_value(setting.name, setting.value),
+        where=setting.origin,
+        fingerprint=hashlib.sha256(json.dumps([setting.name, setting.value]).encode("ascii")).hexdigest(),
+    )
+
+
+def grant_all(loaded: Loaded) -> None:
+    """Trust the project with everything its file asks for now. Takes effect with the next `load`. Raises as `grant`."""
+    Trust(loaded.home).grant(loaded.project, (*loaded.trusted, *loaded.withheld))
+
+
+def remember_rule(loaded: Loaded, rule: str) -> None:
+    """Store an "always" answer in the project's file, trusted from now on; other untrusted values stay untrusted.
+
+    Raises ConfigError where the file cannot be changed.
+    """
+    add_rule(project_config(loaded.project), rule)
+    Trust(loaded.home).add(loaded.project, as_widening(Setting(key=("allow",), value=rule, origin="")))
+
+
+def _widens(setting: Setting, lower: Config) -> bool:
+    value = setting.value
+    match setting.name:
+        case "approve":
+            return _MODES.index(str(value)) > _MODES.index(lower.approve)
+        case "allow":
+            return value not in lower.allow
+        case "private_network":
+            return value is True and not lower.private_network
+        case "redact" | "incognito":
+            return value is False and bool(getattr(lower, setting.name))
+        case name if name in _SERVER:
+            return value != getattr(lower, name)
+        case _:
+            return False

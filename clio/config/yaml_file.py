@@ -1,0 +1,246 @@
+"""Reads a YAML file into values that know their line. The only importer of yaml, and only where a file exists.
+
+The tree is built from the parser's events instead of its composer: a hostile file then costs neither deep recursion
+nor the memory that aliases multiply, and every value keeps its text and place.
+"""
+
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from msgspec import Struct
+
+from clio.errors import ConfigError
+
+MAX_BYTES = 1_000_000
+_MAX_DEPTH = 8
+
+Kind = Literal["null", "bool", "number", "text"]
+Place = tuple[int, int]
+"""Line and column, both from 0."""
+
+_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+TRUE = frozenset(("yes", "on", "true"))
+_BOOL = TRUE | frozenset(("no", "off", "false"))
+_NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
+
+
+class Mark(Protocol):
+    """The parser's place of an error, from 0."""
+
+    line: int
+    column: int
+
+
+class Scalar(Struct, frozen=True, kw_only=True):
+    """One value. `text` is as written, without quotes; `kind` is what YAML 1.1 takes an unquoted one for."""
+
+    text: str
+    kind: Kind
+    start: Place
+    end: Place
+
+
+class Items(Struct, frozen=True, kw_only=True):
+    """A list. `flow`: written in brackets; then `end` is behind the closing one."""
+
+    items: tuple["Node", ...]
+    flow: bool
+    start: Place
+    end: Place
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """A key's line (from 1) and value."""
+
+    line: int
+    node: "Node"
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """A mapping."""
+
+    entries: dict[str, Entry]
+    flow: bool
+    start: Place
+    end: Place
+
+
+Node = Scalar | Items | Table
+
+
+def read_bytes(path: Path, shown: str) -> bytes | None:
+    """The file's bytes; None where there is none. Raises ConfigError if it cannot be read or is no ordinary file.
+
+    shown: the file's name in messages.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            raise ConfigError(f"{shown} is not a file; clio's settings go into a text file of that name")
+        if status.st_size > MAX_BYTES:
+            raise ConfigError(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
+
+
+def parse(data: bytes, shown: str) -> Table:
+    """The file's mapping; an empty one where the file holds only comments. Raises ConfigError with file and line."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{shown}:{line}: the text is not UTF-8; save the file as UTF-8") from None
+    node = _Builder(shown).build(_events(text, shown))
+    if node is None or (isinstance(node, Scalar) and node.kind == "null"):
+        return Table(entries={}, flow=False, start=(0, 0), end=(0, 0))
+    if not isinstance(node, Table):
+        raise ConfigError(f"{shown}:{node.start[0] + 1}: expected lines such as 'approve: ask', not {describe(node)}")
+    return node
+
+
+def describe(node: Node) -> str:
+    """The value as a message names it, short and with control characters escaped."""
+    if isinstance(node, Items):
+        return "a list"
+    if isinstance(node, Table):
+        return "a mapping"
+    if node.kind == "null":
+        return "nothing"
+    return repr(node.text if len(node.text) <= 60 else node.text[:57] + "...")
+
+
+def _events(text: str, shown: str) -> Iterator[Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    read = cast(Any, yaml).parse  # the package has no types of its own
+    try:
+        yield from read(text, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        unclosed = "end of stream" in str(error.problem) and error.context_mark
+        mark = error.context_mark if unclosed else error.problem_mark
+        where = f"{shown}:{mark.line + 1}" if mark else shown
+        raise ConfigError(f"{where}: {_cause(text, mark, str(error.problem))}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(f"{shown}:{line}: a control character cannot stand in YAML; remove it") from None
+
+
+def _cause(text: str, mark: Mark | None, problem: str) -> str:
+    """The parser's words, with the usual reason where they are hard to read."""
+    if mark and "cannot start any token" in problem:
+        character = text.splitlines()[mark.line][mark.column :][:1]
+        if character == "\t":
+            return "a tab at the start of the text; YAML is indented with spaces"
+        return f"a text that starts with {character!r} must be in quotes"
+    if "end of stream" in problem:
+        return "a quotation mark or bracket that opens here is never closed"
+    if "mapping values are not allowed" in problem:
+        return "a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
+    if "alphabetic or numeric character" in problem:
+        return "a text that starts with '*' or '&' must be in quotes"
+    if "could not find expected ':'" in problem:
+        return "a key without a colon; write 'key: value'"
+    return f"this is not valid YAML: {problem}"
+
+
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    def __init__(self, event: Any, is_table: bool) -> None:
+        self.start = _place(event.start_mark)
+        self.flow = bool(event.flow_style)
+        self.is_table = is_table
+        self.items: list[Node] = []
+        self.entries: dict[str, Entry] = {}
+        self.key: Scalar | None = None
+
+
+class _Builder:
+    """Turns the parser's events into nodes."""
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self._stack: list[_Open] = []
+        self._root: Node | None = None
+
+    def build(self, events: Iterator[Any]) -> Node | None:
+        documents = 0
+        for event in events:
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent":
+                documents += 1
+                if documents > 1:
+                    raise self._error(event, "a second document begins here; keep one, without '---' between")
+            elif kind == "AliasEvent":
+                raise self._error(event, "aliases ('*name') are not used here; write the value out")
+            elif kind == "ScalarEvent":
+                if event.tag and event.tag != "tag:yaml.org,2002:str":
+                    raise self._error(event, f"the tag {event.tag!r} means nothing here; remove it")
+                self._add(_scalar(event))
+            elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+                if len(self._stack) >= _MAX_DEPTH:
+                    raise self._error(event, "too deeply nested")
+                self._stack.append(_Open(event, kind == "MappingStartEvent"))
+            elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+                self._close(event)
+        return self._root
+
+    def _close(self, event: Any) -> None:
+        done, end = self._stack.pop(), _place(event.end_mark)
+        if done.is_table:
+            self._add(Table(entries=done.entries, flow=done.flow, start=done.start, end=end))
+        else:
+            self._add(Items(items=tuple(done.items), flow=done.flow, start=done.start, end=end))
+
+    def _add(self, node: Node) -> None:
+        if not self._stack:
+            self._root = node
+            return
+        parent = self._stack[-1]
+        if not parent.is_table:
+            parent.items.append(node)
+        elif parent.key is None:
+            parent.key = self._key(node, parent)
+        else:
+            parent.entries[parent.key.text] = Entry(line=parent.key.start[0] + 1, node=node)
+            parent.key = None
+
+    def _key(self, node: Node, parent: _Open) -> Scalar:
+        line = node.start[0] + 1
+        if not isinstance(node, Scalar):
+            raise ConfigError(f"{self._shown}:{line}: a key must be a word, not {describe(node)}")
+        if node.text in parent.entries:
+            first = parent.entries[node.text].line
+            raise ConfigError(f"{self._shown}:{line}: {node.text!r} is already set in line {first}; keep one of them")
+        return node
+
+    def _error(self, event: Any, cause: str) -> ConfigError:
+        return ConfigError(f"{self._shown}:{event.start_mark.line + 1}: {cause}")
+
+
+def _scalar(event: Any) -> Scalar:
+    return Scalar(
+        text=event.value,
+        kind=_kind(event.value) if event.implicit[0] else "text",
+        start=_place(event.start_mark),
+        end=_place(event.end_mark),
+    )
+
+
+def _kind(text: str) -> Kind:
+    if text in _NULL:
+        return "null"
+    if text.lower() in _BOOL:
+        return "bool"
+    return "number" if _NUMBER.fullmatch(text) else "text"
+
+
+def _place(mark: Any) -> Place:
+    return mark.line, mark.column
