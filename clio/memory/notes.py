@@ -1,0 +1,124 @@
+"""Named notes, one file each, in `.clio/memory/`. Whatever a key holds, its file lies in that folder."""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.memory.records import Note
+from clio.memory.tolerant import number
+from clio.storage.atomic import write_atomic
+from clio.storage.folders import make_ignored_folder
+
+MAX_KEY_CHARS = 1_000
+_LITERAL = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_LITERAL_ELSEWHERE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+
+
+class _StoredNote(Struct, frozen=True, kw_only=True):
+    key: str
+    content: str
+    timestamp: float | str = 0.0
+    version: int = 0
+
+
+class Notes:
+    """The notes of one project. Methods raise OSError; a file that is not a note is passed over and left alone."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def store(self, key: str, content: str) -> bool:
+        """Write a note; True if there was none of that key. Raises ValueError for a key that is empty or too long."""
+        if not key.strip():
+            raise ValueError("the key is empty; give the note a short name")
+        if len(key) > MAX_KEY_CHARS:
+            raise ValueError(f"the key has {len(key):,} characters; give the note a short name")
+        found = self._find(key)
+        note = _StoredNote(key=key, content=content, timestamp=round(self._clock(), 3), version=1)
+        make_ignored_folder(self._folder, self._folder.parent)
+        write_atomic(found or self._folder / file_name(key), msgspec.json.encode(note))
+        return found is None
+
+    def retrieve(self, key: str) -> Note | None:
+        """The note of that key; also a text such as `session_progress.md` by its name without the ending."""
+        found = self._find(key)
+        if found:
+            return _read(found)
+        page = self._folder / f"{key}.md"
+        if _LITERAL.fullmatch(key) and _is_own_file(page):
+            return _read_page(page)
+        return None
+
+    def delete(self, key: str) -> bool:
+        """Delete the note; False if there is none."""
+        found = self._find(key)
+        if found:
+            found.unlink(missing_ok=True)
+        return found is not None
+
+    def newest_first(self) -> tuple[Note, ...]:
+        """All notes, newest first."""
+        if not self._folder.is_dir():
+            return ()
+        found = [_read(path) for path in sorted(self._folder.glob("*.json")) if _is_own_file(path)]
+        pages = [_read_page(path) for path in sorted(self._folder.glob("*.md")) if _is_own_file(path)]
+        notes = {note.key: note for note in [*pages, *found] if note}
+        return tuple(sorted(notes.values(), key=lambda note: (-note.timestamp, note.key)))
+
+    def _find(self, key: str) -> Path | None:
+        """The file of a key: under the name clio gives it, or under the plain name another program gave it."""
+        names = [file_name(key), *([f"{key}.json"] if _LITERAL_ELSEWHERE.fullmatch(key) else [])]
+        for path in (self._folder / name for name in names):
+            note = _read(path) if _is_own_file(path) else None
+            if note and note.key == key:
+                return path
+        return None
+
+
+def file_name(key: str) -> str:
+    """The name of a key's file: the key itself if it is plain lower case, else a readable part and a hash.
+
+    Different keys have different names, on file systems that fold case or Unicode too; no name leaves the folder.
+    """
+    if _LITERAL.fullmatch(key) and not _RESERVED.fullmatch(key):
+        return f"{key}.json"
+    readable = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:40]
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{readable or 'note'}.{digest}.json"
+
+
+def _is_own_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _read(path: Path) -> Note | None:
+    try:
+        stored = msgspec.json.decode(path.read_bytes(), type=_StoredNote)
+    except (FileNotFoundError, ValueError):
+        return None
+    said = number(stored.timestamp, 0.0)
+    if stored.version:
+        return Note(key=stored.key, content=stored.content, timestamp=said)
+    return Note(key=_decoded_once(stored.key), content=_decoded_once(stored.content), timestamp=said)
+
+
+def _read_page(path: Path) -> Note:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return Note(key=path.stem, content=text, timestamp=path.stat().st_mtime)
+
+
+def _decoded_once(text: str) -> str:
+    """Undo the double UTF-8 encoding of the Perl CLIO's notes, where there is one."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return text

@@ -1,0 +1,122 @@
+"""The one door to everything that is remembered: notes, project knowledge, earlier sessions."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.errors import ToolFailed
+from clio.fragments import Fragment
+from clio.memory.inject import knowledge_fragment
+from clio.memory.long_term import LongTermMemory
+from clio.memory.notes import Notes
+from clio.memory.ranking import rank
+from clio.memory.records import Hit, Knowledge, Note, Provenance, Recalled
+from clio.memory.session_search import search_sessions
+from clio.sessions.store import SessionStore
+
+DEFAULT_SESSIONS = 50
+DEFAULT_RESULTS = 5
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+class MemorySystem:
+    """What one project remembers.
+
+    incognito: nothing is read and nothing written; every method but `prefix_fragments` raises ToolFailed.
+    ltm: whether project knowledge enters the prompt; all else works without it.
+    redact: applied to every text before it is stored.
+    All methods raise StorageError for a file that is not what it should be, and OSError.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        store: SessionStore,
+        *,
+        incognito: bool,
+        ltm: bool,
+        redact: Callable[[str], str] = _unchanged,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        folder = project / ".clio"
+        self._store = store
+        self._incognito = incognito
+        self._inject = ltm
+        self._redact = redact
+        self._ltm_path = folder / "ltm.json"
+        self._ltm = LongTermMemory(self._ltm_path, clock)
+        self._notes = Notes(folder / "memory", clock)
+
+    def prefix_fragments(self) -> list[Fragment]:
+        """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
+        if self._incognito or not self._inject:
+            return []
+        fragment = knowledge_fragment(self._ltm.read(), str(self._ltm_path))
+        return [fragment] if fragment else []
+
+    def store_note(self, key: str, content: str) -> bool:
+        """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
+        self._refuse_incognito()
+        return self._notes.store(self._redact(key), self._redact(content))
+
+    def retrieve_note(self, key: str) -> Note | None:
+        """The note of that key, or None."""
+        self._refuse_incognito()
+        return self._notes.retrieve(key)
+
+    def list_notes(self) -> tuple[Note, ...]:
+        """All notes, newest first."""
+        self._refuse_incognito()
+        return self._notes.newest_first()
+
+    def delete_note(self, key: str) -> bool:
+        """Delete a note; False if there was none."""
+        self._refuse_incognito()
+        return self._notes.delete(key)
+
+    def knowledge(self) -> Knowledge:
+        """The whole project knowledge."""
+        self._refuse_incognito()
+        return self._ltm.read()
+
+    def add_discovery(self, fact: str, confidence: float, provenance: Provenance) -> bool:
+        """Remember a fact about the project; False if it was known and is now confirmed."""
+        self._refuse_incognito()
+        return self._ltm.add_discovery(self._redact(fact), confidence, provenance)
+
+    def add_solution(self, error: str, solution: str, examples: tuple[str, ...], provenance: Provenance) -> bool:
+        """Remember what helped against an error; False if it was known and has helped once more."""
+        self._refuse_incognito()
+        return self._ltm.add_solution(self._redact(error), self._redact(solution), self._all(examples), provenance)
+
+    def add_pattern(self, pattern: str, confidence: float, examples: tuple[str, ...], provenance: Provenance) -> bool:
+        """Remember a convention of the code; False if it was known and is now confirmed."""
+        self._refuse_incognito()
+        return self._ltm.add_pattern(self._redact(pattern), confidence, self._all(examples), provenance)
+
+    def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
+        """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
+        self._refuse_incognito()
+        return rank(query, self._ltm.read(), self._notes.newest_first(), limit)
+
+    def recall_sessions(
+        self,
+        query: str,
+        *,
+        current: str | None = None,
+        max_sessions: int = DEFAULT_SESSIONS,
+        max_results: int = DEFAULT_RESULTS,
+    ) -> tuple[Recalled, ...]:
+        """Passages of earlier sessions that fit the query; `current` is the id of the session to leave out."""
+        self._refuse_incognito()
+        return search_sessions(self._store, query, exclude=current, max_sessions=max_sessions, max_results=max_results)
+
+    def _all(self, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(self._redact(text) for text in texts)
+
+    def _refuse_incognito(self) -> None:
+        if self._incognito:
+            raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")

@@ -1,0 +1,229 @@
+"""Git for the model: reading through GitPython, changing through the exact commands a person could have typed."""
+
+import asyncio
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from clio.errors import ToolFailed, ToolRetry
+from clio.security.actions import ReadFiles, RunCommand
+from clio.security.path_policy import Workspace
+from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.processes import run
+
+if TYPE_CHECKING:
+    from git import Repo
+
+READ_LIMIT_S = 60
+# Whatever is configured, the model gets plain text, and reading starts no other program.
+_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
+_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
+
+Operation = Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
+
+
+class GitArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of git."""
+
+    operation: Operation
+    action: Annotated[
+        Literal["list", "create", "switch", "push", "pop"] | None,
+        Meta(description="branch: list, create, switch; stash: list, push, pop"),
+    ] = None
+    path: Annotated[str, Meta(description="diff, log, show, blame: only this path")] = ""
+    revision: Annotated[str, Meta(description="Commit, branch or range")] = ""
+    staged: Annotated[bool, Meta(description="diff: what is staged")] = False
+    n: Annotated[int, Meta(ge=1, le=500, description="log: how many")] = 20
+    lines: Annotated[str, Meta(pattern=r"^(\d+,\d+)?$", description='blame: "10,40"')] = ""
+    name: Annotated[str, Meta(description="branch: its name")] = ""
+    message: Annotated[str, Meta(description="commit, stash")] = ""
+    paths: Annotated[tuple[str, ...], Meta(description='commit: what to stage and commit; ["."] is all')] = ()
+    remote: Annotated[str, Meta(description="push: to where")] = ""
+
+
+class GitTool:
+    """`git`: the repository the workspace lies in."""
+
+    name = "git"
+    args = GitArgs
+    read_only = False
+
+    def __init__(self, workspace: Workspace, timeout_s: int) -> None:
+        self._cwd = workspace.root
+        self._timeout_s = timeout_s
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolFailed where there is no repository or no git, ToolRetry for arguments that cannot be right."""
+        call: GitArgs = args
+        _refuse_options(call)
+        repo = open_repository(self._cwd)
+        try:
+            reading = _reading(call)
+            if reading is not None:
+                return self._read(repo, reading)
+            if call.operation == "commit":
+                return self._change(_commit_commands(repo, self._cwd, call), _committed)
+            return self._change([_changing(repo, call)], _done)
+        finally:
+            repo.close()
+
+    def _read(self, repo: "Repo", arguments: list[str]) -> Prepared:
+        root = Path(repo.working_dir).resolve()
+
+        async def go(progress: Progress) -> ToolOutput:
+            text = await asyncio.to_thread(git_text, self._cwd, arguments)
+            return ToolOutput(text=text or "(nothing)", summary=f"{len(text.splitlines())} lines")
+
+        return Prepared(title=shlex.join(["git", *arguments]), action=ReadFiles(paths=(root,)), run=go)
+
+    def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput]) -> Prepared:
+        async def go(progress: Progress) -> ToolOutput:
+            text = ""
+            for command in commands:
+                process, timed_out = await run(command, self._cwd, timeout_s=self._timeout_s, on_news=progress)
+                text = process.output.text().strip()
+                if timed_out or process.exit_code != 0:
+                    why = f"stopped after {self._timeout_s} s" if timed_out else f"exit {process.exit_code}"
+                    said = f"{shlex.join(command[:2])} failed ({why}):\n{text}"
+                    return ToolOutput(text=said, summary=f"{shlex.join(command[:2])}: {why}", ok=False)
+            return await asyncio.to_thread(report, self._cwd, text)
+
+        line = " && ".join(shlex.join(command) for command in commands)
+        return Prepared(title=line.partition("\n")[0], action=RunCommand(command=line, cwd=self._cwd), run=go)
+
+
+def open_repository(folder: Path) -> "Repo":
+    """The repository or worktree a folder lies in. Raises ToolFailed where there is none, or no git."""
+    try:
+        from git import Repo
+        from git.exc import GitError
+    except ImportError as error:
+        raise ToolFailed("git is not installed here; install it, or work without it") from error
+    try:
+        return Repo(folder, search_parent_directories=True)
+    except (GitError, OSError) as error:
+        raise ToolFailed(
+            f"{str(folder)!r} lies in no git repository; `git init` makes one, if the user wants that"
+        ) from error
+
+
+def git_text(folder: Path, arguments: list[str]) -> str:
+    """What git prints when run in a folder, as valid text. Raises ToolFailed with git's own words."""
+    from git import Git
+    from git.exc import GitCommandError
+
+    try:
+        output = Git(folder).execute(
+            ["git", *_PLAIN, *arguments], stdout_as_string=False, kill_after_timeout=READ_LIMIT_S
+        )
+    except GitCommandError as error:
+        said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
+        raise ToolFailed(f"git {arguments[0]} failed: {said}") from error
+    return output.decode("utf-8", errors="replace").rstrip("\n")
+
+
+def _refuse_options(call: GitArgs) -> None:
+    for field in ("revision", "name", "remote"):
+        value: str = getattr(call, field)
+        if value.startswith("-") or any(character in value for character in "\0\n"):
+            raise ToolRetry(f"{field} {value!r} is not a name git could know; options cannot be given")
+
+
+def _reading(call: GitArgs) -> list[str] | None:
+    """The arguments of an operation that changes nothing; None for the others."""
+    revision = [call.revision] if call.revision else []
+    only = ["--", call.path] if call.path else ["--"]
+    match call.operation, call.action:
+        case "status", _:
+            return ["status", "--short", "--branch", "--untracked-files=normal"]
+        case "diff", _:
+            return ["diff", *_NO_PROGRAMS, *(["--staged"] if call.staged else []), *revision, *only]
+        case "log", _:
+            form = "--pretty=format:%h %ad %an: %s%d"
+            return ["log", f"--max-count={call.n}", "--date=short", form, *revision, *only]
+        case "show", _:
+            return ["show", *_NO_PROGRAMS, "--stat", "--patch", call.revision or "HEAD", *only]
+        case "blame", _:
+            if not call.path:
+                raise ToolRetry("git blame needs path")
+            return ["blame", "--date=short", *([f"-L{call.lines}"] if call.lines else []), *revision, "--", call.path]
+        case "branch", "list" | None:
+            return ["branch", "--all", "--verbose"]
+        case "stash", "list" | None:
+            return ["stash", "list"]
+        case _:
+            return None
+
+
+def _changing(repo: "Repo", call: GitArgs) -> list[str]:
+    """The command of an operation that changes something, except commit."""
+    match call.operation, call.action:
+        case "branch", "create" | "switch" if not call.name:
+            raise ToolRetry(f"git branch {call.action} needs name")
+        case "branch", "create":
+            return ["git", "switch", "--create", call.name, *([call.revision] if call.revision else [])]
+        case "branch", "switch":
+            return ["git", "switch", call.name]
+        case "stash", "push":
+            return ["git", "stash", "push", *(["--message", call.message] if call.message else [])]
+        case "stash", "pop":
+            return ["git", "stash", "pop"]
+        case "push", _:
+            return _push(repo, call)
+        case _:
+            raise ToolRetry(f"git {call.operation} has no action {call.action!r}")
+
+
+def _push(repo: "Repo", call: GitArgs) -> list[str]:
+    remotes = [remote.name for remote in repo.remotes]
+    if not remotes:
+        raise ToolFailed("the repository has no remote to push to; the user can add one with `git remote add`")
+    if call.remote and call.remote not in remotes:
+        raise ToolRetry(f"there is no remote {call.remote!r}; there are: {', '.join(remotes)}")
+    if repo.head.is_detached:
+        raise ToolFailed("HEAD is detached: there is no branch to push; create one first")
+    branch = repo.active_branch
+    if branch.tracking_branch() and not call.remote:
+        return ["git", "push"]
+    return ["git", "push", "--set-upstream", call.remote or remotes[0], branch.name]
+
+
+def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs) -> list[list[str]]:
+    """What to run so that exactly the given paths, or exactly what is staged, becomes a commit."""
+    if not call.message.strip():
+        raise ToolRetry("git commit needs message")
+    _check_identity(cwd)
+    message = ["--message", call.message.strip()]
+    if call.paths:
+        chosen = ["--", *call.paths]
+        merging = (Path(repo.git_dir) / "MERGE_HEAD").exists()
+        # A merge is committed whole, git allows no part of it; otherwise what else is staged stays staged.
+        return [["git", "add", "--all", *chosen], ["git", "commit", *message, *([] if merging else chosen)]]
+    if not git_text(cwd, ["diff", "--staged", "--name-only"]):
+        changed = git_text(cwd, ["status", "--short"])
+        if not changed:
+            raise ToolFailed("there is nothing to commit: the working tree is clean")
+        raise ToolRetry(f'nothing is staged; name the files in paths (["."] for all of these):\n{changed[:2000]}')
+    return [["git", "commit", *message]]
+
+
+def _check_identity(cwd: Path) -> None:
+    try:
+        git_text(cwd, ["var", "GIT_COMMITTER_IDENT"])
+    except ToolFailed as error:
+        raise ToolFailed(
+            "git does not know who commits; the user sets it with `git config user.name` and `git config user.email`"
+        ) from error
+
+
+def _committed(cwd: Path, text: str) -> ToolOutput:
+    said = git_text(cwd, ["show", *_NO_PROGRAMS, "--stat", "--format=%H%n%h %s", "HEAD"])
+    full, _, rest = said.partition("\n")
+    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {rest.partition(chr(10))[0]}")
+
+
+def _done(cwd: Path, text: str) -> ToolOutput:
+    return ToolOutput(text=text or "done", summary=text.rpartition("\n")[2] or "done")

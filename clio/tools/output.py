@@ -1,0 +1,71 @@
+"""Paging through outputs that were too long to be shown whole."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from clio.errors import ToolFailed, ToolRetry
+from clio.security.actions import Internal
+from clio.sessions.blobs import BlobNotFound
+from clio.sessions.session import Session
+from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.truncate import rows
+
+PAGE_CHARS = 20_000
+"""Below what the runner cuts, so that reading a page never makes another page necessary."""
+PAGE_ROWS = 300
+
+
+class ReadOutputArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of read_output."""
+
+    handle: str
+    offset: Annotated[int, Meta(ge=1, description="First line, from 1")] = 1
+    limit: Annotated[int, Meta(ge=1, le=2000, description="Lines")] = PAGE_ROWS
+
+
+class ReadOutputTool:
+    """`read_output`: lines of a stored output."""
+
+    name = "read_output"
+    args = ReadOutputArgs
+    read_only = True
+
+    def __init__(self, session_of: Callable[[], Session]) -> None:
+        self._session_of = session_of
+
+    def prepare(self, args: Any) -> Prepared:
+        """Nothing can be wrong yet; an unknown handle is told by `run`, as ToolRetry."""
+        call: ReadOutputArgs = args
+        session = self._session_of()
+
+        async def go(progress: Progress) -> ToolOutput:
+            try:
+                text = session.read_blob(call.handle.strip())
+            except BlobNotFound as error:
+                raise ToolRetry(str(error)) from error
+            except OSError as error:
+                raise ToolFailed(f"the output {call.handle!r} cannot be read: {error}") from error
+            return page(text, call.offset, call.limit)
+
+        title = f"read output {call.handle[:16]} from line {call.offset}"
+        return Prepared(title=title, action=Internal(), run=go)
+
+
+def page(text: str, offset: int, limit: int) -> ToolOutput:
+    """Lines `offset` to `offset + limit - 1`, fewer where they are long. Raises ToolRetry behind the end."""
+    all_rows = rows(text)
+    if offset > len(all_rows):
+        raise ToolRetry(f"the output has {len(all_rows)} lines; offset {offset} is behind its end")
+    shown: list[str] = []
+    room = PAGE_CHARS
+    for row in all_rows[offset - 1 : offset - 1 + limit]:
+        if shown and room < len(row) + 1:
+            break
+        shown.append(row)
+        room -= len(row) + 1
+    last = offset + len(shown) - 1
+    more = f"; go on with offset={last + 1}" if last < len(all_rows) else ", the end"
+    head = f"[lines {offset}-{last} of {len(all_rows)}{more}]"
+    return ToolOutput(text="\n".join([head, *shown]), summary=f"lines {offset}-{last} of {len(all_rows)}")
