@@ -1,0 +1,147 @@
+"""Makes one kind of chunk of what servers send, whatever their habits. One `Normaliser` a stream; pure."""
+
+import msgspec
+
+from clio.messages import Usage
+from clio.providers.base import Chunk, ToolCallDelta
+from clio.providers.lenient import as_count, as_dict, as_list, as_text
+
+_FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
+
+
+class Normaliser:
+    """Reads the events of one answer in order.
+
+    finish_reason and usage are held back until `ending`, because servers repeat them, correct them, or send them late.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.has_content = False
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self.signatures: dict[str, str] = {}
+        """Gemini's signatures by the id of the tool call they came with."""
+        self._ids: list[str] = []  # the id of each call, by our own index; "" where it has none
+        self._named: list[bool] = []
+        self._places: dict[int, int] = {}  # the server's index -> ours
+        self._arguments: list[str] = []
+
+    def take(self, event: object) -> Chunk | None:
+        """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
+        self.events += 1
+        data = as_dict(event)
+        self.usage = read_usage(data.get("usage")) or self.usage
+        choice = as_dict(next(iter(as_list(data.get("choices"))), None))
+        if not choice:
+            return None
+        self.usage = read_usage(choice.get("usage")) or self.usage
+        reason = as_text(choice.get("finish_reason"))
+        self.finish_reason = _FINISH.get(reason, reason) or self.finish_reason
+        delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
+        text, thoughts = _read_content(delta)
+        calls = tuple(self._call(item) for item in _call_items(delta))
+        if not (text or thoughts or calls):
+            return None
+        self.has_content = True
+        return Chunk(text=text, reasoning=thoughts, tool_calls=calls)
+
+    def ending(self) -> Chunk:
+        """What stands at the end of every answer."""
+        return Chunk(finish_reason=self.finish_reason, usage=self.usage)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer ended by itself. Some servers name no reason; then half a tool call gives it away."""
+        if self.finish_reason:
+            return True
+        return self.has_content and all(_is_json(arguments) for arguments in self._arguments)
+
+    def _call(self, item: object) -> ToolCallDelta:
+        call = as_dict(item)
+        function = as_dict(call.get("function")) or call
+        call_id, name = as_text(call.get("id")), as_text(function.get("name"))
+        arguments = _read_arguments(function.get("arguments"))
+        index = self._place(call.get("index"), call_id, name)
+        self._ids[index] = self._ids[index] or call_id
+        self._named[index] = self._named[index] or bool(name)
+        self._arguments[index] += arguments
+        signature = _signature(call)
+        if signature and self._ids[index]:
+            self.signatures[self._ids[index]] = signature
+        return ToolCallDelta(index=index, id=self._ids[index], name=name, arguments=arguments)
+
+    def _place(self, wire_index: object, call_id: str, name: str) -> int:
+        """Our index. Some servers send none, some send 0 for every call and tell them apart by id alone."""
+        if not isinstance(wire_index, int) or isinstance(wire_index, bool):
+            wire_index = self._unnumbered(call_id, name)
+        known = self._places.get(wire_index)
+        if known is not None:
+            another = bool(call_id and self._ids[known] and call_id != self._ids[known])
+            if not (another and name and self._named[known]):
+                return known
+        self._places[wire_index] = len(self._ids)
+        self._ids.append("")
+        self._named.append(False)
+        self._arguments.append("")
+        return len(self._ids) - 1
+
+    def _unnumbered(self, call_id: str, name: str) -> int:
+        if call_id and call_id in self._ids:
+            return next(wire for wire, ours in self._places.items() if self._ids[ours] == call_id)
+        begins = bool(name) or not self._places
+        return -len(self._ids) - 1 if begins else next(reversed(self._places))
+
+
+def _call_items(delta: dict[str, object]) -> list[object]:
+    calls = as_list(delta.get("tool_calls"))
+    old = as_dict(delta.get("function_call"))  # what came before tool_calls; a few servers still speak it
+    return calls or ([{"index": 0, "function": old}] if old else [])
+
+
+def _read_content(delta: dict[str, object]) -> tuple[str, str]:
+    """Text and thoughts of a delta; Mistral sends both as a list of parts."""
+    text: list[str] = [as_text(delta.get("content")) or as_text(delta.get("refusal"))]
+    thoughts: list[str] = [as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning"))]
+    for part in map(as_dict, as_list(delta.get("content"))):
+        text.append(as_text(part.get("text")))
+        thinking = part.get("thinking")
+        thoughts.append(as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking)))
+    return "".join(text), "".join(thoughts)
+
+
+def _read_arguments(value: object) -> str:
+    if isinstance(value, dict | list):
+        return msgspec.json.encode(value).decode("utf-8")
+    return as_text(value)
+
+
+def _signature(call: dict[str, object]) -> str:
+    extra = as_dict(call.get("extra_content"))
+    vendors = [as_dict(extra.get(vendor)) for vendor in ("google", "vertex")]
+    return next((as_text(vendor.get("thought_signature")) for vendor in vendors if vendor), "")
+
+
+def read_usage(value: object) -> Usage | None:
+    """The bill, or None where there is none, it is all zero, or it counts more than any model can."""
+    data = as_dict(value)
+    prompt = as_count(data.get("prompt_tokens")) or as_count(data.get("input_tokens"))
+    completion = as_count(data.get("completion_tokens")) or as_count(data.get("output_tokens"))
+    if not prompt and not completion:
+        return None
+    details = as_dict(data.get("prompt_tokens_details"))
+    cached = max(
+        as_count(details.get("cached_tokens")),
+        as_count(data.get("prompt_cache_hit_tokens")),
+        as_count(data.get("cache_read_input_tokens")),
+        as_count(data.get("cached_tokens")),
+    )
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=min(cached, prompt))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return False
+    return True

@@ -1,0 +1,70 @@
+"""Reads the body of an error; there is little that servers agree on less."""
+
+import re
+
+import msgspec
+
+from clio.providers.lenient import as_dict, as_list, as_text
+
+
+class ErrorBody:
+    """The parts of an error that servers agree on least: `{"error": {...}}`, `{"error": "…"}`, `[{...}]`, or text."""
+
+    def __init__(self, body: str) -> None:
+        self.raw = body
+        try:
+            data: object = msgspec.json.decode(body) if body else None
+        except msgspec.DecodeError:
+            data = None
+        outer = as_dict(next(iter(as_list(data)), data))
+        inner = as_dict(outer.get("error")) or outer
+        nested = as_dict(inner.get("message")) or inner
+        self.code = str(inner.get("code") or outer.get("code") or "")
+        self.type = as_text(inner.get("type")) or as_text(inner.get("status"))
+        self.message = (
+            as_text(nested.get("message"))
+            or as_text(outer.get("error"))
+            or as_text(inner.get("msg"))
+            or _details(nested.get("detail"))
+            or ("" if data is not None or body.lstrip().startswith("<") else body.strip())
+        )
+
+    @property
+    def status(self) -> int:
+        """The HTTP status an error inside a stream would have had; 0 where it does not say."""
+        if self.code.isdecimal() and 400 <= int(self.code) < 600:
+            return int(self.code)
+        words = f"{self.type} {self.code}".lower()
+        known = {"rate_limit": 429, "insufficient_quota": 429, "resource_exhausted": 429, "overloaded": 503}
+        known |= {
+            "authentication": 401,
+            "permission": 403,
+            "not_found": 404,
+            "invalid_request": 400,
+            "invalid_argument": 400,
+        }
+        return next((status for word, status in known.items() if word in words), 0)
+
+    def is_about_model(self, model: str) -> bool:
+        """Whether the server does not have the model, rather than not having the page."""
+        if "model_not_found" in self.raw or "model_not_available" in self.raw:
+            return True
+        if not re.search(r"\bmodels?\b", self.message, re.IGNORECASE):
+            return False
+        return bool(
+            re.search(
+                r"not found|not exist|no such|unknown|invalid|not a valid|not supported|unavailable|not available"
+                r"|no (?:longer|endpoints)|not loaded|no models",
+                self.message,
+                re.IGNORECASE,
+            )
+        ) and (
+            model.lower() in self.message.lower()
+            or bool(re.search(r"model\W+(?:\S+\W+)?(?:is )?not|invalid model|unknown model", self.message, re.I))
+        )
+
+
+def _details(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "; ".join(as_text(as_dict(item).get("msg")) for item in as_list(value))

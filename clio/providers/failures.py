@@ -1,0 +1,233 @@
+"""Turns what went wrong on the way to a model into one sentence and into who must act on it. Pure."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from clio.errors import (
+    ClioError,
+    ContextOverflow,
+    ProviderRefused,
+    RateLimited,
+    ServerFailed,
+    StreamBroken,
+)
+from clio.providers.error_body import ErrorBody
+from clio.providers.overflow import find_overflow
+from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
+
+Kind = Literal[
+    "status", "in_stream", "refused", "dns", "tls", "proxy", "connect_timeout", "timeout", "broken", "malformed"
+]
+_MAX_QUOTE = 300
+_KEY = re.compile(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
+_TOKEN_BUDGET = re.compile(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """A failed request, as seen on the wire.
+
+    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer.
+    headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
+    """
+
+    kind: Kind
+    status: int = 0
+    headers: dict[str, str] = {}
+    body: str = ""
+    detail: str = ""
+
+
+class TransportFailed(Exception):
+    """A request failed; `failure` says how. Never leaves the providers."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(f"{failure.kind} {failure.status} {failure.detail}")
+        self.failure = failure
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Whom a request was for. `key_variable` is the environment variable its key is expected in."""
+
+    name: str
+    base_url: str
+    model: str
+    key_variable: str = "OPENAI_API_KEY"
+    has_key: bool = True
+
+
+def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:
+    """The error to raise. `models` are names the server is known to have; `now` in seconds since the epoch."""
+    match failure.kind:
+        case "status" | "in_stream":
+            return _explain_answer(failure, at, models, now)
+        case "broken":
+            return StreamBroken(f"the answer of {at.name} broke off ({failure.detail})")
+        case "malformed":
+            return ServerFailed(
+                f"{at.name} answered with something that is not a chat completion ({failure.detail}): check --base-url"
+            )
+        case _:
+            return _explain_connection(failure, at)
+
+
+def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
+    place = _place(at.base_url)
+    host = urlsplit(at.base_url).hostname
+    match failure.kind:
+        case "refused":
+            text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+        case "dns":
+            text = f"the host name {host!r} has no address: check --base-url, or the network"
+        case "tls":
+            hint = (
+                "the server speaks plain HTTP, so use http:// in --base-url"
+                if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
+                else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
+            )
+            text = f"no secure connection to {place} ({failure.detail}): {hint}"
+        case "proxy":
+            text = (
+                f"the proxy did not let the request to {place} pass ({failure.detail}): check HTTPS_PROXY and NO_PROXY"
+            )
+        case "connect_timeout":
+            return ServerFailed(f"{place} did not take the connection in time: check --base-url, or the network")
+        case _:
+            return ServerFailed(f"{at.name} fell silent in the middle of a request ({failure.detail})")
+    return ServerFailed(text, retryable=False)
+
+
+def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:
+    error = ErrorBody(failure.body)
+    status = failure.status if failure.kind == "status" else error.status
+    wait_s = retry_after(failure.headers, now)
+    if status not in (401, 403, 404) and (status != 429 or "context_length" in failure.body):
+        overflow = find_overflow(f"{error.message} {failure.body}")
+        if overflow or (status == 413 and not _is_budget(failure.body)):
+            return ContextOverflow(
+                f"the request does not fit the window of {at.model!r} at {at.name}{_quoted(error.message)}",
+                limit_tokens=overflow.limit_tokens if overflow else None,
+                sent_tokens=overflow.sent_tokens if overflow else None,
+            )
+    if 300 <= status < 400:
+        target = failure.headers.get("location", "")
+        where = f" to {_place(target)}" if urlsplit(target).netloc else ""
+        return ProviderRefused(f"{at.base_url} redirects{where} and the key is not sent after it: correct --base-url")
+    match status:
+        case 401 | 403 | 407:
+            return _refused_access(status, error, at)
+        case 402:
+            return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
+        case 404 | 410:
+            return _not_found(failure, error, at, models)
+        case 429 | 413:
+            return _rate_limited(error, at, failure.body, wait_s)
+        case 408 | 409 | 425:
+            return ServerFailed(
+                f"{at.name} was not ready (status {status}){_quoted(error.message)}", retry_after_s=wait_s
+            )
+        case _ if 400 <= status < 500:
+            return _bad_request(error, at, models)
+        case _:
+            said = f"status {status}" if status else "an error"
+            return ServerFailed(f"{at.name} failed ({said}){_quoted(error.message)}", retry_after_s=wait_s)
+
+
+def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
+    if not at.has_key:
+        return ProviderRefused(f"{at.name} wants a key and none is set: set {at.key_variable}")
+    if status == 403:
+        return ProviderRefused(
+            f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+        )
+    return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
+
+
+def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+    if error.is_about_model(at.model):
+        return _unknown_model(at, models)
+    if failure.kind == "in_stream" or (error.message and error.code):
+        return ProviderRefused(f"{at.name} did not find what was asked for{_quoted(error.message)}: check --model")
+    return ProviderRefused(
+        f"there is no chat server at {at.base_url} (status 404): check --base-url, it often ends in /v1"
+    )
+
+
+def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+    near = nearest(at.model, models)
+    rest = f", such as {', '.join(map(repr, near))}" if near else ""
+    return ProviderRefused(f"{at.name} has no model {at.model!r}: choose another with --model{rest}")
+
+
+def nearest(model: str, models: Sequence[str]) -> list[str]:
+    """Up to three names the user may have meant; the first few where none is close."""
+    names = list(dict.fromkeys(models))
+    within = [name for name in names if model and model.lower() in name.lower()]
+    return list(dict.fromkeys([*within, *difflib.get_close_matches(model, names, n=3, cutoff=0.5)]))[:3] or names[:3]
+
+
+def _rate_limited(error: ErrorBody, at: Endpoint, body: str, wait_s: float | None) -> ClioError:
+    if re.search(r"insufficient_quota|exceeded your current quota|billing|credit balance", body, re.IGNORECASE):
+        return ProviderRefused(f"the quota of the account at {at.name} is used up{_quoted(error.message)}")
+    budget = _TOKEN_BUDGET.search(error.message)
+    if budget and int(budget[2]) > int(budget[1]):
+        limited = RateLimited(
+            f"the request is larger than {at.name} allows this account ({budget[2]} of {budget[1]} tokens):"
+            f" set context_window below {budget[1]}, or choose another model with --model"
+        )
+        limited.retryable = False
+        return limited
+    wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+    if wait_s is not None and wait_s > LONGEST_WAIT_S:
+        limited = RateLimited(
+            f"{at.name} asks to wait {_minutes(wait_s)}: try again then, or choose another --model", wait_s
+        )
+        limited.retryable = False
+        return limited
+    return RateLimited(f"{at.name} asks to slow down{_quoted(error.message)}", wait_s)
+
+
+def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+    if re.search(
+        r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool",
+        error.message,
+        re.I,
+    ):
+        return ProviderRefused(
+            f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
+            f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
+        )
+    if error.is_about_model(at.model):
+        return _unknown_model(at, models)
+    if re.search(
+        r"(?:invalid|incorrect|missing|expired)\W+(?:\w+\W+)?api.?key|api.?key not valid|api_key_invalid",
+        error.raw,
+        re.I,
+    ):
+        return _refused_access(401, error, at)
+    return ProviderRefused(f"{at.name} refused the request{_quoted(error.message)}")
+
+
+def _is_budget(body: str) -> bool:
+    return bool(re.search(r"rate_limit|per minute|\bTPM\b", body))
+
+
+def _quoted(message: str) -> str:
+    """The server's own words in brackets: one line, bounded, without anything that looks like a key."""
+    text = _KEY.sub("[key]", " ".join(message.split()))
+    if len(text) > _MAX_QUOTE:
+        text = text[: _MAX_QUOTE - 1] + "…"
+    return f" ({text.rstrip('.')})" if text else ""
+
+
+def _place(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds / 60)} minutes" if seconds >= 90 else f"{round(seconds)} seconds"

@@ -1,0 +1,128 @@
+"""How large a model's window is: what `GET /models` and its relatives say, in the fields of many servers. Pure."""
+
+from msgspec import Struct
+
+from clio.config.schema import Config
+from clio.providers.base import Limits
+from clio.providers.lenient import as_count, as_dict, as_list, as_text
+from clio.providers.profiles import Profile
+
+LOCAL_WINDOW = 32_000
+REMOTE_WINDOW = 128_000
+_SMALLEST_WINDOW = 512  # anything below is no window of a chat model but a bug or a placeholder
+
+_WINDOW_FIELDS = (
+    "loaded_context_length",  # LM Studio, what is really there
+    "max_model_len",  # vLLM, SGLang
+    "context_window",  # Groq
+    "context_length",  # OpenRouter, Together, Ollama's /api/ps
+    "max_context_length",  # Mistral, LM Studio
+    "max_input_tokens",  # Anthropic, litellm
+    "inputTokenLimit",  # Gemini
+    "n_ctx",  # llama.cpp
+)
+_OUTPUT_FIELDS = ("max_completion_tokens", "max_output_tokens", "max_output_length", "outputTokenLimit", "max_tokens")
+_NESTED = ("meta", "top_provider", "limits", "capabilities", "default_generation_settings", "model_info")
+
+
+class Reported(Struct, frozen=True, kw_only=True):
+    """What a server says about a model, 0 where it does not. `trained` is what it could take, not what was set up."""
+
+    window: int = 0
+    trained: int = 0
+    output: int = 0
+
+
+def rows_of(answer: object) -> list[dict[str, object]]:
+    """The models in an answer to GET /models: under `data`, under `models`, or the list itself."""
+    outer = as_dict(answer)
+    rows = as_list(outer.get("data")) or as_list(outer.get("models")) or as_list(answer)
+    return [as_dict(row) for row in rows if as_dict(row)]
+
+
+def names_in(answer: object) -> tuple[str, ...]:
+    """The models' names, in the server's order."""
+    return tuple(name for row in rows_of(answer) if (name := _name(row)))
+
+
+def reported(answer: object, model: str) -> Reported:
+    """What the answer says about one model; a server with a single one means that one, whatever it is called."""
+    rows = rows_of(answer)
+    wanted = _plain(model)
+    row = next((row for row in rows if _plain(_name(row)) == wanted), None)
+    return read_row(row or (rows[0] if len(rows) == 1 else {}))
+
+
+def read_row(row: dict[str, object]) -> Reported:
+    """The sizes in one model's row, its nested objects included."""
+    places = [row, *(as_dict(row.get(name)) for name in _NESTED)]
+    limits = as_dict(as_dict(row.get("capabilities")).get("limits"))
+    places.append(limits)
+    window = _first(places, (*_WINDOW_FIELDS, "max_context_window_tokens"))
+    trained = _first(places, ("n_ctx_train",))
+    if "state" in row and not row.get("loaded_context_length"):
+        # LM Studio loads a model on first use, with less context than the model could take.
+        window, trained = 0, window
+    return Reported(
+        window=window if window >= _SMALLEST_WINDOW else 0,
+        trained=trained if trained >= _SMALLEST_WINDOW else 0,
+        output=_first(places, _OUTPUT_FIELDS),
+    )
+
+
+def native_path(server: str, answer: object) -> str:
+    """Where a local server says what window it has really set up, as a path from its root; "" where nowhere.
+
+    server: the preset's name, if one is known; else the `owned_by` of its models tells.
+    """
+    owners = {as_text(row.get("owned_by")) for row in rows_of(answer)}
+    if server == "llamacpp" or "llamacpp" in owners:
+        return "/props"
+    if server == "ollama" or "library" in owners:
+        return "/api/ps"
+    return "/api/v0/models" if server == "lmstudio" or "organization_owner" in owners else ""
+
+
+def read_native(answer: object, model: str) -> Reported:
+    """What such a place says: llama.cpp describes its one model, the others list theirs."""
+    return reported(answer, model) if rows_of(answer) else read_row(as_dict(answer))
+
+
+def _first(places: list[dict[str, object]], fields: tuple[str, ...]) -> int:
+    return next((count for field in fields for place in places if (count := as_count(place.get(field)))), 0)
+
+
+def _name(row: dict[str, object]) -> str:
+    return as_text(row.get("id")) or as_text(row.get("name")) or as_text(row.get("model"))
+
+
+def _plain(name: str) -> str:
+    return name.lower().removeprefix("models/").removesuffix(":latest")
+
+
+def configured(config: Config, model: str) -> tuple[int | None, int | None]:
+    """The window and the output cap the user set: for this model, else for all."""
+    own = config.models.get(model)
+    window = own.context_window if own and own.context_window else config.context_window
+    output = own.max_output_tokens if own and own.max_output_tokens else config.max_output_tokens
+    return window, output
+
+
+def decide(window: int | None, output: int | None, server: Reported, profile: Profile | None, *, local: bool) -> Limits:
+    """The limits: what the user set, else what the server says, else what is known of the model, else a guess.
+
+    A profile is what a model can take at most; a local server rarely gives it that much memory, so there it can only
+    lower the guess. The output cap never exceeds a half of the window.
+    """
+    default = LOCAL_WINDOW if local else REMOTE_WINDOW
+    trained = server.trained or (profile.context_window if profile else 0)
+    if window:
+        size, source = window, "config"
+    elif server.window:
+        size, source = server.window, "server"
+    elif trained and (not local or trained < default):
+        size, source = trained, "server" if server.trained else "profile"
+    else:
+        size, source = default, "default"
+    known = server.output or (profile.max_output_tokens if profile else 0) or size // 4
+    return Limits(context_window=size, max_output_tokens=output or max(1, min(known, size // 2)), source=source)

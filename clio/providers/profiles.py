@@ -1,0 +1,196 @@
+"""What is known about servers and models beforehand. Servers and the user know better; see `limits`."""
+
+import re
+
+from msgspec import Struct, structs
+
+from clio.providers.urls import host_of
+
+
+class Quirks(Struct, frozen=True, kw_only=True):
+    """How a server's dialect differs from the common one."""
+
+    max_tokens_field: str = "max_tokens"
+    stream_usage: bool = True
+    """Whether `stream_options` may be sent; where not, usage comes unasked."""
+    effort_none_with_tools: bool = False
+    """OpenAI's reasoning models since GPT-5.6 take tools in Chat Completions only with `reasoning_effort: "none"`."""
+    echo_reasoning: bool = False
+    """DeepSeek wants the thoughts that led to a tool call back, with that call."""
+    thought_signatures: bool = False
+    """Gemini wants the signature of each first tool call back."""
+
+
+class Preset(Struct, frozen=True, kw_only=True):
+    """A named server. `default_model` is None where the user must choose, or the server has its own one."""
+
+    name: str
+    base_url: str
+    key_variable: str = ""
+    key_required: bool = True
+    default_model: str | None = None
+    quirks: Quirks = Quirks()
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """A model's size in tokens."""
+
+    context_window: int
+    max_output_tokens: int
+
+
+PRESETS: tuple[Preset, ...] = (
+    # The order is that in which keys are looked for in the environment.
+    Preset(
+        name="openai",
+        base_url="https://api.openai.com/v1",
+        key_variable="OPENAI_API_KEY",
+        default_model="gpt-6-sol",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
+    Preset(
+        name="anthropic",
+        base_url="https://api.anthropic.com/v1",
+        key_variable="ANTHROPIC_API_KEY",
+        default_model="claude-sonnet-5-5",
+    ),
+    Preset(
+        name="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variable="GEMINI_API_KEY",
+        default_model="gemini-3.6-flash",
+        quirks=Quirks(thought_signatures=True),
+    ),
+    Preset(
+        name="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        key_variable="OPENROUTER_API_KEY",
+        default_model="openrouter/auto",
+    ),
+    Preset(
+        name="deepseek",
+        base_url="https://api.deepseek.com/v1",
+        key_variable="DEEPSEEK_API_KEY",
+        default_model="deepseek-v4-flash",
+        quirks=Quirks(echo_reasoning=True),
+    ),
+    Preset(
+        name="mistral",
+        base_url="https://api.mistral.ai/v1",
+        key_variable="MISTRAL_API_KEY",
+        default_model="mistral-medium-latest",
+        quirks=Quirks(stream_usage=False),
+    ),
+    Preset(
+        name="groq",
+        base_url="https://api.groq.com/openai/v1",
+        key_variable="GROQ_API_KEY",
+        default_model="openai/gpt-oss-120b",
+    ),
+    Preset(name="ollama", base_url="http://localhost:11434/v1", key_variable="OLLAMA_API_KEY", key_required=False),
+    Preset(name="lmstudio", base_url="http://localhost:1234/v1", key_variable="LMSTUDIO_API_KEY", key_required=False),
+    Preset(name="llamacpp", base_url="http://localhost:8080/v1", key_variable="LLAMA_API_KEY", key_required=False),
+    Preset(name="vllm", base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", key_required=False),
+)
+
+# First match wins; names are matched in lower case, after a maker's prefix ("openai/", "models/") is cut off.
+_PROFILES: tuple[tuple[str, Profile], ...] = tuple(
+    (pattern, Profile(context_window=window, max_output_tokens=output))
+    for pattern, window, output in (
+        # 1,050,000 are possible, but above 272,000 the whole request costs double.
+        (r"gpt-(6|5\.[4-9])(?!.*nano)", 272_000, 128_000),
+        (r"gpt-5.*chat", 128_000, 16_384),
+        (r"gpt-5", 272_000, 128_000),
+        (r"gpt-4\.1", 1_047_576, 32_768),
+        (r"(gpt-4o|chatgpt-4o)", 128_000, 16_384),
+        (r"gpt-4-turbo", 128_000, 4_096),
+        (r"gpt-4-32k", 32_768, 4_096),
+        (r"gpt-4", 8_192, 4_096),
+        (r"gpt-3\.5", 16_385, 4_096),
+        (r"gpt-oss", 131_072, 65_536),
+        (r"o[134](-|$)", 200_000, 100_000),
+        (r"claude-(fable|mythos|(opus|sonnet)-(5|4-[6-9]|4\.[6-9]))", 1_000_000, 128_000),
+        (r"claude-(opus|sonnet|haiku)-[45]", 200_000, 64_000),
+        (r"claude-3[-.]7", 200_000, 64_000),
+        (r"claude", 200_000, 8_192),
+        (r"gemini-(1\.5|2\.0)", 1_048_576, 8_192),
+        (r"gemini", 1_048_576, 65_536),
+        (r"gemma-[34]", 128_000, 8_192),
+        (r"deepseek-(v4|flash|pro)", 1_000_000, 384_000),
+        (r"deepseek", 128_000, 8_192),
+        (r"(mistral|magistral)-(medium|large)|devstral|codestral", 256_000, 32_768),
+        (r"(mistral|ministral|magistral|pixtral)", 128_000, 32_768),
+        (r"grok-(4\.[1-9]|4-fast|code)", 256_000, 64_000),
+        (r"grok", 131_072, 32_768),
+        (r"kimi-k2", 262_144, 32_768),
+        (r"glm-(4\.[6-9]|5)", 200_000, 128_000),
+        (r"glm", 128_000, 32_768),
+        (r"qwen3(\.\d)?-(coder|next|max|plus)", 262_144, 65_536),
+        (r"qwen3", 131_072, 32_768),
+        (r"qwen", 32_768, 8_192),
+        (r"llama-?4", 131_072, 32_768),
+        (r"llama-?3\.[1-3]", 131_072, 32_768),
+        (r"llama", 8_192, 4_096),
+        (r"phi-?4", 16_384, 4_096),
+    )
+)
+_EFFORT_NONE = re.compile(r"gpt-(5\.[6-9]|[6-9])")
+_COMPLETION_TOKENS = re.compile(r"(gpt-[5-9]|o[134](-|$))")
+
+
+def preset_named(name: str) -> Preset | None:
+    """The preset of that name, in any case."""
+    return next((preset for preset in PRESETS if preset.name == name.lower()), None)
+
+
+def preset_at(base_url: str) -> Preset | None:
+    """The hosted preset whose host the address names; local ones share theirs and are never recognised by it."""
+    host = host_of(base_url)
+    return next((preset for preset in PRESETS if preset.key_required and host_of(preset.base_url) == host), None)
+
+
+def profile_of(model: str) -> Profile | None:
+    """What is known about a model of that name, whoever serves it."""
+    name = _bare(model)
+    return next((profile for pattern, profile in _PROFILES if re.match(pattern, name)), None)
+
+
+def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
+    """The dialect to begin with; a server that refuses a field teaches the rest."""
+    quirks = preset.quirks if preset else Quirks()
+    name = _bare(model)
+    if host_of(base_url).endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
+        return Quirks(
+            max_tokens_field="max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens",
+            effort_none_with_tools=bool(_EFFORT_NONE.match(name)),
+        )
+    return quirks
+
+
+_UNWANTED = re.compile(
+    r"unsupported|not supported|extra_forbidden|not permitted|unrecognized|unknown|unexpected|not allowed",
+    re.IGNORECASE,
+)
+
+
+def taught(quirks: Quirks, refusal: str) -> Quirks | None:
+    """The dialect after a refusal that names what it did not like, or None where nothing can be learned from it."""
+    if "reasoning_effort" in refusal and "none" in refusal and not quirks.effort_none_with_tools:
+        return structs.replace(quirks, effort_none_with_tools=True)
+    if "thought_signature" in refusal and not quirks.thought_signatures:
+        return structs.replace(quirks, thought_signatures=True)
+    if "reasoning_content" in refusal and not quirks.echo_reasoning:
+        return structs.replace(quirks, echo_reasoning=True)
+    if not _UNWANTED.search(refusal):
+        return None
+    if "stream_options" in refusal and quirks.stream_usage:
+        return structs.replace(quirks, stream_usage=False)
+    if "max_tokens" in refusal and "max_completion_tokens" in refusal and quirks.max_tokens_field == "max_tokens":
+        return structs.replace(quirks, max_tokens_field="max_completion_tokens")
+    if "max_completion_tokens" in refusal and "'max_tokens'" not in refusal and quirks.max_tokens_field != "max_tokens":
+        return structs.replace(quirks, max_tokens_field="max_tokens")
+    return None
+
+
+def _bare(model: str) -> str:
+    return model.lower().rsplit("/", 1)[-1]

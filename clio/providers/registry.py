@@ -1,0 +1,103 @@
+"""Chooses the provider: what is configured, else a key in the environment, else a local server, else offline."""
+
+import difflib
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from clio.config.schema import Config
+from clio.errors import ConfigError
+from clio.providers.base import Provider
+from clio.providers.discover import Found, find_local_server, list_models
+from clio.providers.failures import Endpoint
+from clio.providers.offline import OfflineProvider
+from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
+from clio.providers.transport import OpenAITransport
+from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url
+
+OFFLINE = "offline"
+DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+def make_provider(
+    config: Config, env: Mapping[str, str], *, find_server: Callable[[], Found | None] = find_local_server
+) -> Provider:
+    """The provider for this configuration. Opens no connection, but looks for a local server (at most 0.1 s) when
+    nothing at all is configured, and asks a local one for its models (at most 1 s) when none is named.
+
+    Raises ConfigError for an unknown provider, an address that is none, a missing key or a missing model.
+    """
+    if (config.provider or "").lower() == OFFLINE:
+        return OfflineProvider()
+    preset = _named_preset(config)
+    base_url = config.base_url or ("" if preset else env.get("OPENAI_BASE_URL", "").strip())
+    if preset is None and not base_url:
+        preset = _preset_with_key(config, env)
+        if preset is None:
+            found = find_server()
+            if found is None:
+                return OfflineProvider()
+            return _connect(config, preset_named(found.name), found.base_url, "", found.models)
+    url = normalise_base_url(base_url) if base_url else preset.base_url if preset else ""
+    preset = preset or preset_at(url)
+    return _connect(config, preset, url, _key(config, env, preset, asked=bool(base_url)), ())
+
+
+def _named_preset(config: Config) -> Preset | None:
+    if config.provider is None:
+        return None
+    preset = preset_named(config.provider)
+    if preset is None:
+        names = [*(preset.name for preset in PRESETS), OFFLINE]
+        close = difflib.get_close_matches(config.provider.lower(), names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
+        raise ConfigError(f"unknown provider {config.provider!r}: {hint}")
+    return preset
+
+
+def _preset_with_key(config: Config, env: Mapping[str, str]) -> Preset | None:
+    if config.api_key:
+        return preset_named("openai")
+    return next(
+        (preset for preset in PRESETS if preset.key_required and env.get(preset.key_variable, "").strip()), None
+    )
+
+
+def _key(config: Config, env: Mapping[str, str], preset: Preset | None, *, asked: bool) -> str:
+    """The key for the server, "" for none. A preset's key goes nowhere else, and OPENAI_API_KEY to no other preset."""
+    variable = preset.key_variable if preset else DEFAULT_KEY_VARIABLE
+    key = (config.api_key or env.get(variable, "")).strip()
+    if key and not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the key in {variable} holds characters that no key has: copy it again")
+    if preset and preset.key_required and not key and not asked:
+        raise ConfigError(f"{preset.name} needs a key and none is set: set {variable}")
+    return key
+
+
+def _connect(config: Config, preset: Preset | None, url: str, key: str, models: tuple[str, ...]) -> Provider:
+    model = config.model or (preset.default_model if preset else None) or _first_model(url, key, models)
+    endpoint = Endpoint(
+        name=preset.name if preset else _display_name(url),
+        base_url=url,
+        model=model,
+        key_variable=preset.key_variable if preset else DEFAULT_KEY_VARIABLE,
+        has_key=bool(key),
+    )
+    return OpenAIChatProvider(endpoint, OpenAITransport(url, key or None), quirks_of(preset, url, model), config)
+
+
+def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:
+    if not models and url.startswith("http://") and is_local_host(host_of(url)):
+        models = list_models(url, key)
+        if not models:
+            raise ConfigError(
+                f"no model is named, and the server at {url} lists none: start it, or correct --base-url,"
+                " or name a model with --model"
+            )
+    if not models:
+        raise ConfigError(f"no model is named for {url}: set --model, CLIO_MODEL, or `model:` in the configuration")
+    return models[0]
+
+
+def _display_name(url: str) -> str:
+    return urlsplit(url).netloc if is_loopback(host_of(url)) else host_of(url)

@@ -1,0 +1,204 @@
+"""The way to a server, on the `openai` package: the only module that imports it, and only when it is needed.
+
+Importing it costs about 0.4 s of CPU, and a TLS context about 50 ms more; `warm_up` does both ahead, in a thread.
+"""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from clio.providers.encode import encode_json
+from clio.providers.failures import Failure, TransportFailed
+from clio.providers.urls import host_of, is_loopback
+
+if TYPE_CHECKING:
+    from openai import APIError, AsyncOpenAI, AsyncStream
+
+CONNECT_TIMEOUT_S = 15.0
+SILENCE_TIMEOUT_S = 600.0
+"""Reasoning models may say nothing for minutes; longer than this the connection counts as dead."""
+
+
+class Transport(Protocol):
+    """Sends bytes, hands back decoded JSON. A leaner one than `OpenAITransport` need only do this."""
+
+    def events(self, body: bytes) -> AsyncGenerator[object]:
+        """POST to /chat/completions: each event of the stream, or the one object of an answer that is none.
+
+        Closing the iterator closes the connection. Raises TransportFailed.
+        """
+        ...
+
+    async def get(self, path: str, timeout_s: float) -> object:
+        """GET below the base URL, or of a whole URL on the same host. Raises TransportFailed."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of all connections; the next request opens new ones."""
+        ...
+
+    def warm_up(self) -> None:
+        """Do in advance, blocking, what the first request would otherwise wait for."""
+        ...
+
+
+def start_import() -> threading.Thread:
+    """Import the openai package in a thread of its own; for the very start, before anything is configured."""
+    thread = threading.Thread(target=_import_openai, name="import-openai", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import_openai() -> None:
+    import openai
+
+    assert openai.AsyncOpenAI
+
+
+class OpenAITransport:
+    """One server through AsyncOpenAI. No retries (the loop does them), no redirects (they would carry the key away)."""
+
+    def __init__(self, base_url: str, key: str | None) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._client: AsyncOpenAI | None = None
+        self._lock = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Import the package and build the client; safe from any thread."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._build()
+
+    def _build(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
+
+        host = host_of(self._base_url)
+        here = is_loopback(host)
+        http_client = DefaultAsyncHttpxClient(
+            follow_redirects=False,
+            # A proxy cannot reach this machine's own loopback, whatever the environment says.
+            trust_env=not here,
+            # No context for plain HTTP on loopback: it would never be used.
+            verify=not (here and self._base_url.startswith("http://")),
+        )
+        headers: dict[str, str | Omit] = {} if self._key else {"Authorization": Omit()}
+        if not host.endswith("openai.com"):
+            # Read from the environment by the package; nobody else's business.
+            headers |= {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        return AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            default_headers=cast("dict[str, str]", headers),
+            http_client=http_client,
+        )
+
+    async def _ready(self) -> "AsyncOpenAI":
+        if self._client is None:
+            await asyncio.to_thread(self.warm_up)
+        return cast("AsyncOpenAI", self._client)
+
+    async def events(self, body: bytes) -> AsyncGenerator[object]:
+        """See `Transport`."""
+        client = await self._ready()
+        from openai import APIError, AsyncStream
+
+        try:
+            stream: AsyncStream[object] = await client.post(
+                "/chat/completions", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
+            )
+        except APIError as error:
+            raise TransportFailed(_read(error)) from error
+        try:
+            async for event in _decoded(stream):
+                yield event
+        except APIError as error:
+            raise TransportFailed(_read(error, streaming=True)) from error
+        except ValueError as error:  # JSON cut short, or none at all
+            raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
+        finally:
+            await stream.close()
+
+    async def get(self, path: str, timeout_s: float) -> object:
+        """See `Transport`."""
+        client = await self._ready()
+        from openai import APIError
+
+        try:
+            return await client.get(path, cast_to=object, options={"timeout": timeout_s})
+        except APIError as error:
+            raise TransportFailed(_read(error)) from error
+        except ValueError as error:
+            raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
+    if "json" in stream.response.headers.get("content-type", ""):
+        await stream.response.aread()
+        yield stream.response.json()
+        return
+    async for event in stream:
+        yield event
+
+
+def _read(error: "APIError", *, streaming: bool = False) -> Failure:
+    """What the package's exception is about."""
+    from openai import APIConnectionError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        headers = {name.lower(): value for name, value in error.response.headers.items()}
+        return Failure(kind="status", status=error.status_code, headers=headers, body=error.response.text)
+    if isinstance(error, APIConnectionError):
+        return _read_connection(error, streaming=streaming)
+    return Failure(kind="in_stream", body=_json_text(error.body), detail=error.message)
+
+
+def _json_text(body: object) -> str:
+    return body if isinstance(body, str) else encode_json(body).decode("utf-8")
+
+
+def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
+    chain = list(_causes(error))
+    detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
+    names = {type(cause).__name__ for cause in chain}
+    if any(isinstance(cause, socket.gaierror) for cause in chain):
+        return Failure(kind="dns", detail=detail)
+    if any(isinstance(cause, ssl.SSLError) for cause in chain):
+        return Failure(kind="tls", detail=detail)
+    if "ProxyError" in names:
+        return Failure(kind="proxy", detail=detail)
+    if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
+        return Failure(kind="refused", detail=detail)
+    if names & {"ConnectTimeout", "PoolTimeout"}:
+        return Failure(kind="connect_timeout", detail=detail)
+    if names & {"ReadTimeout", "WriteTimeout", "APITimeoutError"}:
+        return Failure(kind="timeout", detail="no data for too long")
+    if "ConnectError" in names:
+        return Failure(kind="refused", detail=detail)
+    return Failure(kind="broken" if streaming else "timeout", detail=detail)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what led to it, groups of failed attempts included."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        current = waiting.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        waiting += [current.__context__, current.__cause__]
+        if isinstance(current, BaseExceptionGroup):
+            waiting += cast("tuple[Any, ...]", current.exceptions)

@@ -1,0 +1,81 @@
+"""The address of a server, however it was pasted."""
+
+import ipaddress
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from clio.errors import ConfigError
+
+_ENDPOINT = re.compile(r"/(chat/completions|completions|models|responses|embeddings)$")
+_VERSION = re.compile(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# Paths that stop one segment short of the version, as people copy them from dashboards.
+_WANTS_VERSION = ("", "api", "openai")
+_WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
+
+
+def normalise_base_url(text: str) -> str:
+    """The base URL the endpoints hang on, without a trailing slash: `localhost:8080` gives `http://localhost:8080/v1`.
+
+    A scheme is added (http for hosts on this machine or network, else https), a pasted endpoint is cut off, `/v1` is
+    added where no version stands in the path and doubled versions become one; other paths are left as they are.
+    Raises ConfigError where there is no host in it, or the scheme is not http or https.
+    """
+    url = text.strip().strip("'\"")
+    if not _SCHEME.match(url):
+        url = f"{'http' if is_local_host(_host(f'//{url}')) else 'https'}://{url}"
+    host = _host(url)
+    scheme, place, path, _, _ = urlsplit(url)
+    if not host or scheme not in ("http", "https"):
+        raise ConfigError(
+            f"base URL {text!r} is not an address of a server: give --base-url one such as http://host:8000/v1"
+        )
+    return urlunsplit((scheme, place, _with_version(re.sub(r"/+", "/", path), host), "", ""))
+
+
+def _with_version(path: str, host: str) -> str:
+    bare, cut = _ENDPOINT.subn("", path.rstrip("/"))
+    segments = [segment for segment in bare.split("/") if segment]
+    while len(segments) > 1 and segments[-1] == segments[-2] and _VERSION.fullmatch(segments[-1]):
+        segments.pop()
+    versioned = any(_VERSION.fullmatch(segment) for segment in segments)
+    last = segments[-1] if segments else ""
+    # Who pastes a whole endpoint below a path of its own has said exactly where it is.
+    exact = bool(cut) and bool(segments)
+    if not versioned and not exact and last in _WANTS_VERSION and host not in _WITHOUT_VERSION:
+        segments.append("v1")
+    return "".join(f"/{segment}" for segment in segments)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def host_of(url: str) -> str:
+    """The host's name in lower case, "" where there is none."""
+    return _host(url)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local_host(host: str) -> bool:
+    """Whether the host is this machine or on its own network, judged by the name alone; nothing is looked up."""
+    if is_loopback(host):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        # A name without a dot is a container or a machine next door.
+        return bool(host) and ("." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa")))
+    return address.is_private or address.is_unspecified
