@@ -1,0 +1,222 @@
+"""Who decides what a tool call may do: the mode, the rules, the answers of this session, and the never-list."""
+
+from pathlib import Path
+from typing import Literal, Protocol, assert_never
+
+from msgspec import Struct
+
+from clio.config.schema import ApprovalMode
+from clio.security.actions import Action, ChangeFiles, FetchUrl, Internal, ReadFiles, RunCommand
+from clio.security.command_policy import CommandJudge, CommandView
+from clio.security.path_policy import Workspace
+from clio.security.protected import is_protected
+from clio.security.rules import FETCH, host_matches, read_rule
+from clio.security.url_policy import UrlRefused, read_url
+
+PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
+
+
+class Allow(Struct, frozen=True, tag="allow"):
+    """It may run at once. The reason is for the log."""
+
+    reason: str
+
+
+class Ask(Struct, frozen=True, tag="ask"):
+    """A person must say yes. `rule` is what "always" would add; None where no rule is narrow enough."""
+
+    risk: Literal["low", "medium", "high"]
+    reason: str
+    rule: str | None = None
+
+
+class Deny(Struct, frozen=True, tag="deny"):
+    """It does not run. The reason is for the model: it says what to do instead."""
+
+    reason: str
+
+
+Verdict = Allow | Ask | Deny
+
+
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
+    """What a person is asked: the call's title, what it would do, and what policy thinks of it."""
+
+    title: str
+    action: Action
+    verdict: Ask
+
+
+class Answer(Struct, frozen=True):
+    """What a person said: this once, for this session, always (by the offered rule), or no and why."""
+
+    kind: Literal["once", "session", "always", "no"]
+    reason: str = ""
+
+
+class Approver(Protocol):
+    """Whoever can answer: the terminal, or in one-shot something that always says no."""
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """Ask and wait. Cancellation of the task withdraws the question."""
+        ...
+
+
+class Policy:
+    """Judges every action before it runs.
+
+    mode may be set at any time. allow and deny: rules from the configuration. clio_home: clio's own folder, whose files
+    are never written without asking, even where it lies inside the workspace.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        mode: ApprovalMode,
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+        private_network: bool = False,
+        incognito: bool = False,
+        clio_home: Path | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self.mode: ApprovalMode = mode
+        self.private_network = private_network
+        self.incognito = incognito
+        self._allow = [read_rule(text) for text in allow]
+        self._deny = tuple(read_rule(text) for text in deny)
+        self._home = clio_home.resolve() if clio_home is not None else None
+        self._judge = CommandJudge(workspace, self._home)
+        self._paths: set[Path] = set()
+        self._commands: set[RunCommand] = set()
+        self._hosts: set[str] = set()
+        self._writes_inside = False
+
+    def judge(self, action: Action) -> Verdict:
+        """What may be done about an action. Looks at the file system for links; runs and changes nothing."""
+        match action:
+            case ReadFiles():
+                return self._reads(action)
+            case ChangeFiles():
+                return self._changes(action)
+            case RunCommand():
+                return self._command(action)
+            case FetchUrl():
+                return self._fetch(action)
+            case Internal():
+                return self._internal(action)
+            case _:
+                assert_never(action)
+
+    def add_rule(self, rule: str) -> None:
+        """Let what a rule names run from now on. Keeping it for later sessions is the caller's part."""
+        self._allow.append(read_rule(rule))
+
+    def allow_for_session(self, action: Action) -> None:
+        """Do not ask again for this in this session.
+
+        A command: what its offered rule names, or exactly this line. A write inside the workspace: all ordinary writes
+        inside it; any other write and every read: exactly these paths (a folder: all in it). A page: its host.
+        """
+        match action:
+            case ReadFiles():
+                self._paths.update(action.paths)
+            case ChangeFiles():
+                special = [path for path in _touched(action) if self._why_special(path)]
+                self._paths.update(special)
+                self._writes_inside = self._writes_inside or not special
+            case RunCommand():
+                verdict = self.judge(action)
+                if isinstance(verdict, Ask) and verdict.rule is not None:
+                    self.add_rule(verdict.rule)
+                self._commands.add(action)
+            case FetchUrl():
+                self._hosts.add(read_url(action.url, allow_private=True).host)
+            case Internal():
+                pass
+            case _:
+                assert_never(action)
+
+    def _reads(self, action: ReadFiles) -> Verdict:
+        outside = [path for path in action.paths if not self.workspace.contains(path) and not self._permitted(path)]
+        if not outside:
+            return Allow("reads inside the workspace")
+        if self.mode == "all":
+            return Allow("mode 'all'")
+        return Ask("low", f"{str(outside[0])!r} is outside the workspace")
+
+    def _changes(self, action: ChangeFiles) -> Verdict:
+        if self.mode == "plan":
+            return Deny(PLAN_REASON)
+        if self.mode == "all":
+            return Allow("mode 'all'")
+        paths = _touched(action)
+        special = [(path, why) for path in paths if (why := self._why_special(path)) and path not in self._paths]
+        if special:
+            path, why = special[0]
+            return Ask("high", f"{self.workspace.display(path)!r} {why}")
+        if self.mode == "edits" or self._writes_inside or all(path in self._paths for path in paths):
+            return Allow("writes inside the workspace")
+        deletes = any(change.kind == "delete" for change in action.changes)
+        return Ask("medium" if deletes else "low", "it deletes files" if deletes else "it changes files")
+
+    def _why_special(self, path: Path) -> str:
+        """Why a write needs a person in every mode but "all"; "" where it does not."""
+        if not self.workspace.contains(path):
+            return "is outside the workspace"
+        return is_protected(path, self.workspace.root, self._home)
+
+    def _permitted(self, path: Path) -> bool:
+        return path in self._paths or any(parent in self._paths for parent in path.parents)
+
+    def _command(self, action: RunCommand) -> Verdict:
+        view = self._judge.look(action)
+        if view.never:
+            return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
+        if rule := view.denied_by(self._deny):
+            return Deny(f"the user's rule deny: {rule!r} forbids this command; find another way or ask the user")
+        if self.mode == "all":
+            if self._deny and view.unknown:
+                return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
+            return Allow("mode 'all'")
+        if view.only_reads:
+            return Allow("only reads inside the workspace")
+        if self.mode == "plan":
+            return Deny(PLAN_REASON)
+        if action in self._commands:
+            return Allow("allowed for this session")
+        return self._by_rules(view)
+
+    def _by_rules(self, view: CommandView) -> Verdict:
+        rules = tuple(self._allow)
+        writes = self.mode == "edits" or self._writes_inside
+        if reason := view.allowed_by(rules, writes_inside=writes):
+            return Allow(reason)
+        return Ask(view.risk.level, view.risk.reason, view.suggestion(rules))
+
+    def _fetch(self, action: FetchUrl) -> Verdict:
+        try:
+            target = read_url(action.url, allow_private=self.private_network)
+        except UrlRefused as error:
+            return Deny(str(error))
+        rule = next((rule.text for rule in self._deny if host_matches(rule, target.host)), None)
+        if rule is not None:
+            return Deny(f"the user's rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")
+        if self.mode == "all":
+            return Allow("mode 'all'")
+        if target.host in self._hosts or any(host_matches(rule, target.host) for rule in self._allow):
+            return Allow(f"{target.host!r} is allowed")
+        return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH} {target.host}")
+
+    def _internal(self, action: Internal) -> Verdict:
+        if action.writes_memory and self.incognito:
+            return Deny("this session is incognito: nothing is remembered; go on without storing it")
+        if action.writes_memory and self.mode == "plan":
+            return Deny("plan mode stores nothing; put it into the plan instead")
+        return Allow("touches nothing but clio itself")
+
+
+def _touched(action: ChangeFiles) -> tuple[Path, ...]:
+    """Every path a change writes or removes."""
+    moved = [change.moved_to for change in action.changes if change.moved_to is not None]
+    return (*(change.path for change in action.changes), *moved)

@@ -1,0 +1,232 @@
+"""How dangerous each simple command is, from its words alone. Pure: where its paths lie is judged elsewhere."""
+
+import re
+
+from clio.security import risk_tables as tables
+from clio.security.git_risk import assess_git
+from clio.security.risk import Risk, exceeds, has_option, high, low, medium
+from clio.security.shell_words import SimpleCommand, names
+from clio.security.shell_wrappers import SHELLS
+
+_AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
+_DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
+_LATER_MEANING = names(
+    "PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PROMPT_COMMAND HOME PAGER EDITOR VISUAL SHELL CDPATH BROWSER TMPDIR"
+)
+_LATER_PREFIXES = ("LD_", "DYLD_", "GIT_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO", "NPM_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_HARMLESS = names("""
+    LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
+    RUST_BACKTRACE RUST_LOG
+    PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONFAULTHANDLER
+    GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
+    HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
+    """)
+_SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+_SED_SUBSTITUTE = "|".join(
+    rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*" for mark in "/|#,:@"
+)
+_SED_COMMAND = rf"(?:{_SED_PART}(?:,\s?[+~]?{_SED_PART})?)?\s?!?\s?(?:[pdq=]|{_SED_SUBSTITUTE})"
+_SED_SAFE = re.compile(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")
+_AWK_RISKY = re.compile(r"system|getline|[|>@`]|ARGV|ENVIRON|close\s*\(")
+
+
+def assess(command: SimpleCommand) -> Risk:
+    """The danger of one simple command as it is written, wrappers and pipes considered."""
+    for wrapper in command.wrappers:
+        if wrapper in _AS_ANOTHER:
+            return high(f"it acts as another user ({wrapper})")
+        if wrapper == "ssh":
+            return high("it runs on another machine")
+    if not command.words:
+        return assess_env(command)
+    if command.words[0].dynamic:
+        return high("its program is only known when it runs")
+    own, env = _program(command), assess_env(command)
+    return env if exceeds(env.level, own.level) else own
+
+
+def assess_env(command: SimpleCommand) -> Risk:
+    """The danger of the variables a command sets: some choose which code runs."""
+    for name, value in command.env:
+        if harmless_variable(name, value):
+            continue
+        if name in _LATER_MEANING or name.startswith(_LATER_PREFIXES) or name.lower() in _PROXIES:
+            return high(f"the variable {name} can change which code runs")
+        return medium(f"it sets the variable {name}")
+    return low("it sets nothing that matters")
+
+
+def harmless_variable(name: str, value: str) -> bool:
+    """Whether a variable cannot change what a command does, only how it looks or how much it says."""
+    if name in ("PAGER", "GIT_PAGER"):
+        return value in ("cat", "")
+    return name in _HARMLESS or name.startswith("LC_")
+
+
+def known_name(text: str) -> bool:
+    """Whether a program is named plainly, or by a path in a system folder, so that its name says what it is."""
+    return "/" not in text or (
+        text.startswith(tables.STANDARD_FOLDERS) and "/" not in text[text.rindex("bin/") + len("bin/") :]
+    )
+
+
+def _program(command: SimpleCommand) -> Risk:
+    program, rest = command.program, command.argv[1:]
+    if program in tables.HIGH:
+        return high(tables.HIGH[program])
+    if program.startswith("mkfs"):
+        return high("it formats a disk")
+    if not known_name(command.words[0].text):
+        return medium(f"it runs the program {command.words[0].text!r}")
+    if program in SHELLS or program in tables.INTERPRETERS:
+        return _interpreter(command)
+    special = _special(command, program, rest)
+    if special is not None:
+        return special
+    if program in tables.LOW_EXCEPT:
+        return _careful_reader(command)
+    if program in tables.LOW:
+        return low(f"{program} only reads")
+    if rest in (("--version",), ("-V",)) and (program in tables.BUILDS):
+        return low("it says its version")
+    if program in tables.HIGH_WORDS:
+        words, what = tables.HIGH_WORDS[program]
+        if found := next((word for word in rest if word in words), None):
+            return high(f"{program} {found} changes the {what}")
+    if program in tables.BUILDS or program in tables.HIGH_WORDS:
+        return medium(f"{program} runs the project's or a package's code")
+    if program in tables.FILES:
+        return medium(f"{program} changes files")
+    return medium(f"clio does not know the program {program!r}")
+
+
+def _careful_reader(command: SimpleCommand) -> Risk:
+    program, rest = command.program, command.argv[1:]
+    letters, longs = tables.LOW_EXCEPT[program]
+    positionals = [word for word in rest if not word.startswith("-") or word == "-"]
+    if has_option(rest, letters, longs) or len(positionals) > tables.MAX_POSITIONALS.get(program, len(rest)):
+        return medium(f"{program} may write, run or follow more than it is given")
+    if program == "date" and any(not word.startswith("+") for word in positionals) and "-d" not in rest:
+        return medium("date may set the clock")
+    if command.dynamic:
+        return medium("an argument is only known when it runs")
+    return low(f"{program} only reads")
+
+
+def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
+    """Programs whose danger hangs on their arguments in a way of their own."""
+    match program:
+        case "git":
+            return assess_git(command)
+        case "rm" | "unlink":
+            wide = any(word.glob or word.dynamic for word in command.words[1:])
+            many = has_option(rest, "rRf", ("recursive", "force")) or wide
+            return high("it deletes without a way back") if many else medium("it deletes a file")
+        case "find":
+            return _find(command, rest)
+        case "sed":
+            return _sed(command, rest)
+        case "awk" | "gawk" | "mawk" | "nawk":
+            return _awk(command, rest)
+        case "chmod" | "chown" | "chgrp":
+            wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
+            return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")
+        case "curl" | "wget":
+            sends = has_option(rest, tables.UPLOAD_LETTERS if program == "curl" else "", tables.UPLOADS)
+            method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
+            return high(f"{program} sends data away") if sends or method else medium(f"{program} uses the network")
+        case "eval" | "source" | ".":
+            return medium("it runs a script in this shell") if rest else low("it does nothing")
+        case "command":
+            return low("it says what a name means") if rest[:1] in (("-v",), ("-V",)) else medium("it runs a command")
+        case "env" | "printenv":
+            return medium("it shows the environment, secrets included")
+        case "set":
+            quiet = bool(rest) and all(re.fullmatch(r"[-+][euxo]+|pipefail|errexit|nounset|--", word) for word in rest)
+            return low("it sets how the shell works") if quiet else medium("it shows or changes the shell's state")
+        case "export" | "declare" | "typeset" | "local" | "readonly":
+            shows = "-p" in rest or (program == "export" and not command.env)
+            return medium("it shows variables") if shows else low("it names variables")
+        case "pip" | "pip3" if rest[:1] in (("list",), ("show",), ("freeze",)):
+            return None if has_option(rest, "", ("log", "python", "proxy", "index-url")) else low("pip only reads")
+        case "trap" | "exec" | "builtin" | "time" | "nohup":
+            return low("it starts nothing") if not rest or program == "trap" else None
+        case _:
+            return None
+
+
+def _interpreter(command: SimpleCommand) -> Risk:
+    program, rest = command.program, command.argv[1:]
+    if rest in (("--version",), ("-V",)) or (program == "node" and rest == ("-v",)):
+        return low("it says its version")
+    file = next((word for word in rest if not word.startswith("-")), None)
+    reads_input = file is None or "-s" in rest
+    if command.upstream and reads_input and not _has_code(rest):
+        download = next((name for name in command.upstream if name in _DOWNLOADS), None)
+        return high(f"it runs what {download} downloads" if download else "it runs what the pipe brings")
+    if any(word.dynamic for word in command.words[1:2]):
+        return high("the program text is only known when it runs")
+    return medium("it runs code clio cannot look into" if _has_code(rest) else f"{program} runs a program")
+
+
+def _has_code(rest: tuple[str, ...]) -> bool:
+    return any(word.startswith(("-c", "-e", "-m", "-r", "--eval", "--print", "-p")) for word in rest)
+
+
+def _find(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
+    for word in rest:
+        if word == "-delete":
+            return high("find deletes what it finds")
+        if word in ("-fprint", "-fprint0", "-fprintf", "-fls"):
+            return medium("find writes a file")
+        if word in ("-L", "-follow") or word.startswith("-files0-from"):
+            return medium("find follows links")
+    inside = False
+    for word in command.words[1:]:
+        if word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            inside = True
+        elif inside:
+            inside = word.text not in (";", "+")
+        elif word.dynamic:
+            return medium("an argument is only known when it runs")
+        elif word.text.startswith("-") and word.text not in tables.FIND_READS and not word.text[1:2].isdigit():
+            return medium(f"clio does not know find's {word.text}")
+    return low("find only looks")
+
+
+def _sed(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
+    if has_option(rest, "i", ("in-place",)):
+        return medium("sed changes files in place")
+    scripts: list[str] = []
+    files: list[str] = []
+    place = 0
+    while place < len(rest):
+        word = rest[place]
+        if word in ("-e", "--expression"):
+            scripts += rest[place + 1 : place + 2]
+            place += 1
+        elif word not in ("-n", "-E", "-r", "-s", "-z", "-u", "--quiet", "--silent", "--posix", "--sandbox"):
+            if word.startswith("-") and len(word) > 1 and word not in ("-nE", "-nr", "-En", "-rn"):
+                return medium("clio does not know an option of sed")
+            files.append(word)
+        place += 1
+    scripts = scripts or files[:1]
+    if command.dynamic or not scripts or not all(_SED_SAFE.fullmatch(script) for script in scripts):
+        return medium("the sed script may write or run")
+    return low("sed only prints")
+
+
+def _awk(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
+    place = 0
+    while place < len(rest) and rest[place].startswith("-"):
+        if rest[place] in ("-F", "-v"):
+            place += 2
+        elif rest[place].startswith(("-F", "-v")):
+            place += 1
+        else:
+            return medium("awk gets an option clio does not know")
+    program = rest[place] if place < len(rest) else ""
+    if command.dynamic or not program or _AWK_RISKY.search(program.replace("||", "")):
+        return medium("the awk program may write or run")
+    return low("awk only prints")

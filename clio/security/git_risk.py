@@ -1,0 +1,155 @@
+"""How dangerous a git command line is. Pure."""
+
+from itertools import pairwise
+
+from clio.security.risk import Risk, has_option, high, low, medium
+from clio.security.shell_words import SimpleCommand, names
+from clio.security.shell_wrappers import git_subcommand
+
+_READS = names("""
+    log status diff show blame annotate rev-parse rev-list ls-files ls-tree cat-file describe shortlog grep merge-base
+    name-rev for-each-ref show-ref show-branch count-objects check-ignore check-attr check-mailmap diff-tree diff-index
+    diff-files cherry range-diff whatchanged version
+    """)
+_WRITES_OR_RUNS = (
+    "output",
+    "ext-diff",
+    "open-files-in-pager",
+    "textconv",
+    "filters",
+    "output-directory",
+    "show-signature",
+)
+_SAFE_LONG = frozenset({"--text", "--oneline", "--ours", "--others", "--format", "--find-renames", "--show-toplevel"})
+_SAFE_CONFIG = (
+    "color.",
+    "core.quotepath=",
+    "user.name=",
+    "user.email=",
+    "log.",
+    "advice.",
+    "init.defaultbranch=",
+    "commit.gpgsign=false",
+    "tag.gpgsign=false",
+    "core.pager=cat",
+    "core.autocrlf=",
+    "diff.renames=",
+    "diff.context=",
+    "status.",
+    "column.",
+)
+_LISTS = ("list", "contains", "no-contains", "merged", "no-merged", "points-at", "format", "sort")
+
+# Sub-commands that change only what git can bring back.
+_MEDIUM = names("""
+    add commit merge pull fetch mv rm cherry-pick revert switch init clone am apply submodule format-patch
+    archive bundle sparse-checkout rebase fsck ls-remote verify-commit verify-tag maintenance help difftool mergetool
+    """)
+_HIGH = {
+    "push": "it changes the remote repository",
+    "clean": "it deletes files git does not hold",
+    "filter-branch": "it rewrites history",
+    "filter-repo": "it rewrites history",
+    "update-ref": "it moves references by hand",
+    "replace": "it rewrites history",
+    "gc": "it may delete unreachable commits",
+    "prune": "it deletes unreachable commits",
+    "send-email": "it sends mail",
+    "daemon": "it opens a network port",
+    "instaweb": "it opens a network port",
+    "credential": "it handles passwords",
+}
+
+
+def assess_git(command: SimpleCommand) -> Risk:
+    """The danger of one call of git, its options and configuration included."""
+    words, argv = command.words, command.argv
+    place = git_subcommand(words)
+    if place < 0:
+        return high("git gets an option clio does not know")
+    for option, value in pairwise(argv[1 : place + 1]):
+        if option in ("-c", "--config-env") and not value.lower().startswith(_SAFE_CONFIG):
+            return high(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
+        if option.startswith(("--git-dir", "--work-tree", "--exec-path", "--config-env=")):
+            return medium("git works on another repository")
+    if place >= len(words):
+        return low("git says how it is used")
+    if words[place].dynamic:
+        return high("the git command is only known when it runs")
+    return _subcommand(argv[place], argv[place + 1 :], command.dynamic)
+
+
+def _subcommand(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
+    plain = tuple(word for word in rest if word not in _SAFE_LONG)
+    if name in _READS:
+        if has_option(plain, "O" if name == "grep" else "", _WRITES_OR_RUNS):
+            return high(f"git {name} may write a file or run a program")
+        return medium("an argument is only known when it runs") if dynamic else low(f"git {name} only reads")
+    if name in _HIGH:
+        if name == "clean" and has_option(rest, "n", ("dry-run",)) and not has_option(rest, "f", ("force",)):
+            return low("git clean only lists")
+        return high(_HIGH[name])
+    if name in _MEDIUM:
+        if has_option(rest, "f", ("force", "exec", "extcmd", "upload-pack", "receive-pack")) and name not in (
+            "add",
+            "fetch",
+            "rm",
+        ):
+            return high(f"git {name} is forced, or runs a program")
+        if has_option(rest, "", ("upload-pack", "exec")):
+            return high(f"git {name} runs a program")
+        return medium(f"git {name} changes the repository")
+    return _special(name, rest, dynamic)
+
+
+def _special(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
+    first = rest[0] if rest else ""
+    positionals = [word for word in rest if not word.startswith("-")]
+    reads = low(f"git {name} only reads")
+    changes = medium(f"git {name} changes the repository")
+    if dynamic:
+        reads = medium("an argument is only known when it runs")
+    match name:
+        case "branch" | "tag":
+            if has_option(rest, "DMCf", ("force", "delete")) or (name == "tag" and has_option(rest, "d")):
+                return high(f"git {name} deletes or overwrites")
+            letters = "dmcu" if name == "branch" else "asmuFe"
+            if has_option(rest, letters, ("move", "copy", "set-upstream-to", "unset-upstream", "edit-description")):
+                return changes
+            if has_option(rest, "", ("annotate", "sign", "message", "file", "edit", "track", "no-track")):
+                return changes
+            lists = has_option(rest, "l", _LISTS) or (name == "tag" and has_option(rest, "n"))
+            return changes if positionals and not lists else reads
+        case "remote":
+            harmless = (not positionals) or first in ("get-url", "show") or rest[:1] in (("-v",), ("--verbose",))
+            return reads if harmless else changes
+        case "reflog":
+            return reads if first in ("", "show") or first.startswith("-") else high("git reflog forgets commits")
+        case "stash":
+            if first in ("list", "show"):
+                risky = has_option(tuple(word for word in rest if word not in _SAFE_LONG), "", _WRITES_OR_RUNS)
+                return high("git stash may write a file or run a program") if risky else reads
+            return high("git stash throws work away") if first in ("drop", "clear") else changes
+        case "config":
+            asks = has_option(rest, "l", ("get", "get-all", "get-regexp", "list", "name-only", "get-urlmatch"))
+            asks = asks or first in ("get", "list")
+            sets = has_option(rest, "e", ("add", "unset", "unset-all", "replace-all", "edit", "remove-section"))
+            return reads if asks and not sets else high("git settings may run programs later")
+        case "worktree" | "notes" | "bisect":
+            return reads if first in ("list", "log", "show") else changes
+        case "symbolic-ref":
+            return (
+                reads
+                if len(positionals) == 1 and not has_option(rest, "dm", ("delete",))
+                else high("it moves a reference")
+            )
+        case "reset":
+            return high("git reset --hard throws changes away") if has_option(rest, "", ("hard", "merge")) else changes
+        case "checkout" | "restore":
+            discards = "--" in rest or "." in positionals or has_option(rest, "f", ("force", "ours", "theirs"))
+            staged = has_option(rest, "S", ("staged",)) and not has_option(rest, "W", ("worktree",))
+            if (name == "restore" and not staged) or (name == "checkout" and discards):
+                return high(f"git {name} throws changes away")
+            return changes
+        case _:
+            return medium(f"clio does not know the command 'git {name}'")

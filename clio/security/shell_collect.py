@@ -1,0 +1,170 @@
+"""What a command line was found to run, and the shell's own moves: folders, wrappers, scripts inside scripts. Pure."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell_wrappers import SHELLS, Peeled, peel
+
+_MAX_NESTING = 6
+_MAX_FOLDERS = 8
+_NESTED_EVALUATION = re.compile(r"\$\(|`")
+_EVALUATING = frozenset({"test", "[", "[[", "printf", "read", "unset", "let", "declare", "typeset", "local", "export"})
+
+
+@dataclass
+class Folders:
+    """Where the line may be by now; shared by what runs in one shell, so that `cd` is seen by what follows."""
+
+    paths: tuple[str, ...] | None = ("",)
+
+    def enter(self, target: Word | None, *, again: bool) -> None:
+        """A `cd` may or may not have worked, so both folders stay possible; in a loop a relative one has no end."""
+        text = "~" if target is None else target.text
+        relative = not text.startswith(("/", "~"))
+        known = target is None or not (target.dynamic or target.glob or text == "-")
+        if self.paths is None or not known or (again and relative):
+            self.paths = None
+            return
+        added = {f"{path}/{text}" if path and relative else text for path in self.paths}
+        paths = (*self.paths, *sorted(added - set(self.paths)))
+        self.paths = paths if len(paths) <= _MAX_FOLDERS else None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the line the walk is."""
+
+    folders: Folders = field(default_factory=Folders)
+    upstream: tuple[str, ...] = ()
+    stdin: str | None = None
+    looping: bool = False
+    depth: int = 0
+
+
+class Collector:
+    """Gathers the simple commands of one line; `parse` reads a script found inside it."""
+
+    def __init__(self, parse: Callable[[str], CommandLine]) -> None:
+        self.parse = parse
+        self.commands: list[SimpleCommand] = []
+        self.redirects: list[Redirect] = []
+        self.unknown: list[str] = []
+        self.fork_bomb = False
+        self.moved = False
+        self.deferred = False
+
+    def result(self) -> CommandLine:
+        commands, redirects = self.commands, self.redirects
+        if self.moved and self.deferred:
+            # A function, a trap or the next round of a loop runs wherever the line is by then.
+            commands = [replace(command, folders=None) for command in commands]
+            redirects = [replace(each, folders=None) for each in redirects]
+        return CommandLine(
+            commands=tuple(commands),
+            redirects=tuple(redirects),
+            unknown=tuple(dict.fromkeys(self.unknown)),
+            fork_bomb=self.fork_bomb,
+        )
+
+    def add(self, command: SimpleCommand) -> None:
+        self.commands.append(command)
+
+    def expand(self, command: SimpleCommand, place: Place, depth: int = 0) -> None:
+        """Add a call, or what it starts where it is a wrapper."""
+        if depth > _MAX_NESTING:
+            self.unknown.append("wrappers are nested too deeply")
+            self.add(command)
+            return
+        if command.words and command.words[0].dynamic:
+            self.unknown.append(f"the program {command.words[0].text!r} is only known when it runs")
+        if command.program in _EVALUATING and any(
+            not word.dynamic and _NESTED_EVALUATION.search(word.text) for word in command.words[1:]
+        ):
+            self.unknown.append(f"{command.program!r} may evaluate its argument")
+        if command.program in ("cd", "pushd", "popd", "chdir") and command.words[0].text == command.program:
+            self.move(command, place)
+        peeled = peel(command.words)
+        if peeled is None:
+            self.add(command)
+            if command.program in SHELLS and command.stdin is not None:
+                self.script(Word(command.stdin, dynamic=not command.stdin), command, place)
+            return
+        self.inside(command, peeled, place, depth)
+
+    def inside(self, command: SimpleCommand, peeled: Peeled, place: Place, depth: int) -> None:
+        if peeled.unknown:
+            self.unknown.append(peeled.unknown)
+        if peeled.folder_unknown:
+            self.deferred = self.deferred or command.program == "trap"
+            command = replace(command, folders=None)
+        if peeled.keep or peeled.unknown:
+            self.add(command)
+        wrappers = (*command.wrappers, command.program)
+        for call in peeled.calls:
+            inner = SimpleCommand(
+                words=call,
+                written=command.written,
+                env=(*command.env, *peeled.env),
+                wrappers=wrappers,
+                upstream=command.upstream,
+                folders=command.folders,
+                stdin=command.stdin,
+            )
+            self.expand(inner, place, depth + 1)
+        for script in peeled.scripts:
+            self.script(script, command, place)
+
+    def script(self, script: Word, command: SimpleCommand, place: Place) -> None:
+        """Text that another shell will read as a command line of its own."""
+        if script.dynamic:
+            self.unknown.append(f"the text {command.program!r} runs is only known when it runs")
+            return
+        line = self.parse(script.text)
+        self.unknown += line.unknown
+        self.fork_bomb = self.fork_bomb or line.fork_bomb
+        wrappers = (*command.wrappers, command.program)
+        for each in line.commands:
+            self.add(
+                SimpleCommand(
+                    words=each.words,
+                    written=each.written,
+                    env=(*command.env, *each.env),
+                    wrappers=(*wrappers, *each.wrappers),
+                    upstream=(*command.upstream, *each.upstream),
+                    folders=_joined(command.folders, each.folders),
+                    stdin=each.stdin,
+                )
+            )
+        self.redirects += [
+            Redirect(operator=each.operator, target=each.target, folders=_joined(command.folders, each.folders))
+            for each in line.redirects
+        ]
+        if command.program in ("eval", "trap") and any(each.program in ("cd", "pushd") for each in line.commands):
+            place.folders.paths = None
+            self.moved = True
+
+    def move(self, command: SimpleCommand, place: Place) -> None:
+        self.moved = True
+        self.deferred = self.deferred or place.looping
+        targets = [word for word in command.words[1:] if word.dynamic or word.text not in ("-P", "-L", "-e", "--")]
+        if command.program == "popd" or len(targets) > 1:
+            place.folders.paths = None
+        else:
+            place.folders.enter(targets[0] if targets else None, again=place.looping)
+
+
+def _joined(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Every folder the inner line may be in when the outer one is in any of its own."""
+    if outer is None or inner is None:
+        return inner if inner is not None and all(path.startswith("/") for path in inner) else None
+    found = [
+        path if path.startswith(("/", "~")) or not base else (f"{base}/{path}" if path else base)
+        for base in outer
+        for path in inner
+    ]
+    unique = tuple(dict.fromkeys(found))
+    return unique if len(unique) <= _MAX_FOLDERS else None

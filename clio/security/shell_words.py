@@ -1,0 +1,133 @@
+"""What a parsed command line is made of, and how quotes are taken off. Pure; knows nothing of the parser."""
+
+import re
+
+from msgspec import Struct
+
+
+def names(text: str) -> frozenset[str]:
+    """The words of a text as a set; tables read better this way."""
+    return frozenset(text.split())
+
+
+class Word(Struct, frozen=True):
+    """One word of a command, its quotes removed.
+
+    dynamic: part of it is only known when it runs (`$X`, `$(…)`, `{a,b}`); `text` then keeps that part as written.
+    glob: it holds an unquoted `*`, `?` or `[` and may stand for several file names.
+    """
+
+    text: str
+    dynamic: bool = False
+    glob: bool = False
+
+
+class Redirect(Struct, frozen=True, kw_only=True):
+    """One redirect to or from a file; those between descriptors are left out.
+
+    folders: the folders the line may be in by then; see `SimpleCommand.folders`.
+    """
+
+    operator: str
+    target: Word
+    folders: tuple[str, ...] | None = ("",)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the file is created or changed."""
+        return ">" in self.operator
+
+
+class SimpleCommand(Struct, frozen=True, kw_only=True):
+    """One program call, with what stands around it.
+
+    words: the program and its arguments, after every wrapper (`env`, `timeout 5`, `sudo`) is taken off. Empty for a
+        bare assignment.
+    written: the same call with its wrappers, for rules that name them.
+    env: variables set for it, name and value; the value of a dynamic one is as written.
+    wrappers: programs that start it, outermost first; "sh -c" and its like are named by the program.
+    upstream: programs whose output a pipe brings to it, nearest last.
+    folders: the folders it may run in, as typed and relative to where the line starts; None: cannot be told.
+    stdin: the text a here-document feeds it, where that is fixed.
+    """
+
+    words: tuple[Word, ...]
+    written: tuple[Word, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    wrappers: tuple[str, ...] = ()
+    upstream: tuple[str, ...] = ()
+    folders: tuple[str, ...] | None = ("",)
+    stdin: str | None = None
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words as plain text."""
+        return tuple(word.text for word in self.words)
+
+    @property
+    def program(self) -> str:
+        """The program's name without its folder, lower case left alone; "" for a bare assignment."""
+        return self.words[0].text.rsplit("/", 1)[-1] if self.words else ""
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether any of its words is only known when it runs."""
+        return any(word.dynamic for word in self.words)
+
+
+class CommandLine(Struct, frozen=True, kw_only=True):
+    """Everything one command line would run.
+
+    unknown: in a few words each, what could not be understood; empty when all was.
+    fork_bomb: it defines a function that starts itself without end.
+    """
+
+    commands: tuple[SimpleCommand, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    unknown: tuple[str, ...] = ()
+    fork_bomb: bool = False
+
+
+_WORD_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
+_STRING_ESCAPE = re.compile(r'\\([\n"\\$`])')
+_ANSI_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+
+
+def unquoted(text: str) -> str:
+    """A bare word with its backslashes taken off."""
+    return _WORD_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+
+
+def in_double_quotes(text: str) -> str:
+    """The inside of a double-quoted string with its escapes taken off."""
+    return _STRING_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+
+
+def in_ansi_quotes(text: str) -> str:
+    """The inside of `$'…'` with its escapes taken off."""
+
+    def one(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] in "xuU" and len(code) > 1:
+            number = int(code[1:], 16)
+            return chr(number) if number < 0x110000 else ""
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        if code[0] == "c" and len(code) > 1:
+            return chr(ord(code[1]) & 0x1F)
+        return _ANSI_LETTERS.get(code, code)
+
+    return _ANSI_ESCAPE.sub(one, text)
+
+
+def has_glob(text: str) -> bool:
+    """Whether a bare word, as written, holds an unescaped glob character."""
+    return _GLOB.search(text) is not None
+
+
+def has_braces(text: str) -> bool:
+    """Whether unquoted text may be a brace expansion, which makes several words of one."""
+    return _BRACES.search(text) is not None

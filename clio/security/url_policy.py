@@ -1,0 +1,157 @@
+"""Which addresses a page may be fetched from; a fetch connects to the address checked, not to a new look-up.
+
+Networks refused unless private ones are allowed: this machine (RFC 1122), private (RFC 1918, RFC 4193), link-local with
+the clouds' metadata servers (RFC 3927), carrier-grade NAT (RFC 6598), multicast, reserved, and their forms inside IPv6
+(mapped, 6to4, Teredo, NAT64).
+"""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Lookup = Callable[[str, int], Iterable[str]]
+
+_METADATA = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
+_CARRIER = ipaddress.ip_network("100.64.0.0/10")
+_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+_CLOUD = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200")))
+_MAX_URL_CHARS = 4096
+
+
+class UrlRefused(ValueError):
+    """A URL that is not fetched; the message says why, for the model."""
+
+
+class UrlParts(Struct, frozen=True, kw_only=True):
+    """What a URL says before any look-up. `host` is lower case, ASCII, without brackets."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """A checked URL and the address to connect to; TLS and the Host header still use `parts.host`."""
+
+    parts: UrlParts
+    address: str
+
+
+def read_url(url: str, *, allow_private: bool) -> UrlParts:
+    """The parts of a URL, refused where the text alone says so. Pure. Raises UrlRefused."""
+    if len(url) > _MAX_URL_CHARS or any(ord(char) <= 32 or ord(char) == 127 for char in url.strip()):
+        raise UrlRefused("the URL holds spaces or control characters or is too long; give one plain http(s) URL")
+    try:
+        split = urlsplit(url.strip())
+        port = split.port
+    except ValueError as error:
+        raise UrlRefused(f"the URL {url[:200]!r} cannot be read ({error}); give one plain http(s) URL") from None
+    if split.scheme not in ("http", "https"):
+        raise UrlRefused(f"the URL {url[:200]!r} is not http or https; only those are fetched")
+    if "@" in split.netloc or "\\" in url:
+        raise UrlRefused("the URL holds a user name, a password or a backslash; fetch it without them")
+    host = _host(split.hostname or "")
+    if not allow_private:
+        if host in _METADATA or host == "localhost" or host.endswith(_LOCAL_NAMES):
+            raise UrlRefused(f"{host!r} is on this machine or a private network; set private_network to allow it")
+        literal = read_address(host)
+        if literal is not None and (why := why_private(literal)):
+            raise UrlRefused(f"{host!r} is {why}; set private_network to allow it")
+    return UrlParts(
+        url=url.strip(), scheme=split.scheme, host=host, port=port or (443 if split.scheme == "https" else 80)
+    )
+
+
+def _host(name: str) -> str:
+    """A host name in ASCII, lower case, without a final dot."""
+    name = name.rstrip(".").lower()
+    if not name:
+        raise UrlRefused("the URL names no host; give one plain http(s) URL")
+    if name.isascii():
+        return name
+    try:
+        return name.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise UrlRefused(f"the host {name!r} is not a valid name; check the URL") from None
+
+
+def read_address(host: str) -> Address | None:
+    """The address a host stands for, in every spelling resolvers accept (`127.1`, `0x7f000001`); None for a name."""
+    bare = host.split("%", 1)[0]
+    try:
+        return ipaddress.ip_address(bare)
+    except ValueError:
+        pass
+    if not bare or not (bare[0].isdigit() and set(bare) <= set("0123456789abcdefx.")):
+        return None
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(bare))
+    except (OSError, ValueError):
+        return None
+
+
+def why_private(address: Address) -> str:
+    """Why an address is not on the open internet, as the end of a sentence; "" where it is. Pure."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+        if inner is None and any(address in network for network in _NAT64):
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is None and int(address) >> 32 == 0 and int(address) > 1:
+            inner = ipaddress.IPv4Address(int(address))
+        if inner is not None and (why := why_private(inner)):
+            return why
+    if address in _CLOUD:
+        return "a cloud's metadata address"
+    if address.is_loopback:
+        return "this machine"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast:
+        return "a multicast address"
+    if address in _CARRIER:
+        return "inside a carrier's network"
+    if address.is_unspecified or address.is_reserved:
+        return "a reserved address"
+    if address.is_private or not address.is_global:
+        return "a private address"
+    return ""
+
+
+def choose(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> Target:
+    """The address to connect to. Every address of the host must be a public one. Pure. Raises UrlRefused."""
+    found = list(addresses)
+    if not found:
+        raise UrlRefused(f"{parts.host!r} has no address; check the name")
+    for text in found:
+        address = read_address(text)
+        if address is None:
+            raise UrlRefused(f"{parts.host!r} has the address {text!r}, which cannot be read")
+        if not allow_private and (why := why_private(address)):
+            raise UrlRefused(f"{parts.host!r} leads to {text}, {why}; set private_network to allow it")
+    return Target(parts=parts, address=found[0])
+
+
+def look_up(host: str, port: int) -> list[str]:
+    """The addresses of a host, in the system's order. Blocks. Raises UrlRefused where it has none."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UrlRefused(f"{host!r} was not found ({error}); check the name and the network") from None
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def check_url(url: str, allow_private: bool, lookup: Lookup = look_up) -> Target:
+    """A URL with the one address to connect to. Blocks for the look-up. Raises UrlRefused, a ValueError.
+
+    Check every redirect again; connect to `address` itself, so that a name that changes its mind gains nothing.
+    """
+    parts = read_url(url, allow_private=allow_private)
+    literal = read_address(parts.host)
+    addresses = [str(literal)] if literal is not None else lookup(parts.host, parts.port)
+    return choose(parts, addresses, allow_private=allow_private)
