@@ -1,6 +1,6 @@
 """The one ladder every edit goes down: where does the text the model remembers stand in the file?
 
-exact → line endings → line numbers → indent shift → punctuation → whitespace. The first rung with a match decides; a rung
+exact → line endings → line numbers → indent shift → punctuation → whitespace. The first rung with a match decides; one
 with several refuses, because a more tolerant one can only have more. Pure: strings in, spans out.
 """
 

@@ -17,10 +17,9 @@ _SAME: dict[str, str] = {
     "-": "‐‑‒–—―−",
     " ": "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
-_FOLD = {ord(char): plain for plain, chars in _SAME.items() for char in chars} | {
-    byte: "\ufffd"
-    for byte in range(0xDC80, 0xDD00)  # a byte invalid in UTF-8, as the model was shown it
-}
+_INVALID = range(0xDC80, 0xDD00)
+"""Bytes invalid in UTF-8 as they stand in decoded text; the model is shown U+FFFD for each."""
+_FOLD = {ord(char): plain for plain, chars in _SAME.items() for char in chars} | dict.fromkeys(_INVALID, "\ufffd")
 
 
 class Match(Struct, frozen=True, kw_only=True):

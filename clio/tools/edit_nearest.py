@@ -45,7 +45,8 @@ def _difference(lines: list[str], searched: list[str], at: int, first_line: int)
         if there is None:
             return f"\nthe file ends before: {_short(wanted)}"
         if body(there).rstrip() != body(wanted).rstrip():
-            return f"\nfirst difference, line {at + number + first_line}:\nyours | {_short(wanted)}\nfile  | {_short(there)}"
+            where = at + number + first_line
+            return f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(there)}"
     return ""
 
 

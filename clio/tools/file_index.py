@@ -83,6 +83,8 @@ def walk(root: Path, folder: Path, *, hidden: bool) -> Iterator[str]:
     top = _repository_of(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
         rules += _rules_in(above)
+    # Rules that leave out the very folder asked for have nothing to say about what is in it.
+    rules = [rule for rule in rules if not _ignored(f"{folder}{os.sep}", [rule])]
     yield from _walk(str(folder), "", rules, hidden)
 
 

@@ -63,21 +63,21 @@ class GitTool:
         try:
             reading = _reading(call)
             if reading is not None:
-                return self._read(repo, reading)
+                return self._read(repo, reading, _title(call))
             if call.operation == "commit":
                 return self._change(_commit_commands(repo, self._cwd, call), _committed)
             return self._change([_changing(repo, call)], _done)
         finally:
             repo.close()
 
-    def _read(self, repo: "Repo", arguments: list[str]) -> Prepared:
+    def _read(self, repo: "Repo", arguments: list[str], title: str) -> Prepared:
         root = Path(repo.working_dir).resolve()
 
         async def go(progress: Progress) -> ToolOutput:
             text = await asyncio.to_thread(git_text, self._cwd, arguments)
             return ToolOutput(text=text or "(nothing)", summary=f"{len(text.splitlines())} lines")
 
-        return Prepared(title=shlex.join(["git", *arguments]), action=ReadFiles(paths=(root,)), run=go)
+        return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
 
     def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput]) -> Prepared:
         async def go(progress: Progress) -> ToolOutput:
@@ -123,6 +123,11 @@ def git_text(folder: Path, arguments: list[str]) -> str:
         said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
         raise ToolFailed(f"git {arguments[0]} failed: {said}") from error
     return output.decode("utf-8", errors="replace").rstrip("\n")
+
+
+def _title(call: GitArgs) -> str:
+    staged = "staged" if call.staged else ""
+    return " ".join(word for word in ("git", call.operation, staged, call.revision, call.path) if word)
 
 
 def _refuse_options(call: GitArgs) -> None:

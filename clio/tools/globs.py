@@ -19,8 +19,8 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     """Whether a relative path with forward slashes answers to the pattern.
 
     `*` and `?` stop at slashes, `**` does not, `{a,b}` and `[a-z]` work. A pattern without a slash looks at the name
-    only; one with a slash at the whole path; one that ends in a slash at everything in that folder; `!` in front turns it
-    round. Raises ToolRetry for a pattern that cannot be read.
+    only; one with a slash at the whole path; one that ends in a slash at everything in that folder; `!` in front turns
+    it round. Raises ToolRetry for a pattern that cannot be read.
     """
     negative = pattern.startswith("!")
     text = pattern[1:] if negative else pattern

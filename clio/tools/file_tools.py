@@ -1,0 +1,27 @@
+"""The tools that read, search and change files."""
+
+from clio.security.path_policy import Workspace
+from clio.tools.base import Tool
+from clio.tools.edit import EditFileTool
+from clio.tools.listing import FindFilesTool, ListFilesTool
+from clio.tools.patch import ApplyPatchTool
+from clio.tools.read import MAX_CHARS, ReadFileTool
+from clio.tools.read_log import ReadLog
+from clio.tools.search import SearchTextTool
+from clio.tools.write import WriteFileTool
+
+
+def file_tools(workspace: Workspace, read_log: ReadLog, *, max_read_chars: int = MAX_CHARS) -> list[Tool]:
+    """All file tools of one session.
+
+    max_read_chars: how much one read_file may answer; no more than the runner lets pass.
+    """
+    return [
+        ReadFileTool(workspace, read_log, max_read_chars),
+        WriteFileTool(workspace, read_log),
+        EditFileTool(workspace, read_log),
+        ApplyPatchTool(workspace, read_log),
+        ListFilesTool(workspace),
+        FindFilesTool(workspace),
+        SearchTextTool(workspace),
+    ]
