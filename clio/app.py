@@ -2,17 +2,19 @@
 
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from clio.agent.events import Emit, Event, Notice, TurnFinished
+import msgspec
+
+from clio.agent.events import Emit, Notice, TurnFinished
 from clio.agent.loop import Loop
-from clio.agent.tool_runner import ToolRunner
-from clio.config.layers import Loaded
-from clio.config.options import Options
-from clio.config.schema import ApprovalMode, Config
+from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from clio.config.loaded import Loaded
+from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
 from clio.context.builder import ContextBuilder, is_compact, system_prompt
 from clio.context.instructions import project_instructions
+from clio.errors import ClioError, StorageError
+from clio.fragments import Fragment
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import make_provider
@@ -23,17 +25,18 @@ from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
+from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
+from clio.tools.jobs import JobTable
 from clio.tools.read_log import ReadLog
 from clio.tools.schema import tool_spec
-from clio.tools.shell import JobTable
 from clio.tools.work_tools import work_tools
 
 COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
     "read_output".split()
 )
-_COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
+COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 
 
 class App:
@@ -65,10 +68,15 @@ class App:
             deny=self.config.deny,
             private_network=self.config.private_network,
             incognito=self.config.incognito,
+            clio_home=loaded.home,
         )
         self.jobs = JobTable()
         self.memory = MemorySystem(
-            self.project, self.store, incognito=self.config.incognito, ltm=self.config.ltm and not self.config.incognito
+            self.project,
+            self.store,
+            incognito=self.config.incognito,
+            ltm=self.config.ltm,
+            redact=lambda text: self.redactor.redact(text).text,
         )
         self.emit = emit
         self._approver = approver
@@ -137,7 +145,7 @@ class App:
                 redactor=self.redactor,
                 emit=self.emit,
                 remember_rule=self._remember_rule,
-                max_result_chars=_COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+                max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
             session=self.session,
             context=ContextBuilder(
@@ -154,8 +162,8 @@ class App:
         )
 
     def _tools(self, compact: bool) -> list[Tool]:
-        read_log = ReadLog()
-        tools = file_tools(self.workspace, read_log) + work_tools(
+        max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
+        tools = file_tools(self.workspace, ReadLog(), max_read_chars=max_chars) + work_tools(
             self.workspace,
             lambda: self.session,
             self._asker,
@@ -168,8 +176,23 @@ class App:
 
     def _fragments(self) -> list[Fragment]:
         instructions = project_instructions(self.project)
-        return [*([instructions] if instructions else []), *self.memory.prefix_fragments()]
+        try:
+            knowledge = self.memory.prefix_fragments()
+        except (StorageError, OSError) as error:
+            self.emit(Notice(text=f"project knowledge is left out: {error}", level="warning"))
+            knowledge = []
+        return [*([instructions] if instructions else []), *knowledge]
 
     def _remember_rule(self, rule: str) -> None:
-        if not self.config.incognito:
-            store_rule(self.loaded, rule)
+        if self.config.incognito:
+            return
+        try:
+            remember_rule(self.loaded, rule)
+        except ClioError as error:
+            self.emit(Notice(text=f"the rule holds for this session only: {error}", level="warning"))
+
+
+def build_app(loaded: Loaded, *, approver: Approver, asker: Asker, emit: Emit, env: Mapping[str, str]) -> App:
+    """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
+    provider = make_provider(loaded.config, env)
+    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env)

@@ -18,7 +18,7 @@ from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput
-from clio.tools.diff import unified_diff
+from clio.tools.diff import diff_change
 from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000
@@ -154,7 +154,9 @@ class ToolRunner:
                 summary=message.summary,
                 seconds=message.seconds,
                 preview="\n".join(message.content.splitlines()[:_SCREEN_LINES]),
-                diff=self._redactor.redact("".join(unified_diff(change) for change in output.changed)).text,
+                diff=self._redactor.redact(
+                    "".join(diff_change(change, self._workspace.display).text for change in output.changed)
+                ).text,
                 files_changed=tuple(self._workspace.display(path) for path in changed_paths(output.changed)),
             )
         )

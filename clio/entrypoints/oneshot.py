@@ -12,7 +12,7 @@ from msgspec import Struct
 from clio.agent.events import Emit, Event, ToolFinished, TurnFinished
 from clio.agent.loop import EXIT_CODES
 from clio.app import App, build_app
-from clio.config.layers import Loaded
+from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.messages import Usage
@@ -106,7 +106,8 @@ async def _run(options: Options, loaded: Loaded) -> int:
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     reporter = Reporter()
-    app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=_listener(options, reporter), env=os.environ)
+    listen = _listener(options, reporter)
+    app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=listen, env=os.environ)
     exit_code = EXIT_CODES["interrupted"]
     try:
         _choose_session(app, options)

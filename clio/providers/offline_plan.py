@@ -56,12 +56,7 @@ _IDENTIFIER = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za
 # Words of definitions in the languages people keep in repositories; the name follows.
 _DEFINES = r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|module|impl|sub|package|const|let|var)"
 # Words of the question that are about asking, not about the code.
-_ASKING = frozenset({"find", "search", "look", "locate", "tell", "show", "explain", "defined", "definition"}) | {
-    "implemented",
-    "code",
-    "file",
-    "files",
-}
+_ASKING = frozenset("find search look locate tell show explain defined definition implemented code file files".split())
 _MAX_WORDS = 6
 _ENDINGS = re.compile(r"(?:ies|y|es|s|ing|ed)$")
 
