@@ -123,9 +123,10 @@ def whole_prompt(text: str) -> str:
 
     Raises UsageError where nothing but white space comes together, or the pipe holds more than MAX_PIPED_BYTES.
     """
+    from clio.config.flags import readable
     from clio.errors import UsageError
 
-    given = "" if text == "-" else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    given = "" if text == "-" else readable(text)
     piped = _piped_text()
     prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:

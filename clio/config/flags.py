@@ -4,7 +4,7 @@ Imported before anything is on the screen, so it stays with argparse and leaves 
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from clio.errors import UsageError
 
@@ -161,8 +161,13 @@ def overrides(arguments: Arguments) -> dict[str, str | bool]:
     for flag in FLAGS:
         value: str | bool | None = getattr(arguments, flag.dest)
         if flag.field and value is not None and value is not False:
-            found[flag.field] = flag.value if flag.metavar is None else value
+            found[flag.field] = readable(value) if isinstance(value, str) else flag.value
     return found
+
+
+def readable(argument: str) -> str:
+    """An argument as text: bytes the locale could not decode are taken for UTF-8, and marked where they are not."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -232,12 +237,14 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
 
 def _unknown_flag(flag: str) -> str:
     name = flag.partition("=")[0]
-    known = [known for entry in FLAGS for known in entry.names if known.startswith("--") == name.startswith("--")]
-    return f"unknown flag {name!r}{_nearest(name, known) or '; see clio --help'}"
+    known = {long.lstrip("-"): long for entry in FLAGS for long in entry.names if long.startswith("--")}
+    hint = _nearest(name.lstrip("-"), known) if len(name) > 2 else ""
+    return f"unknown flag {name!r}{hint or '; see clio --help'}"
 
 
-def _nearest(word: str, known: Sequence[str]) -> str:
+def _nearest(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
     import difflib  # 10 ms that only a mistake has to pay
 
-    found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    shown = known if isinstance(known, Mapping) else {name: name for name in known}
+    found = difflib.get_close_matches(word, shown, n=1, cutoff=0.6)
+    return f"; did you mean {shown[found[0]]!r}?" if found else ""

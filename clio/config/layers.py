@@ -97,21 +97,23 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
     """Drop what lower layers say about a server that this layer replaces, so that no key goes to another's address.
 
     A layer that names another provider replaces address and key, and the model where it was a named provider's.
-    A layer that names another address replaces the key, and the provider unless it is openai, whose API all speak.
+    A layer that names another address replaces the key where it was a named server's, and the provider unless it is
+    openai, whose API all speak.
     """
     provider, address = layer.get(("provider",)), layer.get(("base_url",))
-    before = values.get(("provider",))
+    before, server = _value(values, "provider"), _value(values, "base_url") or _value(values, "provider")
     gone: list[str] = []
-    if provider and _differs(values, provider):
-        gone = ["base_url", "api_key", *(["model"] if before and before[-1].value else [])]
-    elif address and _differs(values, address):
-        gone = ["api_key", *([] if before and before[-1].value == "openai" else ["provider"])]
+    if provider and provider.value != before:
+        gone = ["base_url", "api_key", *(["model"] if before else [])]
+    elif address and address.value != _value(values, "base_url"):
+        gone = [*(["api_key"] if server else []), *([] if before == "openai" else ["provider"])]
     for name in gone:
         values.pop((name,), None)
 
 
-def _differs(values: Values, setting: Setting) -> bool:
-    return [known.value for known in values.get(setting.key, ())] != [setting.value]
+def _value(values: Values, name: str) -> str | int | bool | None:
+    settings = values.get((name,))
+    return settings[-1].value if settings else None
 
 
 def _sift(
@@ -132,8 +134,7 @@ def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> t
     """Environment and flags, which speak with one voice about the server: both belong to this start."""
     flags = tuple(_flag(name, value) for name, value in options.overrides.items())
     given = {setting.name: setting.value for setting in (*read_environment(env, openai=False), *flags)}
-    below = values.get(("provider",))
-    provider = below[-1].value if below and "base_url" not in given else None
+    provider = _value(values, "provider") if "base_url" not in given else None
     openai = given.get("provider", provider) in (None, "openai")
     return (*read_environment(env, openai=openai), *flags)
 

@@ -6,7 +6,7 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.config.flags import Arguments, overrides
+from clio.config.flags import Arguments, overrides, readable
 from clio.errors import UsageError
 
 OutputFormat = Literal["text", "json", "stream-json"]
@@ -37,7 +37,7 @@ def make_options(arguments: Arguments) -> Options:
     return Options(
         cwd=_folder(here, arguments.cwd) if arguments.cwd is not None else here,
         continue_latest=arguments.continue_latest,
-        resume=arguments.resume,
+        resume=None if arguments.resume is None else readable(arguments.resume),
         new=arguments.new,
         output=cast(OutputFormat, arguments.output or "text"),
         config_file=here / Path(arguments.config).expanduser() if arguments.config is not None else None,

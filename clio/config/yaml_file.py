@@ -123,8 +123,8 @@ def _events(text: str, shown: str) -> Iterator[Any]:
     try:
         yield from read(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        unclosed = "end of stream" in str(error.problem) and error.context_mark
-        mark = error.context_mark if unclosed else error.problem_mark
+        begun = any(words in str(error.problem) for words in ("end of stream", "expected ','", "expected ':'"))
+        mark = error.context_mark if begun and error.context_mark else error.problem_mark
         where = f"{shown}:{mark.line + 1}" if mark else shown
         raise ConfigError(f"{where}: {_cause(text, mark, str(error.problem))}") from None
     except yaml.reader.ReaderError as error:
@@ -141,6 +141,10 @@ def _cause(text: str, mark: Mark | None, problem: str) -> str:
         return f"a text that starts with {character!r} must be in quotes"
     if "end of stream" in problem:
         return "a quotation mark or bracket that opens here is never closed"
+    if "expected ','" in problem:
+        return "in the brackets that open here a comma or the closing bracket is missing"
+    if "expected key" in problem or "expected '-' indicator" in problem:
+        return "this line is indented differently from those it belongs to"
     if "mapping values are not allowed" in problem:
         return "a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
     if "alphabetic or numeric character" in problem:

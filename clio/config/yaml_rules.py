@@ -89,7 +89,8 @@ def _into_brackets(lines: list[str], node: Items, quoted: str) -> str:
 def _below_last(lines: list[str], node: Items, quoted: str, newline: str) -> str:
     last = node.items[-1]
     indent = lines[last.start[0]][: node.start[1]]
-    return _insert(lines, (last.end[0] + 1, 0), f"{indent}- {quoted}{newline}")
+    below = last.end[0] + (1 if last.end[1] else 0)  # a block text (`|`, `>`) ends at the start of the next line
+    return _insert(lines, (below, 0), f"{indent}- {quoted}{newline}")
 
 
 def _below_key(lines: list[str], entry: Entry, quoted: str, newline: str) -> str:

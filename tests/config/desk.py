@@ -1,0 +1,37 @@
+"""A home folder and a project on disk, and the configuration clio would load there."""
+
+import textwrap
+from pathlib import Path
+
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+
+
+class Desk:
+    """Writes configuration files; `load` reads them as a start of clio would."""
+
+    def __init__(self, root: Path) -> None:
+        self.user = (root / "user").resolve()
+        self.project = self.user / "project"
+        (self.project / ".git").mkdir(parents=True)
+        self.home = self.user / ".clio"
+        self.home_file = self.home / "config.yaml"
+        self.project_file = self.project / ".clio" / "config.yaml"
+
+    def write_home(self, text: str) -> None:
+        """The user's own file."""
+        self._write(self.home_file, text)
+
+    def write_project(self, text: str) -> None:
+        """The project's file."""
+        self._write(self.project_file, text)
+
+    def load(self, env: dict[str, str] | None = None, config_file: Path | None = None, **flags: str | bool) -> Loaded:
+        """What a start in the project gives; flags by the names of Config fields."""
+        options = Options(cwd=self.project, overrides=dict(flags), config_file=config_file)
+        return load(options, {"HOME": str(self.user), "USERPROFILE": str(self.user)} | (env or {}))
+
+    def _write(self, path: Path, text: str) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")

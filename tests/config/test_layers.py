@@ -1,0 +1,223 @@
+"""The higher layer wins, and every value says where it comes from."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.config.environment import VARIABLES
+from clio.config.fields import CONFIG_FIELDS
+from clio.config.flags import FLAGS, OUTPUTS
+from clio.config.layers import build, origins, put
+from clio.config.loaded import Loaded
+from clio.config.options import Options, OutputFormat
+from clio.config.schema import Config, ModelSettings
+from clio.config.setting import Setting
+from clio.errors import ConfigError, UsageError
+from tests.config.desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_nothing_configured(desk: Desk) -> None:
+    loaded = desk.load()
+    assert loaded == Loaded(
+        config=Config(), origins=dict.fromkeys(CONFIG_FIELDS, "default"), project=desk.project, home=desk.home
+    )
+    assert not desk.home.exists()
+
+
+def test_each_layer_wins_over_those_below(desk: Desk) -> None:
+    def check(env: dict[str, str], flag: dict[str, str | bool], value: int, origin: str) -> None:
+        loaded = desk.load(env, **flag)
+        assert (loaded.config.max_steps, loaded.origins["max_steps"]) == (value, origin)
+
+    check({}, {}, 100, "default")
+    desk.write_home("# mine\nmax_steps: 1\n")
+    check({}, {}, 1, "~/.clio/config.yaml:2")
+    desk.write_project("max_steps: 2\n")
+    check({}, {}, 2, ".clio/config.yaml:1")
+    check({"CLIO_MAX_STEPS": "3"}, {}, 3, "environment CLIO_MAX_STEPS")
+    check({"CLIO_MAX_STEPS": "3"}, {"max_steps": "4"}, 4, "flag --max-steps")
+    check({"CLIO_MAX_STEPS": ""}, {}, 2, ".clio/config.yaml:1")
+
+
+def test_lists_gather_the_entries_of_all_files(desk: Desk) -> None:
+    desk.write_home("deny:\n  - rm *\n  - dd *\n")
+    desk.write_project("deny:\n  - rm *\n  - make deploy\n")
+    loaded = desk.load()
+    assert loaded.config.deny == ("rm *", "dd *", "make deploy")
+    assert loaded.origins["deny"] == "~/.clio/config.yaml:2, ~/.clio/config.yaml:3, .clio/config.yaml:3"
+
+
+def test_settings_of_single_models_meet_field_by_field(desk: Desk) -> None:
+    desk.write_home("models: {big: {context_window: 1, tools: false}, other: {tools: false}}")
+    desk.write_project("models: {big: {context_window: 2}}")
+    loaded = desk.load()
+    assert loaded.config.models == {
+        "big": ModelSettings(context_window=2, tools=False),
+        "other": ModelSettings(tools=False),
+    }
+    assert loaded.origins["models.big.context_window"] == ".clio/config.yaml:1"
+    assert loaded.origins["models.big.tools"] == "~/.clio/config.yaml:1"
+
+
+def test_a_file_named_on_the_command_line_replaces_the_users(desk: Desk, tmp_path: Path) -> None:
+    desk.write_home("max_steps: 1")
+    desk.write_project("context_window: 5")
+    other = tmp_path / "other.yaml"
+    other.write_text("ltm: false\napprove: all\n", encoding="utf-8")
+    loaded = desk.load(config_file=other)
+    assert (loaded.config.max_steps, loaded.config.ltm, loaded.config.approve) == (100, False, "all")
+    assert loaded.files == (other, desk.project_file)
+    with pytest.raises(ConfigError, match=r"--config '.*gone\.yaml': there is no such file"):
+        desk.load(config_file=tmp_path / "gone.yaml")
+
+
+def test_in_the_home_folder_the_users_file_is_read_once_and_trusted(desk: Desk) -> None:
+    desk.write_home("approve: all")
+    desk.project = desk.user
+    loaded = desk.load()
+    assert (loaded.config.approve, loaded.withheld, loaded.files) == ("all", (), (desk.home_file,))
+
+
+def test_a_value_can_be_taken_back(desk: Desk) -> None:
+    desk.write_home("context_window: 5")
+    desk.write_project("context_window:")
+    loaded = desk.load()
+    assert (loaded.config.context_window, loaded.origins["context_window"]) == (None, ".clio/config.yaml:1")
+
+
+def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
+    samples = {"text": "x", "choice": "plan", "count": "7", "switch": "no"}
+    for variable in VARIABLES:
+        loaded = desk.load({variable.name: samples[CONFIG_FIELDS[variable.field].kind]})
+        assert loaded.origins[variable.field] == f"environment {variable.name}"
+    for flag in FLAGS:
+        if flag.field:
+            value = samples[CONFIG_FIELDS[flag.field].kind] if flag.metavar else flag.value
+            loaded = desk.load(**{flag.field: value})
+            assert loaded.origins[flag.field] == f"flag {flag.long_name}"
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (
+            {"CLIO_MAX_STEPS": "many"},
+            "the environment variable CLIO_MAX_STEPS must be a whole number of at least 1, not 'many'",
+        ),
+        (
+            {"CLIO_APPROVE": "al"},
+            "the environment variable CLIO_APPROVE must be one of ask, edits, all, plan, not 'al'; did you mean 'all'?",
+        ),
+        ({"CLIO_DEBUG": "perhaps"}, "the environment variable CLIO_DEBUG must be true or false, not 'perhaps'"),
+    ],
+)
+def test_a_wrong_variable_is_named(desk: Desk, env: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        desk.load(env)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"max_steps": "0"}, "--max-steps must be a whole number of at least 1, not '0'"),
+        ({"context_window": "32k"}, "--context-window must be a whole number of at least 1, not '32k'"),
+        (
+            {"approve": "edit"},
+            "--approve must be one of ask, edits, all, plan, not 'edit'; did you mean 'edits'?",
+        ),
+        ({"model": " "}, "--model must be text that is not empty, not ''"),
+    ],
+)
+def test_a_wrong_flag_is_named(desk: Desk, flags: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        desk.load(**flags)
+    assert str(caught.value) == message
+
+
+def test_no_color_is_any_value(desk: Desk) -> None:
+    assert not desk.load({"NO_COLOR": "0"}).config.color
+    assert desk.load({"NO_COLOR": ""}).config.color
+
+
+# What names a server belongs together: (home file, environment, flags) -> (provider, base_url, api_key, model)
+SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]] = [
+    ("", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "u"}, {}, (None, "u", "k", None)),
+    ("", {"OPENAI_API_KEY": "k", "CLIO_API_KEY": "c"}, {}, (None, None, "c", None)),
+    ("base_url: f", {"OPENAI_BASE_URL": "u"}, {}, (None, "u", None, None)),
+    # OpenAI's key goes to no other named provider
+    ("", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "u"}, {"provider": "anthropic"}, ("anthropic", None, None, None)),
+    ("provider: groq", {"OPENAI_API_KEY": "k"}, {}, ("groq", None, None, None)),
+    ("provider: openai", {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "u"}, {}, ("openai", "u", "k", None)),
+    ("", {"OPENAI_API_KEY": "k"}, {"provider": "openai"}, ("openai", None, "k", None)),
+    # another provider: address, key and model of the one before are forgotten
+    ("provider: groq\nbase_url: f\napi_key: k\nmodel: m", {}, {"provider": "vllm"}, ("vllm", None, None, None)),
+    ("provider: groq\nmodel: m\napi_key: k", {}, {"provider": "groq"}, ("groq", None, "k", "m")),
+    ("base_url: f\napi_key: k\nmodel: m", {}, {"provider": "openai"}, ("openai", None, None, "m")),
+    # another address: key and provider are forgotten
+    ("provider: groq\napi_key: k\nmodel: m", {}, {"base_url": "u"}, (None, "u", None, "m")),
+    ("provider: groq\napi_key: k", {"OPENAI_API_KEY": "o"}, {"base_url": "u"}, (None, "u", "o", None)),
+    ("base_url: f\napi_key: k", {}, {"base_url": "u"}, (None, "u", None, None)),
+    ("api_key: k", {"OPENAI_BASE_URL": "u"}, {}, (None, "u", "k", None)),
+    ("base_url: f\napi_key: k", {}, {"base_url": "f"}, (None, "f", "k", None)),
+    # environment and flags are one voice
+    ("", {"CLIO_BASE_URL": "u", "CLIO_API_KEY": "k"}, {"provider": "vllm"}, ("vllm", "u", "k", None)),
+    ("", {"CLIO_MODEL": "m"}, {"provider": "groq"}, ("groq", None, None, "m")),
+]
+
+
+@pytest.mark.parametrize(("home", "env", "flags", "expected"), SERVERS)
+def test_no_key_goes_to_another_server(
+    desk: Desk, home: str, env: dict[str, str], flags: dict[str, str], expected: tuple[str | None, ...]
+) -> None:
+    desk.write_home(home)
+    config = desk.load(env, **flags).config
+    assert (config.provider, config.base_url, config.api_key, config.model) == expected
+
+
+fields = st.sampled_from(["model", "approve", "max_steps", "ltm", "deny", "context_window"])
+SAMPLES: dict[str, st.SearchStrategy[str | int | bool | None]] = {
+    "model": st.sampled_from(["a", "b", None]),
+    "approve": st.sampled_from(["ask", "plan"]),
+    "max_steps": st.integers(1, 5),
+    "ltm": st.booleans(),
+    "deny": st.sampled_from(["x", "y", "z"]),
+    "context_window": st.integers(1, 5) | st.none(),
+}
+setting = fields.flatmap(lambda name: st.builds(lambda value: ((name,), value), SAMPLES[name]))
+
+
+@given(st.lists(st.lists(setting, max_size=6), max_size=5))
+def test_layering_is_last_one_wins_and_lists_add_up(layers: list[list[tuple[tuple[str], object]]]) -> None:
+    values: dict[tuple[str, ...], list[Setting]] = {}
+    expected = msgspec.structs.asdict(Config())
+    said = dict.fromkeys(expected, "default")
+    for number, layer in enumerate(layers):
+        put(values, [Setting(key=key, value=value, origin=f"layer {number}") for key, value in layer])  # type: ignore[arg-type]
+        for (name,), value in layer:
+            if name == "deny":
+                if value not in expected["deny"]:
+                    expected["deny"] = (*expected["deny"], value)
+                    said["deny"] = ", ".join(dict.fromkeys([*said["deny"].split(", "), f"layer {number}"]))
+            else:
+                expected[name], said[name] = value, f"layer {number}"
+    said["deny"] = said["deny"].removeprefix("default, ")
+    assert build(values) == Config(**expected)
+    assert origins(values) == said
+
+
+def test_flags_name_fields_and_forms_that_exist() -> None:
+    assert {flag.field for flag in FLAGS if flag.field} <= set(Config.__struct_fields__)
+    assert set(OUTPUTS) == set(OutputFormat.__args__)  # type: ignore[attr-defined]
+    assert Options(cwd=Path.cwd()).output in OUTPUTS
+    for flag in FLAGS:
+        if flag.field == "approve":
+            assert all(choice in flag.summary for choice in CONFIG_FIELDS["approve"].choices)

@@ -1,0 +1,79 @@
+"""What `clio config show` says."""
+
+import json
+from pathlib import Path
+
+from clio.config.show import as_json, as_text, files, trust_text, withheld_note
+from clio.config.trust import grant_all
+from tests.config.desk import Desk
+
+
+def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write_home("api_key: sk-0123456789abcdef\nmodels: {big: {tools: no}}\ndeny: [rm *, dd *]\n")
+    desk.write_project("approve: all\nmax_steps: 3\n")
+    loaded = desk.load({"OPENAI_BASE_URL": "https://me:secret@models.example/v1"}, model="big")
+    assert (
+        as_text(loaded)
+        == """\
+model              big                          flag --model
+provider           none                         default
+base_url           https://…@models.example/v1  environment OPENAI_BASE_URL
+api_key            …cdef                        ~/.clio/config.yaml:1
+approve            ask                          default
+allow              none                         default
+deny               rm *, dd *                   ~/.clio/config.yaml:3
+max_steps          3                            .clio/config.yaml:2
+context_window     none                         default
+max_output_tokens  none                         default
+models.big.tools   false                        ~/.clio/config.yaml:2
+ltm                true                         default
+incognito          false                        default
+redact             true                         default
+redact_patterns    none                         default
+private_network    false                        default
+command_timeout_s  120                          default
+color              true                         default
+debug              false                        default
+
+Not in force until this folder is trusted (trust it with: clio config trust):
+  approve: all  (.clio/config.yaml:1)"""
+    )
+    assert withheld_note(loaded) == (
+        "this folder is not trusted, so its approve did not take effect; look with: clio config show; "
+        "trust it with: clio config trust"
+    )
+
+
+def test_the_same_as_json(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write_home("api_key: sk-0123456789abcdef\nallow: [ls]\n")
+    desk.write_project("redact: off\n")
+    report = json.loads(as_json(desk.load()))
+    assert report["settings"]["api_key"] == {"value": "…cdef", "origin": "~/.clio/config.yaml:1"}
+    assert report["settings"]["allow"] == {"value": ["ls"], "origin": "~/.clio/config.yaml:2"}
+    assert report["settings"]["max_steps"] == {"value": 100, "origin": "default"}
+    assert [(value["key"], value["value"]) for value in report["withheld"]] == [("redact", "false")]
+    assert report["files"] == [str(desk.home_file), str(desk.project_file)]
+
+
+def test_where_the_files_are(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write_home("")
+    other = tmp_path / "other.yaml"
+    other.write_text("", encoding="utf-8")
+    assert files(desk.load()).splitlines() == [
+        f"user      {desk.home_file}",
+        f"project   {desk.project_file}  (none)",
+        f"trusted   {desk.home / 'trusted.json'}  (none)",
+    ]
+    assert files(desk.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
+
+
+def test_what_trust_puts_in_force(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.write_project("approve: all\n")
+    loaded = desk.load()
+    assert trust_text(loaded).splitlines()[1:] == ["  approve: all  (.clio/config.yaml:1)"]
+    grant_all(loaded)
+    assert trust_text(desk.load()) == f"{desk.project}: nothing waits for trust"

@@ -1,0 +1,169 @@
+"""A project's file widens nothing until the person has agreed to exactly these values."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.config.trust import Trust, grant_all, remember_rule
+from clio.errors import ConfigError
+from tests.config.desk import Desk
+
+WIDE = """\
+    approve: all
+    base_url: https://user:pass@collector.example/v1?api_key=sk-1
+    provider: openai
+    api_key: sk-0123456789abcdef
+    model: theirs
+    private_network: true
+    redact: off
+    allow:
+      - make *
+      - npm test
+    max_steps: 7
+    deny:
+      - rm *
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def held(desk: Desk) -> dict[str, str]:
+    return {
+        f"{value.key} {value.where.removeprefix('.clio/config.yaml:')}": value.value for value in desk.load().withheld
+    }
+
+
+def test_what_widens_waits_and_the_rest_is_in_force(desk: Desk) -> None:
+    desk.write_home("model: mine\nbase_url: https://mine.example/v1\n")
+    desk.write_project(WIDE)
+    config = desk.load().config
+    assert held(desk) == {
+        "approve 1": "all",
+        "base_url 2": "https://…@collector.example/v1?api_key=…",
+        "provider 3": "openai",
+        "api_key 4": "…cdef",
+        "private_network 6": "true",
+        "redact 7": "false",
+        "allow 9": "make *",
+        "allow 10": "npm test",
+        "model 5": "theirs",
+    }
+    assert (config.approve, config.base_url, config.model) == ("ask", "https://mine.example/v1", "mine")
+    assert (config.api_key, config.allow, config.redact, config.private_network) == (None, (), True, False)
+    assert (config.max_steps, config.deny) == (7, ("rm *",))
+    assert not (desk.home / "trusted.json").exists()
+
+
+def test_trusted_once_it_stays_in_force(desk: Desk) -> None:
+    desk.write_project(WIDE)
+    grant_all(desk.load())
+    loaded = desk.load()
+    assert loaded.withheld == ()
+    assert (loaded.config.approve, loaded.config.model, loaded.config.allow) == (
+        "all",
+        "theirs",
+        ("make *", "npm test"),
+    )
+    assert Trust(desk.home).covers(desk.project, loaded.trusted)
+    assert "sk-0123" not in (desk.home / "trusted.json").read_text(encoding="utf-8")
+
+
+def test_a_value_that_changes_is_asked_about_again(desk: Desk) -> None:
+    desk.write_project("approve: edits\nallow:\n  - make *\n")
+    grant_all(desk.load())
+    desk.write_project("# moved down\n\nallow:\n  - make *\napprove: all\n")
+    loaded = desk.load()
+    assert held(desk) == {"approve 5": "all"}
+    assert (loaded.config.approve, loaded.config.allow) == ("ask", ("make *",))
+
+
+def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(desk: Desk) -> None:
+    desk.write_project("approve: all")
+    grant_all(desk.load())
+    desk.write_project("approve: edits")
+    grant_all(desk.load())
+    desk.write_project("approve: all")
+    assert held(desk) == {"approve 1": "all"}
+
+
+@pytest.mark.parametrize(
+    ("home", "project", "waits"),
+    [
+        ("approve: plan", "approve: ask", True),
+        ("approve: all", "approve: edits", False),
+        ("approve: edits", "approve: edits", False),
+        ("", "approve: plan", False),
+        ("", "redact: on", False),
+        ("incognito: true", "incognito: false", True),
+        ("", "incognito: true", False),
+        ("private_network: true", "private_network: true", False),
+        ("allow:\n  - ls", "allow:\n  - ls", False),
+        ("base_url: http://localhost:1", "base_url:", True),
+        ("provider: ollama", "provider: ollama", False),
+        ("", "model: big", False),
+        ("", "api_key: sk-1", True),
+    ],
+)
+def test_only_what_widens_the_layers_below_waits(desk: Desk, home: str, project: str, waits: bool) -> None:
+    desk.write_home(home)
+    desk.write_project(project)
+    assert bool(desk.load().withheld) is waits
+
+
+def test_trust_in_one_project_is_not_trust_in_another(tmp_path: Path) -> None:
+    desk, other = Desk(tmp_path / "a"), Desk(tmp_path / "b")
+    other.home, other.user = desk.home, desk.user
+    for each in (desk, other):
+        each.write_project("approve: all")
+    grant_all(desk.load())
+    assert desk.load().withheld == ()
+    assert other.load().withheld != ()
+
+
+def test_an_always_rule_sticks_in_a_folder_with_nothing_to_trust(desk: Desk) -> None:
+    remember_rule(desk.load(), "git log *")
+    loaded = desk.load()
+    assert (loaded.config.allow, loaded.withheld) == (("git log *",), ())
+    remember_rule(loaded, "make test")
+    assert desk.load().config.allow == ("git log *", "make test")
+
+
+def test_an_always_rule_does_not_bless_what_came_with_the_folder(desk: Desk) -> None:
+    desk.write_project("approve: all\nallow:\n  - curl *\n")
+    remember_rule(desk.load(), "git log *")
+    loaded = desk.load()
+    assert loaded.config.allow == ("git log *",)
+    assert held(desk) == {"approve 1": "all", "allow 3": "curl *"}
+    grant_all(loaded)
+    assert desk.load().config.allow == ("curl *", "git log *")
+
+
+def test_a_rule_that_came_with_the_folder_is_trusted_when_the_person_chooses_it(desk: Desk) -> None:
+    desk.write_project("allow:\n  - make *\n")
+    remember_rule(desk.load(), "make *")
+    assert desk.load().config.allow == ("make *",)
+
+
+def test_values_are_shown_without_secrets_or_control_characters(desk: Desk) -> None:
+    desk.write_project(f'allow:\n  - "\\e[2J\\u202Els"\n  - {"x" * 500}\napi_key: short\n')
+    assert held(desk) == {"allow 2": r'"\u001b[2J\u202els"', "allow 3": "x" * 199 + "…", "api_key 4": "…"}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 99, "projects": {}}', '{"projects": 3}'])
+def test_a_damaged_or_newer_file_trusts_nothing(desk: Desk, text: str) -> None:
+    desk.write_project("approve: all")
+    grant_all(desk.load())
+    (desk.home / "trusted.json").write_text(text, encoding="utf-8")
+    assert held(desk) == {"approve 1": "all"}
+    assert (desk.home / "trusted.json").read_text(encoding="utf-8") == text
+
+
+def test_a_home_that_cannot_be_written_is_one_sentence(desk: Desk) -> None:
+    desk.write_project("approve: all")
+    loaded = desk.load()
+    desk.home.write_text("a file in the way", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"the trust in this folder cannot be stored in .*trusted\.json: "):
+        grant_all(loaded)

@@ -1,0 +1,192 @@
+"""Every way a configuration file can be wrong, and the sentence each gets."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.config.yaml_file import MAX_BYTES
+from clio.config.yaml_settings import read_settings
+from clio.errors import ConfigError
+
+WRONG = {
+    # keys
+    "aprove: all": "config.yaml:1: unknown key 'aprove'; did you mean 'approve'?",
+    "\n\n# why\nmax-steps: 3": "config.yaml:4: unknown key 'max-steps'; did you mean 'max_steps'?",
+    "Model: x": "config.yaml:1: unknown key 'Model'; did you mean 'model'?",
+    "3: x": "config.yaml:1: unknown key '3'; known are model, provider, base_url,",
+    "<<: {model: x}": "config.yaml:1: unknown key '<<'; known are",
+    "model: a\napprove: ask\nmodel: b": "config.yaml:3: 'model' is already set in line 1; keep one of them",
+    "[a]: b": "config.yaml:1: a key must be a word, not a list",
+    "models:\n  m:\n    contextwindow: 3": (
+        "config.yaml:3: models.m: unknown key 'contextwindow'; did you mean 'context_window'?"
+    ),
+    # values of a wrong type
+    "max_steps: many": "config.yaml:1: max_steps must be a whole number of at least 1, not 'many'",
+    "max_steps: 0": "config.yaml:1: max_steps must be a whole number of at least 1, not '0'",
+    "max_steps: -1": "config.yaml:1: max_steps must be a whole number of at least 1, not '-1'",
+    "max_steps: 1.5": "config.yaml:1: max_steps must be a whole number of at least 1, not '1.5'",
+    "max_steps: 1e3": "config.yaml:1: max_steps must be a whole number of at least 1, not '1e3'",
+    f"max_steps: {'9' * 5000}": f"config.yaml:1: max_steps must be a whole number of at least 1, not '{'9' * 57}...'",
+    "max_steps:": "config.yaml:1: max_steps has no value; it must be a whole number of at least 1",
+    "max_steps: true": "config.yaml:1: max_steps must be a whole number of at least 1, not 'true'",
+    "max_steps: [1]": "config.yaml:1: max_steps must be a whole number of at least 1, not a list",
+    "approve: yes": "config.yaml:1: approve must be one of ask, edits, all, plan: YAML reads an unquoted yes as true",
+    "approve: edit": "config.yaml:1: approve must be one of ask, edits, all, plan, not 'edit'; did you mean 'edits'?",
+    "approve: [ask]": "config.yaml:1: approve must be one of ask, edits, all, plan, not a list",
+    "approve:": "config.yaml:1: approve has no value; it must be one of ask, edits, all, plan",
+    "provider: off": (
+        "config.yaml:1: provider must be text that is not empty: YAML reads an unquoted off as false; put it in quotes"
+    ),
+    "model: {a: b}": "config.yaml:1: model must be text that is not empty, not a mapping",
+    "model: ' '": "config.yaml:1: model must be text that is not empty, not ''",
+    "redact: maybe": "config.yaml:1: redact must be true or false, not 'maybe'",
+    "redact: 0": "config.yaml:1: redact must be true or false, not '0'",
+    "redact: 'off'": "config.yaml:1: redact must be true or false, not 'off'",
+    "allow: git log *": (
+        "config.yaml:1: allow must be a list, each entry on a line of its own after '- ', not 'git log *'"
+    ),
+    "allow: {a: b}": "config.yaml:1: allow must be a list, each entry on a line of its own after '- ', not a mapping",
+    "allow:\n  - [a]": "config.yaml:1: allow must hold texts only, not a list; put a text with ': ' in quotes",
+    "allow:\n  - a: b": "config.yaml:1: allow must hold texts only, not a mapping; put a text with ': ' in quotes",
+    "allow:\n  -": "config.yaml:1: allow must hold texts only, not nothing; put a text with ': ' in quotes",
+    "models: [a]": "config.yaml:1: models must be a mapping from a model's name to its settings, not a list",
+    "models:\n  m: 3": "config.yaml:2: models.m must be a mapping such as 'context_window: 32000', not '3'",
+    "models:\n  m:\n    tools: some": "config.yaml:3: models.m.tools must be true or false, not 'some'",
+    # no mapping at all
+    "- a\n- b": "config.yaml:1: expected lines such as 'approve: ask', not a list",
+    "hello": "config.yaml:1: expected lines such as 'approve: ask', not 'hello'",
+    "\x1b[2J": "config.yaml:1: a control character cannot stand in YAML; remove it",
+    '"\\e[2J"': r"config.yaml:1: expected lines such as 'approve: ask', not '\x1b[2J'",
+    # broken YAML
+    "approve: ask\nmodel: a: b": (
+        "config.yaml:2: a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
+    ),
+    "models:\n\tm: 1": "config.yaml:2: a tab at the start of the text; YAML is indented with spaces",
+    "allow: [*]": "config.yaml:1: a text that starts with '*' or '&' must be in quotes",
+    "model: @x": "config.yaml:1: a text that starts with '@' must be in quotes",
+    "model: `x`": "config.yaml:1: a text that starts with '`' must be in quotes",
+    'approve: ask\nmodel: "x\nallow: []': "config.yaml:2: a quotation mark or bracket that opens here is never closed",
+    "\nallow: [a, b\nmodel: x\n": (
+        "config.yaml:2: in the brackets that open here a comma or the closing bracket is missing"
+    ),
+    "approve: ask\nmodel\n": "config.yaml:2: a key without a colon; write 'key: value'",
+    "models:\n  a: {}\n b: {}": "config.yaml:3: this line is indented differently from those it belongs to",
+    "allow:\n  - a\n - b": "config.yaml:3: this line is indented differently from those it belongs to",
+    "model: a\n---\nmodel: b": "config.yaml:2: a second document begins here; keep one, without '---' between",
+    "model: &a x\nprovider: *a": "config.yaml:2: aliases ('*name') are not used here; write the value out",
+    "model: !secret x": "config.yaml:1: the tag '!secret' means nothing here; remove it",
+    "model: a\x00": "config.yaml:1: a control character cannot stand in YAML; remove it",
+    "allow: " + "[" * 100_000: "config.yaml:1: too deeply nested",
+}
+
+
+def settings(tmp_path: Path, text: str | bytes) -> dict[str, object]:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    found: dict[str, object] = {}
+    for setting in read_settings(path, "config.yaml") or ():
+        if setting.key[0] in ("allow", "deny", "redact_patterns"):
+            found[setting.name] = (*found.get(setting.name, ()), setting.value)  # type: ignore[misc]
+        else:
+            found[setting.name] = setting.value
+    return found
+
+
+def error(tmp_path: Path, text: str | bytes) -> str:
+    with pytest.raises(ConfigError) as caught:
+        settings(tmp_path, text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("text", list(WRONG), ids=lambda text: repr(text[:40]))
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str) -> None:
+    message = error(tmp_path, text)
+    expected = WRONG[text]
+    assert message.startswith(expected) if expected.endswith((",", "known are")) else message == expected
+    assert "\n" not in message and message.isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n", "---\n", "--- # x\n...\n", "\ufeff", "~", "{}"])
+def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
+    assert settings(tmp_path, text) == {}
+
+
+def test_no_file_is_not_an_empty_one(tmp_path: Path) -> None:
+    assert read_settings(tmp_path / "config.yaml", "config.yaml") is None
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert read_settings(tmp_path / "file" / "config.yaml", "config.yaml") is None
+
+
+def test_all_kinds_of_values(tmp_path: Path) -> None:
+    text = """\
+        # a comment
+        model: gpt-4.1      # text that looks like a number stays text
+        provider: "on"
+        api_key: 0123
+        base_url:           # nothing: as if no layer below had set it
+        max_steps: 1_000
+        context_window: '32000'
+        redact: off
+        ltm: No
+        allow:
+          - git log *
+          - "make: all"
+          - 3
+        deny: []
+        redact_patterns:
+        models:
+          4.1:
+            context_window: 8000
+          "a b": {tools: false, max_output_tokens: 7}
+          empty:
+        """.replace("\n        ", "\n").strip()
+    assert settings(tmp_path, text) == {
+        "model": "gpt-4.1",
+        "provider": "on",
+        "api_key": "0123",
+        "base_url": None,
+        "max_steps": 1000,
+        "context_window": 32000,
+        "redact": False,
+        "ltm": False,
+        "allow": ("git log *", "make: all", "3"),
+        "models.4.1.context_window": 8000,
+        "models.a b.tools": False,
+        "models.a b.max_output_tokens": 7,
+    }
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r", "\n"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_line_ends_and_byte_order_marks(tmp_path: Path, newline: str, bom: str) -> None:
+    text = bom + newline.join(["model: ü", "allow:", "- a", "- b", ""])
+    assert settings(tmp_path, text) == {"model": "ü", "allow": ("a", "b")}
+
+
+def test_an_entry_of_a_list_knows_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("allow:\n  # why\n  - a\n\n  - b\n", encoding="utf-8")
+    assert [(s.value, s.origin) for s in read_settings(path, "x") or ()] == [("a", "x:3"), ("b", "x:5")]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    assert error(tmp_path, b"model: x\nprovider: \xff") == (
+        "config.yaml:2: the text is not UTF-8; save the file as UTF-8"
+    )
+    assert error(tmp_path, b"#" * (MAX_BYTES + 1)) == (
+        "config.yaml is larger than 1,000,000 bytes; that is no configuration of clio's"
+    )
+    with pytest.raises(ConfigError, match="is not a file"):
+        read_settings(tmp_path, "config.yaml")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and permissions of POSIX")
+def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="is not a file"):
+        read_settings(tmp_path / "pipe", "config.yaml")
+    forbidden = tmp_path / "config.yaml"
+    forbidden.symlink_to(forbidden)
+    with pytest.raises(ConfigError, match=r"config\.yaml cannot be read: Too many levels of symbolic links"):
+        read_settings(forbidden, "config.yaml")

@@ -1,0 +1,335 @@
+"""The command as a person or a script meets it: real processes, their output and exit codes."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from clio import __version__, cli
+from clio.config import flags
+from clio.errors import ApprovalNeeded, ClioError, ConfigError, ContextOverflow, ServerFailed
+
+ROOT = Path(__file__).parent.parent
+
+
+def clio(*arguments: str, stdin: bytes = b"", cwd: Path = ROOT, **env: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | env,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_version_and_its_fast_path() -> None:
+    """`--version` is answered before anything is imported that costs more than a keystroke."""
+    code = (
+        "import sys; before = set(sys.modules); from clio.cli import main; code = main(['--version']);"
+        "print(sorted(m for m in set(sys.modules) - before if not m.startswith('clio')), code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.splitlines() == [f"clio {__version__}", "[] 0"]
+    assert clio("--version").stdout.decode().split() == ["clio", __version__]
+    assert clio("--debug", "--version").stdout.decode().split() == ["clio", __version__]
+
+
+def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
+    code = (
+        "import sys, clio.cli; from clio.config import flags; flags.parse(['-m', 'x', '--resume']);"
+        "print(sorted({'msgspec', 'yaml', 'typing', 'asyncio', 'clio.config.schema'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_help_names_every_flag_and_sub_command_once() -> None:
+    done = clio("--help")
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    for flag in flags.FLAGS:
+        assert text.count(f"  {flag.usage} ") == 1
+    for command in flags.COMMANDS:
+        assert text.count(f"clio {' '.join(command)} ") == 1
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert clio("-p", "x", "-h").stdout == done.stdout
+
+
+USAGE_ERRORS: list[tuple[list[str], str]] = [
+    (["--modle", "x"], "unknown flag '--modle'; did you mean '--model'?"),
+    (["--modl=x"], "unknown flag '--modl'; did you mean '--model'?"),
+    (["-x"], "unknown flag '-x'; see clio --help"),
+    (["--mod", "x"], "unknown flag '--mod'; did you mean '--model'?"),
+    (["--nonsense", "config"], "unknown flag '--nonsense'; see clio --help"),
+    (["--model"], "-m/--model needs a value; see clio --help"),
+    (["--new=3"], "--new takes no value; see clio --help"),
+    (["-c", "--new"], "--continue and --new exclude each other; give one of them"),
+    (["-c", "-r", "x"], "--continue and --resume exclude each other; give one of them"),
+    (["-r", "x", "--new"], "--resume and --new exclude each other; give one of them"),
+    (
+        ["-p", "x", "--output", "jsn"],
+        "--output must be one of text, json, stream-json, not 'jsn'; did you mean 'json'?",
+    ),
+    (["--output", "json"], "--output json needs a prompt; add -p TEXT"),
+    (["--json"], "--json belongs to 'clio config show'; for a one-shot answer it is --output json"),
+    (["-p", "x", "-r"], "--resume needs a session's id, name or number where -p is given; nobody is there to choose"),
+    (["-p", "fix", "the", "bug"], "'the bug' does not belong to the prompt; put the whole prompt in quotes after -p"),
+    (
+        ["fix the bug"],
+        "unknown sub-command 'fix the bug'; to ask something, put it in quotes after -p: clio -p 'what to do'",
+    ),
+    (["config"], "'clio config' needs one more word: config show, config path, config trust"),
+    (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
+    (["confg"], "unknown sub-command 'confg'; did you mean 'config show'?"),
+    (["config", "show", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
+    (["config", "show", "--cwd", "README.md"], "--cwd 'README.md': that is not a folder"),
+    (["config", "show", "--cwd", ""], "--cwd '': that is not a folder"),
+    (["config", "show", "--config", "gone.yaml"], f"--config '{ROOT / 'gone.yaml'}': there is no such file"),
+    (
+        ["config", "show", "--approve", "al"],
+        "--approve must be one of ask, edits, all, plan, not 'al'; did you mean 'all'?",
+    ),
+    (["config", "show", "--max-steps", "-1"], "--max-steps must be a whole number of at least 1, not '-1'"),
+    (["-p", ""], "the prompt is empty; write it after -p, or pipe text in"),
+    (["-p", " \n"], "the prompt is empty; write it after -p, or pipe text in"),
+    (["-p"], "the prompt is empty; write it after -p, or pipe text in"),
+    (["-p", "-"], "the prompt is empty; write it after -p, or pipe text in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE_ERRORS, ids=[" ".join(case[0]) for case in USAGE_ERRORS])
+def test_usage_errors(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "stdin", open(os.devnull, encoding="utf-8"))  # noqa: SIM115, PTH123
+    assert cli.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"clio: {message}\n")
+
+
+def test_usage_errors_of_a_real_process() -> None:
+    done = clio("--aprove", "all")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == "clio: unknown flag '--aprove'; did you mean '--approve'?" + os.linesep
+
+
+def test_a_broken_file_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / ".clio").mkdir()
+    (tmp_path / ".clio" / "config.yaml").write_text("\nmax_steps: many\n", encoding="utf-8")
+    done = clio("config", "show", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().strip() == (
+        "clio: .clio/config.yaml:2: max_steps must be a whole number of at least 1, not 'many'"
+    )
+
+
+def test_config_show_path_and_trust(tmp_path: Path) -> None:
+    (tmp_path / ".clio").mkdir()
+    (tmp_path / ".clio" / "config.yaml").write_text("approve: edits\n", encoding="utf-8")
+    shown = clio("config", "show", "--model", "größer", cwd=tmp_path, CLIO_API_KEY="sk-0123456789abcdef")
+    lines = [line.split() for line in shown.stdout.decode().splitlines()]
+    assert ["model", "größer", "flag", "--model"] in lines
+    assert ["api_key", "…cdef", "environment", "CLIO_API_KEY"] in lines
+    assert ["approve:", "edits", "(.clio/config.yaml:1)"] in lines
+    assert str(tmp_path.resolve() / ".clio" / "config.yaml") in clio("config", "path", cwd=tmp_path).stdout.decode()
+    assert clio("config", "trust", cwd=tmp_path).returncode == 0
+    report = json.loads(clio("config", "show", "--json", cwd=tmp_path).stdout)
+    assert report["settings"]["approve"] == {"value": "edits", "origin": ".clio/config.yaml:1"}
+
+
+def test_a_locale_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
+    done = clio(
+        "config", "show", "--model", "größer", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C"
+    )
+    assert done.returncode == 0
+    assert done.stdout.decode("ascii").splitlines()[0].split()[:2] == ["model", "gr??er"]
+
+
+def whole_prompt(text: str, stdin: bytes) -> str:
+    """What a one-shot turn would be asked, read by a real process."""
+    code = "import sys; from clio.cli import whole_prompt; print(ascii(whole_prompt(sys.argv[1])))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, text], input=stdin, capture_output=True, cwd=ROOT, timeout=60, check=True
+    )
+    return str(ast.literal_eval(done.stdout.decode("ascii")))
+
+
+def test_piped_text_follows_the_prompt() -> None:
+    assert whole_prompt("why?", b"line 1\nline 2\n") == "why?\n\nline 1\nline 2"
+    assert whole_prompt("why?", b"") == "why?"
+    assert whole_prompt("why?", b" \n") == "why?"
+    assert whole_prompt("", b"why?\n") == "why?"
+    assert whole_prompt("-", b"why?") == "why?"
+
+
+def test_prompts_of_any_bytes_and_a_megabyte() -> None:
+    assert whole_prompt("ü", b"\xef\xbb\xbf\xc3\xa4 \xff") == "ü\n\nä \ufffd"
+    assert whole_prompt("x", b"a" * 1_000_000) == "x\n\n" + "a" * 1_000_000
+
+
+def test_more_than_a_pipe_may_hold(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "MAX_PIPED_BYTES", 1000)
+    with open("/dev/zero" if os.name != "nt" else __file__, encoding="utf-8") as endless:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdin", endless)
+        assert cli.main(["-p", "x"]) == 2
+    assert "more than 1,000 bytes were piped in" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a pseudo-terminal")
+def test_a_terminal_is_never_read() -> None:
+    import pty
+
+    leader, follower = pty.openpty()
+    try:
+        code = "from clio.cli import whole_prompt; print(whole_prompt('hi'))"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdin=follower,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            timeout=30,
+            check=True,
+        )
+        assert done.stdout == "hi\n"
+    finally:
+        os.close(leader)
+        os.close(follower)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
+def test_a_closed_standard_input_is_empty() -> None:
+    code = "import sys; from clio.cli import whole_prompt; print(whole_prompt('hi'))"
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" <&-', sys.executable, code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    assert done.stdout == "hi\n"
+
+
+def test_an_open_pipe_with_nothing_in_it_is_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("pipes cannot be asked there")
+    reader, writer = os.pipe()
+    monkeypatch.setattr(cli, "WAITING_NOTE_S", 0.0)
+    with open(reader, encoding="utf-8") as stream:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdin", stream)
+        real = cli.sys.stderr.write
+        monkeypatch.setattr(
+            cli.sys.stderr, "write", lambda text: (os.close(writer) if "\n" in text else None, real(text))[1]
+        )
+        assert cli.whole_prompt("hi") == "hi"
+    assert "waiting for standard input to end" in capsys.readouterr().err
+
+
+def entrypoint(monkeypatch: pytest.MonkeyPatch, run: Callable[..., int]) -> None:
+    """A one-shot run that ends in a way of the test's choosing."""
+    module = ModuleType("clio.entrypoints.oneshot")
+    module.run = run  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "clio.entrypoints.oneshot", module)
+    monkeypatch.setattr("clio.entrypoints.oneshot", module, raising=False)
+    monkeypatch.setattr(sys, "stdin", None)
+
+
+def raising(error: BaseException) -> Callable[..., int]:
+    def run(*_: object) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ClioError("it did not work"), 1, "clio: it did not work\n"),
+        (ConfigError("a setting is wrong"), 2, "clio: a setting is wrong\n"),
+        (ContextOverflow("too long"), 3, "clio: too long\n"),
+        (ApprovalNeeded("nobody there"), 4, "clio: nobody there\n"),
+        (ExceptionGroup("tasks", [ExceptionGroup("more", [ServerFailed("gone")])]), 1, "clio: gone\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (
+            ValueError("odd\nvalue"),
+            1,
+            "clio: this is a bug in clio: ValueError: odd value; run again with --debug to see where\n",
+        ),
+    ],
+)
+def test_errors_become_a_sentence_and_an_exit_code(
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entrypoint(monkeypatch, raising(error))
+    assert cli.main(["-p", "hi"]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_a_traceback_only_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    entrypoint(monkeypatch, raising(ValueError("odd")))
+    assert cli.main(["-p", "hi", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    monkeypatch.setenv("CLIO_DEBUG", "1")
+    assert cli.main(["-p", "hi"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_options_and_exit_code_pass_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[object] = []
+
+    def run(options: object, loaded: object) -> int:
+        seen.extend((options, loaded))
+        return 4
+
+    entrypoint(monkeypatch, run)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["-p", "hi", "-r", "abc", "--output", "json", "--no-ltm", "--cwd", ".", "--max-steps=3"]) == 4
+    options, loaded = seen
+    assert (options.prompt, options.resume, options.output, options.cwd) == ("hi", "abc", "json", tmp_path.resolve())  # type: ignore[attr-defined]
+    assert (loaded.config.ltm, loaded.config.max_steps) == (False, 3)  # type: ignore[attr-defined]
+
+
+def test_a_folder_without_trust_is_mentioned(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entrypoint(monkeypatch, lambda *_: 0)
+    (tmp_path / ".clio").mkdir()
+    (tmp_path / ".clio" / "config.yaml").write_text("approve: all\nbase_url: http://x\n", encoding="utf-8")
+    assert cli.main(["-p", "hi", "--cwd", str(tmp_path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "this folder is not trusted, so its approve, base_url did not take effect" in captured.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f'"{sys.executable}" -m clio --help | true; "{sys.executable}" -m clio config show | head -1 >/dev/null'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("a folder in use cannot be removed there")
+    code = "import os, sys; os.rmdir(os.getcwd()); from clio.cli import main; sys.exit(main(['config', 'show']))"
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, cwd=gone, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        2,
+        "clio: the current folder no longer exists; go to another, or give one with --cwd\n",
+    )
