@@ -71,6 +71,37 @@ class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
     created: float = 0.0
 
 
+class FileDeed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file a tool changed. Paths as they are shown; `moved_to` is set for a move."""
+
+    path: str
+    kind: Literal["add", "update", "delete", "move"]
+    moved_to: str = ""
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """A commit a tool made: its abbreviated hash and the first line of its message."""
+
+    hash: str
+    subject: str
+
+
+class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call really did, for whoever sums up the session: not what it was asked to do, nor what its text says.
+
+    command, exit_code: of a shell command that ran to its end; None while it runs in the background or was killed.
+    question, answer: of an exchange with the person.
+    """
+
+    changed: tuple[FileDeed, ...] = ()
+    read: tuple[str, ...] = ()
+    commits: tuple[Commit, ...] = ()
+    command: str = ""
+    exit_code: int | None = None
+    question: str = ""
+    answer: str = ""
+
+
 class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="tool"):
     """The result of one tool call. `blob` is the handle of the whole output where `content` is only a preview."""
 
@@ -81,6 +112,7 @@ class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
     summary: str = ""
     seconds: float = 0.0
     blob: str | None = None
+    deeds: Deeds | None = None
     id: str = field(default_factory=new_id)
     created: float = 0.0
 

@@ -27,6 +27,7 @@ def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
     """
     document = msgspec.json.schema(args)
     definitions: dict[str, Any] = document.get("$defs", {})
+    top = str(document["$ref"]).rsplit("/", 1)[-1]
 
     def plain(node: Any) -> Any:
         if isinstance(node, list):
@@ -36,9 +37,22 @@ def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
         mapping = cast("dict[str, Any]", node)
         if "$ref" in mapping:
             return plain(definitions[str(mapping["$ref"]).rsplit("/", 1)[-1]])
-        return {key: plain(value) for key, value in mapping.items() if _wanted(key, value, describe)}
+        described = {key: plain(value) for key, value in mapping.items() if _wanted(key, value, describe)}
+        return _without_null(described)
 
-    return cast("dict[str, Any]", plain(document))
+    # The struct's own docstring is for programmers: the tool's description says it to the model.
+    return cast(
+        "dict[str, Any]", plain({key: value for key, value in definitions[top].items() if key != "description"})
+    )
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """An optional value as its type alone: leaving it out says null well enough."""
+    options = cast("list[dict[str, Any]]", node.get("anyOf", []))
+    kept = [option for option in options if option.get("type") != "null"]
+    if len(kept) != 1 or len(kept) == len(options):
+        return node
+    return {key: value for key, value in node.items() if key != "anyOf"} | kept[0]
 
 
 def _wanted(key: str, value: Any, describe: bool) -> bool:

@@ -1,0 +1,54 @@
+"""Tools as the model sees them."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clio.tools.schema import args_schema, signature
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """One item."""
+
+    name: str
+    size: int | None = None
+
+
+class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments for programmers to read."""
+
+    title: Annotated[str, Meta(description="what it is called")]
+    items: tuple[Item, ...] = ()
+    mode: Literal["a", "b"] = "a"
+    limit: Annotated[int, Meta(ge=1, description="at most this many")] | None = None
+
+
+def test_references_are_resolved_and_nulls_left_out() -> None:
+    assert args_schema(Args) == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "what it is called"},
+            "items": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "description": "One item.",
+                    "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
+                    "required": ["name"],
+                },
+            },
+            "mode": {"enum": ["a", "b"]},
+            "limit": {"type": "integer", "minimum": 1, "description": "at most this many"},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+
+
+def test_compact_has_no_descriptions() -> None:
+    assert b"called" not in msgspec.json.encode(args_schema(Args, describe=False))
+
+
+def test_signature_reads_like_a_call() -> None:
+    assert signature(Args) == "title: string, items?: array, mode?: a|b, limit?: integer"
