@@ -12,7 +12,7 @@ from msgspec import Struct
 from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
-    from clio.config.layers import Loaded
+    from clio.config.loaded import Loaded
     from clio.providers.base import Provider
     from clio.security.approval import Policy
     from clio.security.redact import Redactor

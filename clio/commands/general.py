@@ -64,10 +64,10 @@ def trust(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
-    rows = tuple((value.key, value.shown) for value in withheld)
+    rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
         text="This project's configuration asks for settings that widen what clio may do:",
-        table=Table(columns=("setting", "value"), rows=rows, wide=1),
+        table=Table(columns=("setting", "value", "set in"), rows=rows, wide=1),
         follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
     )
 

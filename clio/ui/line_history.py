@@ -1,0 +1,86 @@
+"""What was typed before, across sessions: one file that several clios append to at the same moment."""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.history import History
+
+_READ_BYTES = 512 * 1024  # the newest lines; a history of years stays quick to open
+_MAX_ENTRY_CHARS = 20_000
+
+
+class LineHistory(History):
+    """Earlier lines, newest first, in prompt_toolkit's own file format: "+" before each line of an entry.
+
+    Nothing is written before `redact` is known: a key someone pasted must not outlive the session on disk.
+    problem: why the newest entries are not on disk, None when they are.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.problem: str | None = None
+        self._redact: Callable[[str], str] | None = None
+        self._waiting: list[str] = []
+
+    def use_redaction(self, redact: Callable[[str], str]) -> None:
+        """From now on entries are stored, without secrets; those that waited for it are stored now."""
+        self._redact = redact
+        waiting, self._waiting = self._waiting, []
+        for text in waiting:
+            self.store_string(text)
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Entries of all sessions, newest first; none where there is no readable file."""
+        try:
+            with self.path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _READ_BYTES))
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.problem = f"earlier lines cannot be read from {self.path}: {error.strerror}"
+            return []
+        return reversed(parse_entries(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES))
+
+    def store_string(self, string: str) -> None:
+        """Append one entry in a single write, so that two clios never mix their lines."""
+        if len(string) > _MAX_ENTRY_CHARS:
+            return
+        if self._redact is None:
+            self._waiting.append(string)
+            return
+        entry = format_entry(self._redact(string), time.strftime("%Y-%m-%d %H:%M:%S"))
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, entry.encode("utf-8", errors="replace"))
+            finally:
+                os.close(file)
+        except OSError as error:
+            self.problem = f"typed lines are not kept in {self.path}: {error.strerror}"
+
+
+def format_entry(text: str, when: str) -> str:
+    """One entry as it stands in the file."""
+    lines = "".join(f"+{line}\n" for line in text.split("\n"))
+    return f"\n# {when}\n{lines}"
+
+
+def parse_entries(data: str, *, cut: bool = False) -> list[str]:
+    """The entries of a history file, oldest first. `cut`: the data begins in the middle of one, which is left out."""
+    if cut:
+        data = data[data.find("\n# ") + 1 :]
+    entries: list[str] = []
+    current: list[str] = []
+    for line in data.split("\n"):
+        if line.startswith("+"):
+            current.append(line[1:])
+        elif current:
+            entries.append("\n".join(current))
+            current = []
+    return entries

@@ -1,0 +1,55 @@
+"""When a typed line is finished, and what may be shown under it: pure rules of the prompt line."""
+
+import re
+from collections.abc import Sequence
+
+_OPENERS = {"(": ")", "[": "]", "{": "}"}
+_CLOSERS = frozenset(_OPENERS.values())
+_FACE = re.compile(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
+_MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
+
+
+def is_complete(text: str) -> bool:
+    """Whether Enter sends this text; else it starts a new line.
+
+    Open brackets wait for their end or for an empty line, an open ``` fence for its end or for two empty lines, a
+    backslash at the end for one more line. Brackets inside of `code` and faces such as ":(" open nothing.
+    """
+    return open_part(text) == ""
+
+
+def open_part(text: str) -> str:
+    """What the text still lacks: "```", an open bracket, a backslash, or "" when it is complete."""
+    if text.lstrip().startswith("/") or len(text) > _MAX_CHECKED:
+        return ""
+    if text.count("```") % 2:
+        return "" if _ends_with_empty_lines(text, 2) else "```"
+    if text.endswith("\\"):
+        return "\\"
+    bracket = _open_bracket(text)
+    return "" if not bracket or _ends_with_empty_lines(text, 1) else bracket
+
+
+def fit(parts: Sequence[str], width: int, joint: str = " · ") -> str:
+    """The parts on one line of at most `width` characters; the last ones are left out first, the first is cut."""
+    shown = [part for part in parts if part]
+    while len(shown) > 1 and len(joint.join(shown)) > width:
+        shown.pop()
+    line = joint.join(shown)
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def _ends_with_empty_lines(text: str, count: int) -> bool:
+    lines = text.split("\n")
+    return len(lines) > count and not any(line.strip() for line in lines[-count:])
+
+
+def _open_bracket(text: str) -> str:
+    """The innermost bracket that lacks its end; an end without a beginning, as in "a)", counts for nothing."""
+    waiting: list[str] = []
+    for char in _FACE.sub("", re.sub(r"`[^`\n]*`", "", text)):
+        if char in _OPENERS:
+            waiting.append(char)
+        elif char in _CLOSERS and waiting and _OPENERS[waiting[-1]] == char:
+            waiting.pop()
+    return waiting[-1] if waiting else ""

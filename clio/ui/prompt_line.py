@@ -1,0 +1,210 @@
+"""The line a person types on, at a terminal that can move its cursor."""
+
+from collections.abc import Callable, Sequence
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
+
+from clio.ui.line_rules import fit, open_part
+from clio.ui.pastes import Pastes
+
+_STYLE = Style.from_dict(
+    {
+        "prompt": "ansicyan bold",
+        "bottom-toolbar": "noreverse",
+        "bottom-toolbar.text": "ansibrightblack noreverse",
+        "continuation": "ansibrightblack",
+    }
+)
+_MENU_ROWS = 8
+_WAITING = {
+    "```": "open ``` · close it, or leave two lines empty",
+    "\\": "goes on",
+}
+_MAX_REMEMBERED_CHARS = 20_000
+_LEAVE_HINT = "Ctrl-D leaves"
+
+
+class PromptLine:
+    """Reads one message after another; long-lived, so that history and undo are.
+
+    text: what stands before the line. status: the parts of the line below, most important first; called at every
+    drawing, so it must cost nothing. input, output: for tests; the process's own by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        text: str,
+        history: History,
+        completer: Completer,
+        status: Callable[[], Sequence[str]],
+        color: bool = True,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._text = text
+        self._status = status
+        self._hint = ""
+        self._pastes = Pastes()
+        self._on_ready: Callable[[], None] | None = None
+        self._session: PromptSession[str] = PromptSession(
+            history=history,
+            completer=completer,
+            complete_in_thread=True,
+            complete_while_typing=Condition(self._wants_menu),
+            multiline=True,
+            enable_suspend=True,
+            prompt_continuation=self._continuation,
+            bottom_toolbar=self._toolbar,
+            key_bindings=self._bindings(),
+            style=_STYLE,
+            include_default_pygments_style=False,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            input=input,
+            output=output,
+        )
+        app = self._session.app
+        app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
+        app.after_render += self._rendered
+        self._session.default_buffer.on_text_changed += self._forget_hint
+
+    async def read(
+        self, *, on_start: Callable[[], None] | None = None, on_ready: Callable[[], None] | None = None
+    ) -> str:
+        """The next message, whole pastes included. Raises EOFError when the person leaves with Ctrl-D.
+
+        on_start: called just before the terminal is taken over; on_ready: once the line is drawn and can be typed on.
+        """
+        self._hint = ""
+        self._on_ready = on_ready
+        rows = self._session.app.output.get_size().rows
+        self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
+        if on_start:
+            self._session.app.pre_run_callables.append(on_start)
+        line = await self._session.prompt_async([("class:prompt", self._text)], set_exception_handler=False)
+        return self._pastes.expand(line)
+
+    async def print_above(self, show: Callable[[], None]) -> None:
+        """Let `show` print while the line is open: it is taken away and drawn again below."""
+        if self._session.app.is_running:
+            await run_in_terminal(show)
+        else:
+            show()
+
+    def redraw(self) -> None:
+        """Draw the line below again, as when the model has become known."""
+        self._session.app.invalidate()
+
+    def _rendered(self, _: object) -> None:
+        ready, self._on_ready = self._on_ready, None
+        if ready:
+            ready()
+
+    def _wants_menu(self) -> bool:
+        before = self._session.default_buffer.document.text_before_cursor
+        word = before.rpartition(" ")[2].rpartition("\n")[2]
+        return before.startswith("/") or word.startswith("@")
+
+    def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
+        return [("class:continuation", "·".rjust(width - 1) + " " if not wrap_count else " " * width)]
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        width = self._session.app.output.get_size().columns
+        return [("class:bottom-toolbar.text", fit((self._hint, *self._status()), width))]
+
+    def _enter(self, buffer: Buffer, app: Application[str]) -> None:
+        chosen = buffer.complete_state and buffer.complete_state.current_completion
+        if chosen and not buffer.text.startswith("/"):
+            buffer.complete_state = None  # this Enter took the path from the menu; the next one sends
+            return
+        if not buffer.text.strip():
+            buffer.reset()
+            return
+        lacking = open_part(buffer.text)
+        if not lacking:
+            self._remember(buffer.text)
+            app.exit(result=buffer.text, style="class:accepted")
+            return
+        if lacking == "\\" and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+        self._hint = _WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends")
+
+    def _remember(self, line: str) -> None:
+        """Keep the line as it was meant: with its pastes, unless they are too large to be recalled on a line."""
+        whole = self._pastes.expand(line)
+        entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
+        earlier = self._session.history.get_strings()
+        if not earlier or earlier[-1] != entry:
+            self._session.history.append_string(entry)
+
+    def _interrupt(self, buffer: Buffer) -> None:
+        if buffer.text:
+            buffer.text = ""  # not `reset`: Ctrl-_ brings it back
+        else:
+            self._hint = _LEAVE_HINT
+            self.redraw()
+
+    def _forget_hint(self, _: object) -> None:
+        self._hint = ""
+
+    def _after_paste(self) -> int:
+        return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        typing = has_focus(DEFAULT_BUFFER)
+
+        @bindings.add("enter", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            self._enter(event.current_buffer, event.app)
+
+        @bindings.add("escape", "enter", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @bindings.add("c-c", filter=typing)
+        @bindings.add("<sigint>")
+        def _(event: KeyPressEvent) -> None:
+            self._interrupt(self._session.default_buffer)
+
+        @bindings.add(Keys.BracketedPaste, filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text(self._pastes.take(event.data))
+
+        @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.delete_before_cursor(self._after_paste())
+
+        return bindings
+
+
+async def confirm(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
+    """Ask yes or no; one key answers. Everything but "y" is no."""
+    bindings = KeyBindings()
+
+    @bindings.add("y")
+    @bindings.add("Y")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="yes")
+
+    @bindings.add("<any>")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="no")
+
+    asking: PromptSession[str] = PromptSession(
+        key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
+    )
+    return await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False) == "yes"
