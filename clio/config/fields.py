@@ -3,12 +3,12 @@
 import re
 import types
 import typing
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from clio.config.nearest import did_you_mean
 from clio.config.schema import Config, ModelSettings
 from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
 
@@ -97,17 +97,8 @@ def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
     return tuple(entries)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word most like `word`, in the form "; did you mean 'approve'?", or "" where none is near."""
-    import difflib  # 10 ms that only a mistake has to pay
-
-    folded = {name.lower().replace("-", "_"): name for name in known}
-    found = difflib.get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[found[0]]!r}?" if found else ""
-
-
 def _must_be(field: Field, got: str, word: str = "") -> str:
-    hint = nearest(word, field.choices) if field.choices and word else ""
+    hint = did_you_mean(word, field.choices) if field.choices and word else ""
     return f"must be {field.wanted}, not {got}{hint}"
 
 

@@ -4,8 +4,9 @@ Imported before anything is on the screen, so it stays with argparse and leaves 
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
+from clio.config.nearest import did_you_mean
 from clio.errors import UsageError
 
 
@@ -208,7 +209,7 @@ def _check(arguments: Arguments) -> None:
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
     if arguments.output is not None and arguments.output not in OUTPUTS:
-        hint = _nearest(arguments.output, OUTPUTS)
+        hint = did_you_mean(arguments.output, OUTPUTS)
         raise UsageError(f"--output must be one of {', '.join(OUTPUTS)}, not {arguments.output!r}{hint}")
     if arguments.words:
         _check_command(arguments.words, one_shot)
@@ -229,7 +230,7 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if list(words) == ["config"]:
         raise UsageError(f"'clio config' needs one more word: {', '.join(known)}")
-    hint = _nearest(text, known) or _nearest(words[0], ["config"])
+    hint = did_you_mean(text, known) or did_you_mean(words[0], ["config"])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
     raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
@@ -237,14 +238,5 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
 
 def _unknown_flag(flag: str) -> str:
     name = flag.partition("=")[0]
-    known = {long.lstrip("-"): long for entry in FLAGS for long in entry.names if long.startswith("--")}
-    hint = _nearest(name.lstrip("-"), known) if len(name) > 2 else ""
+    hint = did_you_mean(name, [entry.long_name for entry in FLAGS]) if len(name) > 2 else ""
     return f"unknown flag {name!r}{hint or '; see clio --help'}"
-
-
-def _nearest(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    import difflib  # 10 ms that only a mistake has to pay
-
-    shown = known if isinstance(known, Mapping) else {name: name for name in known}
-    found = difflib.get_close_matches(word, shown, n=1, cutoff=0.6)
-    return f"; did you mean {shown[found[0]]!r}?" if found else ""

@@ -12,12 +12,15 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What the user knows better than server and profile about one model; keyed by the model's name."""
 
     context_window: PositiveInt | None = None
+    """The model's window in tokens."""
     max_output_tokens: PositiveInt | None = None
+    """The longest answer to ask for, in tokens."""
     tools: bool = True
+    """Whether the model can call tools."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The whole configuration. The comment-like docstring of each field is what `clio config show` prints."""
+    """The whole configuration. The text below each field is its meaning in docs/configuration.md."""
 
     model: str | None = None
     """The model's name as the server knows it."""

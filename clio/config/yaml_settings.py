@@ -1,10 +1,12 @@
 """Turns a configuration file into settings, or says in which line it is wrong."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, from_node, nearest, text_items
+from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, from_node, text_items
+from clio.config.nearest import did_you_mean
 from clio.config.setting import Setting
 from clio.config.yaml_file import Entry, Node, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
@@ -29,6 +31,8 @@ def settings_of(table: Table, shown: str) -> Iterator[Setting]:
             yield from _models(field, entry, shown)
         elif field.kind == "texts":
             for item in _converted(text_items, field, name, entry, shown):
+                if name == "redact_patterns":
+                    _check_pattern(item.text.strip(), f"{shown}:{item.start[0] + 1}")
                 yield Setting(key=(name,), value=item.text.strip(), origin=f"{shown}:{item.start[0] + 1}")
         else:
             value = _converted(from_node, field, name, entry, shown)
@@ -59,8 +63,15 @@ def _table(entry: Entry, name: str, wanted: str, shown: str) -> Table:
 def _known(name: str, fields: dict[str, Field], where: str, prefix: str = "") -> Field:
     if name in fields:
         return fields[name]
-    hint = nearest(name, fields) or "; known are " + ", ".join(fields)
+    hint = did_you_mean(name, fields) or "; known are " + ", ".join(fields)
     raise ConfigError(f"{where}: {prefix}unknown key {name!r}{hint}")
+
+
+def _check_pattern(pattern: str, where: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error.msg}") from None
 
 
 def _converted(convert: Callable[[Field, Node], T], field: Field, name: str, entry: Entry, shown: str) -> T:

@@ -50,6 +50,9 @@ WRONG = {
     "allow:\n  - [a]": "config.yaml:1: allow must hold texts only, not a list; put a text with ': ' in quotes",
     "allow:\n  - a: b": "config.yaml:1: allow must hold texts only, not a mapping; put a text with ': ' in quotes",
     "allow:\n  -": "config.yaml:1: allow must hold texts only, not nothing; put a text with ': ' in quotes",
+    "redact_patterns:\n  - 'a+'\n  - '('": (
+        "config.yaml:3: '(' is no regular expression: missing ), unterminated subpattern"
+    ),
     "models: [a]": "config.yaml:1: models must be a mapping from a model's name to its settings, not a list",
     "models:\n  m: 3": "config.yaml:2: models.m must be a mapping such as 'context_window: 32000', not '3'",
     "models:\n  m:\n    tools: some": "config.yaml:3: models.m.tools must be true or false, not 'some'",

@@ -1,0 +1,142 @@
+"""Writes the tables of flags, settings, variables and slash commands into the pages, from the code that defines them.
+
+    python docs/make_reference.py            rewrite the marked blocks
+    python docs/make_reference.py --check    exit 1 if a page is stale
+
+A block stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from clio.commands.registry import command_table  # noqa: E402 the path must be set first
+from clio.config.environment import VARIABLES  # noqa: E402
+from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field  # noqa: E402
+from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
+from clio.config.schema import Config, ModelSettings  # noqa: E402
+from clio.config.secrets import shown_value  # noqa: E402
+
+PAGES = ("README.md", "docs/configuration.md")
+_BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def flags() -> str:
+    """Every flag, then the sub-commands."""
+    rows = [(f"`{flag.usage}`", flag.summary) for flag in FLAGS]
+    rows += [(f"`clio {' '.join(words)}`", summary) for words, summary in COMMANDS.items()]
+    return table(("flag", "what it does"), rows)
+
+
+def commands() -> str:
+    """Every slash command."""
+    found = command_table()
+    return table(found.columns, ((f"`{usage}`", summary) for usage, summary in found.rows))
+
+
+def settings() -> str:
+    """Every key of config.yaml."""
+    meanings = field_docstrings("Config")
+    rows = [
+        (f"`{name}`", kind(field), shown(getattr(Config(), name)), meanings[name])
+        for name, field in CONFIG_FIELDS.items()
+    ]
+    meanings = field_docstrings("ModelSettings")
+    rows += [
+        (f"`models.<name>.{name}`", kind(field), shown(getattr(ModelSettings(), name)), meanings[name])
+        for name, field in MODEL_FIELDS.items()
+    ]
+    return table(("key", "value", "default", "meaning"), rows)
+
+
+def variables() -> str:
+    """Every environment variable and the flag for the same setting."""
+    by_field = {flag.field: f"`{flag.long_name}`" for flag in FLAGS if flag.field}
+    notes = {True: "; for no other provider", False: ""}
+    rows = [
+        (
+            f"`{variable.name}`",
+            f"`{variable.field}`" + (" off, by any value" if variable.switches_off else notes[variable.openai_only]),
+            by_field.get(variable.field, ""),
+        )
+        for variable in VARIABLES
+    ]
+    rows.append(("`CLIO_HOME`", "the folder of clio's own files, `~/.clio` if not set", ""))
+    return table(("variable", "sets", "flag"), rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "flags": flags,
+    "commands": commands,
+    "settings": settings,
+    "variables": variables,
+}
+
+
+def render(text: str) -> str:
+    """The page with every block made anew. Raises KeyError for a block nobody makes."""
+    return _BLOCK.sub(lambda match: f"{match[1]}{BLOCKS[match[2]]()}\n{match[3]}", text)
+
+
+def field_docstrings(struct: str) -> dict[str, str]:
+    """The text below each field of a Struct in the schema's source, by the field's name."""
+    tree = ast.parse((ROOT / "clio" / "config" / "schema.py").read_text(encoding="utf-8"))
+    body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == struct)
+    found: dict[str, str] = {}
+    for field, below in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[field.target.id] = " ".join(text.split()).rstrip(".")
+                case _:
+                    pass
+    return found
+
+
+def kind(field: Field) -> str:
+    """What a value looks like."""
+    words = {
+        "text": "text",
+        "count": "whole number ≥ 1",
+        "switch": "true or false",
+        "texts": "list",
+        "models": "mapping",
+    }
+    return ", ".join(f"`{choice}`" for choice in field.choices) or words[field.kind]
+
+
+def shown(default: object) -> str:
+    """A default as the file would say it."""
+    return "" if default in (None, (), {}) else f"`{shown_value('', default)}`"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Rewrite the pages, or only look."""
+    stale = [name for name in PAGES if render(text := page(name)) != text]
+    for name in stale:
+        if "--check" in arguments:
+            sys.stderr.write(f"{name} is stale; run python docs/make_reference.py\n")
+        else:
+            (ROOT / name).write_text(render(page(name)), encoding="utf-8")
+    return 1 if stale and "--check" in arguments else 0
+
+
+def page(name: str) -> str:
+    """A page's text."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

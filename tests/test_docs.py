@@ -1,0 +1,65 @@
+"""The pages say what the code does."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from clio.config.schema import Config
+from clio.config.yaml_settings import read_settings
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    """The script that makes the tables."""
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/configuration.md"])
+def test_tables_are_those_of_the_code(reference: ModuleType, page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert "<!-- generated: flags -->" in text
+    assert reference.render(text) == text, "stale: run python docs/make_reference.py"
+
+
+def test_a_stale_page_is_noticed_and_rendering_is_stable(reference: ModuleType) -> None:
+    page = "a\n<!-- generated: flags -->\nold\n<!-- end -->\nb\n"
+    once = reference.render(page)
+    assert once != page
+    assert "`--max-steps N`" in once
+    assert reference.render(once) == once
+    with pytest.raises(KeyError, match="nonsense"):
+        reference.render("<!-- generated: nonsense -->\n<!-- end -->")
+
+
+def test_every_setting_has_a_meaning(reference: ModuleType) -> None:
+    assert set(reference.field_docstrings("Config")) == set(Config.__struct_fields__)
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / ".clio.example").rglob("*.md")]
+    gone = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\(([^)#:\s]+)\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert gone == []
+
+
+def test_the_example_is_a_valid_configuration_with_and_without_its_comments(tmp_path: Path) -> None:
+    text = (ROOT / ".clio.example" / "config.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert read_settings(path, "config.yaml") == ()
+    path.write_text(re.sub(r"(?m)^#(?! \S)", "", text), encoding="utf-8")
+    named = {setting.key[0] for setting in read_settings(path, "config.yaml") or ()}
+    assert named == set(Config.__struct_fields__) - {"api_key", "debug", "incognito"}
