@@ -1,0 +1,202 @@
+"""The ladder: which rung an edit lands on, what it writes there, and when it refuses."""
+
+from typing import NamedTuple
+
+import pytest
+
+from clio.tools.edit_ladder import Landed, Refused, fit
+
+
+class Case(NamedTuple):
+    rung: str
+    text: str
+    old: str
+    new: str
+    after: str
+
+
+CASES = {
+    "exact": Case("exact", "a = 1\nb = 2\n", "b = 2", "b = 3", "a = 1\nb = 3\n"),
+    "exact inside a line": Case("exact", "call(a, b)\n", "a, b", "b, a", "call(b, a)\n"),
+    "exact in a CRLF file brings CRLF": Case("exact", "a\r\nb\r\n", "b", "b\nc", "a\r\nb\r\nc\r\n"),
+    "exact takes a torn CRLF whole": Case("exact", "a\r\nb", "\nb", "b", "ab"),
+    "deletion": Case("exact", "a\nb\nc\n", "b\n", "", "a\nc\n"),
+    "CRLF": Case("line endings", "a\r\nb\r\nc\r\n", "a\nb", "a\nX\nb", "a\r\nX\r\nb\r\nc\r\n"),
+    "CR only": Case("line endings", "a\rb\rc", "a\nb", "a\nX", "a\rX\rc"),
+    "CRLF in the search, LF in the file": Case("line endings", "a\nb\n", "a\r\nb", "a\r\nc", "a\nc\n"),
+    "mixed endings stay line by line": Case("line endings", "a\r\nb\nc\r\n", "a\nb\nc", "a\nB\nc", "a\r\nB\nc\r\n"),
+    "blanks at the end in the file": Case("line endings", "a  \nb\t\nc\n", "a\nb\n", "a\nB\n", "a  \nB\nc\n"),
+    "blanks at the end in the search": Case("line endings", "if x:\n    y\n", "if x:  \n    y  ", "if z:", "if z:\n"),
+    "blank lines with blanks in them": Case("line endings", "a\n   \nb\n", "a\n\nb", "a\n\nc", "a\n   \nc\n"),
+    "no final newline in the file": Case("line endings", "a\nb", "a\nb\n", "a\nc\n", "a\nc"),
+    "no final newline, lines added": Case("line endings", "a\nb", "b\n", "b\nc\n", "a\nb\nc"),
+    "line numbers": Case(
+        "line numbers", "x\ndef f():\n    y\n", " 2→def f():\n 3→    y", "def f():\n    z", "x\ndef f():\n    z\n"
+    ),
+    "line numbers in both": Case("line numbers", "x\ny\n", "1→x\n2→y", "1→x\n2→z", "x\nz\n"),
+    "line numbers with a tab": Case("line numbers", "x\ny\n", "1\tx\n2\ty", "x\nz", "x\nz\n"),
+    "line numbers and CRLF": Case("line numbers", "x\r\ny\r\n", "1→x\n2→y", "x\nz", "x\r\nz\r\n"),
+    "deeper in the file": Case(
+        "indent shift",
+        "class A:\n        def f(self):\n            return 1\n",
+        "def f(self):\n    return 1",
+        "def f(self):\n    x = 1\n\n    return x",
+        "class A:\n        def f(self):\n            x = 1\n\n            return x\n",
+    ),
+    "shallower in the file": Case(
+        "indent shift",
+        "  if a:\n    b\n",
+        "      if a:\n        b\n",
+        "      if a:\n        b\n      else:\n        c\n",
+        "  if a:\n    b\n  else:\n    c\n",
+    ),
+    "shallower than any line searched": Case(
+        "indent shift", "        a\n        b\n", "    a \n    b", "    a\nb", "        a\n    b\n"
+    ),
+    "tabs in the file": Case(
+        "indent shift",
+        "def f():\n\tif x:\n\t\treturn 1\n",
+        "    if x:\n        return 1\n",
+        "    if y:\n        return 1\n            deep\n",
+        "def f():\n\tif y:\n\t\treturn 1\n\t\t\tdeep\n",
+    ),
+    "tabs in the search": Case(
+        "indent shift",
+        "def f():\n    if x:\n        return 1\n",
+        "\tif x:\n\t\treturn 1\n",
+        "\tif x:\n\t\treturn 2\n",
+        "def f():\n    if x:\n        return 2\n",
+    ),
+    "tabs against two spaces": Case("indent shift", "\ta:\n\t\tb\n", "  a:\n    b\n", "  a:\n    c\n", "\ta:\n\t\tc\n"),
+    "curly quotes stay where they were": Case(
+        "punctuation", "say(“it’s”) # — a\n", 'say("it\'s") # - a', 'say("it\'s ok") # - b', "say(“it’s ok”) # — b\n"
+    ),
+    "no-break space": Case("punctuation", "a\u00a0= 1\nb = 2\n", "a = 1\nb", "a = 1\nc", "a\u00a0= 1\nc = 2\n"),
+    "typography in the search only": Case(
+        "punctuation", "x = 'a' - b\n", "x = ‘a’ – b", "x = ‘c’ – b", "x = 'c' - b\n"
+    ),
+    "typography and indentation": Case(
+        "punctuation", "\tsay(“a”)\n\tb\n", 'say("a")\nb', 'say("a")\nc', "\tsay(“a”)\n\tc\n"
+    ),
+    "a byte invalid in UTF-8": Case(
+        "punctuation", "caf\udce9 = 1\nb\n", "caf\ufffd = 1", "caf\ufffd = 2", "caf\udce9 = 2\nb\n"
+    ),
+    "white space inside lines": Case(
+        "whitespace", "x  =  1\ny = 2\n", "x = 1\ny = 2", "x = 1\nz = 2", "x  =  1\nz = 2\n"
+    ),
+    "uneven indentation": Case(
+        "whitespace",
+        "if a:\n  b:\n     c\n",
+        "if a:\n    b:\n        c",
+        "if a:\n    b:\n        d",
+        "if a:\n  b:\n     d\n",
+    ),
+    "lines broken elsewhere": Case(
+        "whitespace", "foo(a,  b,\n    c)\nbar()\n", "foo(a, b, c)", "foo(a, b)", "foo(a, b)\nbar()\n"
+    ),
+    "a blank line too many": Case("whitespace", "\ta\n\n\n\tb\n", "a\nb\n", "a\nc\n", "\ta\n\tc\n"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lands_on_the_rung(name: str) -> None:
+    case = CASES[name]
+    outcome = fit(case.text, case.old, case.new)
+    assert isinstance(outcome, Landed), outcome
+    assert (outcome.apply(case.text), outcome.rung) == (case.after, case.rung)
+
+
+REFUSALS = {
+    "empty": ("a\n", "", "b", "empty"),
+    "same": ("a\n", "a", "a", "same"),
+    "same but for its endings": ("a\r\nb\r\n", "a\nb", "a\r\nb", "no change"),
+    "nothing": ("alpha\n", "omega", "b", "nothing"),
+    "several, exact": ("a\na\n", "a", "b", "several"),
+    "several, overlapping": ("aaa", "aa", "b", "several"),
+    "several, line endings": ("a\r\nb\r\na\r\nb\r\n", "a\nb", "c", "several"),
+    "several, indent shift": ("  a\n  b\n    a\n    b\n", "a\nb", "c\nd", "several"),
+    "several, whitespace": ("a  b\na   b\n", "a b", "c", "several"),
+    "white space only": ("a\nb\n", "  \n ", "c", "nothing"),
+    "words inside words": ("xa  bx\n", "a b", "c", "nothing"),
+    "numbers that do not count up": ("x\ny\n", "1→x\n5→y", "z", "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refuses(name: str) -> None:
+    text, old, new, reason = REFUSALS[name]
+    outcome = fit(text, old, new)
+    assert isinstance(outcome, Refused), outcome
+    assert outcome.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "after"),
+    [
+        ("a\na\n", "a", "b", "b\nb\n"),
+        ("aaa", "aa", "b", "ba"),
+        ("a\r\nb\r\na\r\nb\r\n", "a\nb", "a\nc", "a\r\nc\r\na\r\nc\r\n"),
+        ("a:\n  b\n    a:\n      b\n", "a:\n  b\n", "a:\n  c\n", "a:\n  c\n    a:\n      b\n"),
+        ("  x(1)\n\tx(1)\n", "x(1)", "y(2)", "  y(2)\n\ty(2)\n"),
+    ],
+)
+def test_replace_all(text: str, old: str, new: str, after: str) -> None:
+    outcome = fit(text, old, new, replace_all=True)
+    assert isinstance(outcome, Landed)
+    assert outcome.apply(text) == after
+
+
+def test_replace_all_does_not_trust_the_last_rung() -> None:
+    outcome = fit("a  b\na   b\n", "a b", "c", replace_all=True)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "several"
+
+
+def test_a_higher_rung_hides_a_lower_one() -> None:
+    """Only the exact place counts, although the other would match with its blanks made equal."""
+    outcome = fit("a  b\na b\n", "a b", "c")
+    assert isinstance(outcome, Landed)
+    assert (outcome.rung, outcome.apply("a  b\na b\n")) == ("exact", "a  b\nc\n")
+
+
+def test_several_lists_lines() -> None:
+    outcome = fit("x\n\tsame\ny\n\tsame \n", "same", "other")
+    assert isinstance(outcome, Refused)
+    assert "2 places, on lines 2, 4" in outcome.message
+    assert "2 | →same\n4 | →same·" in outcome.message
+
+
+def test_nothing_shows_the_closest_lines() -> None:
+    outcome = fit("x\r\ndef f():\r\n\treturn total + 1\r\n", "def f():\n    return totl + 1", "y")
+    assert isinstance(outcome, Refused)
+    assert "2 | def f():␍\n3 | →return total + 1␍" in outcome.message
+    assert "first difference, line 3:\nyours | ····return totl + 1\nfile  | →return total + 1␍" in outcome.message
+
+
+def test_nothing_alike() -> None:
+    outcome = fit("alpha\n", "qqqq wwww", "y")
+    assert isinstance(outcome, Refused)
+    assert "nor anything like it" in outcome.message
+
+
+def test_whole_lines_do_not_match_inside_lines() -> None:
+    outcome = fit("xab\nab\n", "ab\n", "c\n", whole_lines=True)
+    assert isinstance(outcome, Landed)
+    assert outcome.apply("xab\nab\n") == "xab\nc\n"
+
+
+def test_untouched_lines_of_a_loose_match_stay() -> None:
+    """Only the line the model changed is rewritten; the others keep blanks, quotes and tabs."""
+    text = "\tone = “1”   \r\n\ttwo = 2\r\n\tthree  \r\n"
+    outcome = fit(text, '  one = "1"\n  two = 2\n  three\n', '  one = "1"\n  two = 22\n  three\n')
+    assert isinstance(outcome, Landed)
+    assert outcome.apply(text) == "\tone = “1”   \r\n\ttwo = 22\r\n\tthree  \r\n"
+
+
+def test_large_file() -> None:
+    """Ten thousand lines, most of them alike, on the most expensive way down."""
+    lines = [f"    value_{number} = compute({number})" if number % 3 else "    }" for number in range(10_000)]
+    text = "\n".join(lines)
+    outcome = fit(text, "value_5000  =  compute(5000)\nvalue_5002 = x", "y")
+    assert isinstance(outcome, Refused)
+    assert "value_5000" in outcome.message

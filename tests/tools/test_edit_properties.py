@@ -1,0 +1,155 @@
+"""An edit never changes a byte it was not asked to change, whatever the file looks like and however it was quoted."""
+
+import codecs
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from clio.tools.edit_ladder import Landed, fit
+from clio.tools.text_file import decode, encode
+from tests.tools.file_support import Bench
+
+WORDS = ["alpha", "beta(x)", "if y:", "“quoted”", "it’s", "a — b", "end;", "naïve"]
+ENDINGS = ["\n", "\r\n"]
+
+
+class Quoted(NamedTuple):
+    """A file, a block of it as a model quotes it, and the line it wants to change."""
+
+    lines: list[str]
+    first: int
+    quote: list[str]
+    target: int
+
+
+def plain(line: str) -> str:
+    return line.translate(str.maketrans("“”’—", '""\'-'))
+
+
+SLIPS: dict[str, Callable[[list[str]], list[str]]] = {
+    "none": list,
+    "blanks lost": lambda block: [line.rstrip() for line in block],
+    "blanks added": lambda block: [line + "  " for line in block],
+    "deeper": lambda block: ["   " + line if line.strip() else line for line in block],
+    "tabs for spaces": lambda block: [line.replace("    ", "\t") for line in block],
+    "numbered": lambda block: [f"{number:>4}→{line}" for number, line in enumerate(block, 7)],
+    "plain typography": lambda block: [plain(line) for line in block],
+    "blanks inside": lambda block: [line.replace(" ", "   ") for line in block],
+    "everything": lambda block: ["  " + plain(line).rstrip() for line in block],
+}
+
+
+@st.composite
+def files(draw: st.DrawFn) -> Quoted:
+    """Lines that can be told apart, with endings of both kinds, blanks at their ends, tabs and spaces in front."""
+    count = draw(st.integers(1, 12))
+    pad = st.sampled_from(["", "    ", "        ", "\t"])
+    lines = [
+        draw(pad)
+        + f"{draw(st.sampled_from(WORDS))} <{number}>"
+        + draw(st.sampled_from(["", " ", "\t"]))
+        + draw(st.sampled_from(ENDINGS))
+        for number in range(count)
+    ]
+    if draw(st.booleans()):
+        lines[-1] = lines[-1].rstrip("\r\n")
+    first = draw(st.integers(0, count - 1))
+    last = draw(st.integers(first + 1, count))
+    quote = SLIPS[draw(st.sampled_from(sorted(SLIPS)))]([line.rstrip("\r\n") for line in lines[first:last]])
+    return Quoted(lines, first, quote, draw(st.integers(0, last - first - 1)))
+
+
+@settings(max_examples=400, deadline=None)
+@given(files(), st.booleans())
+def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
+    """A model quotes a block with some slip and rewrites one line: every other line keeps every byte."""
+    tail = "\n" if final else ""
+    changed = list(case.quote)
+    changed[case.target] = changed[case.target].replace("<", "<changed ")
+    text = "".join(case.lines)
+    outcome = fit(text, "\n".join(case.quote) + tail, "\n".join(changed) + tail)
+    assert isinstance(outcome, Landed), outcome
+    number = case.first + case.target
+    after = outcome.apply(text)
+    before_part, after_part = "".join(case.lines[:number]), "".join(case.lines[number + 1 :])
+    assert after.startswith(before_part)
+    assert after.endswith(after_part)
+    middle = after[len(before_part) : len(after) - len(after_part)]
+    assert f"<changed {number}>" in middle
+    ending = case.lines[number][len(case.lines[number].rstrip("\r\n")) :]
+    assert middle[len(middle.rstrip("\r\n")) :] == ending
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="ab \t\n\r“é", max_size=40), st.data())
+def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
+    """For any text and any slice of it that occurs once, what is before and behind the slice stays."""
+    start = data.draw(st.integers(0, max(0, len(text) - 1)))
+    end = data.draw(st.integers(start, len(text)))
+    old, new = text[start:end], data.draw(st.text(alphabet="ab \n", max_size=10))
+    assume(old and text.find(old) == text.rfind(old) and old != new)
+    outcome = fit(text, old, new)
+    if not isinstance(outcome, Landed):
+        assert outcome.reason == "no change"
+        return
+    assert outcome.rung == "exact"
+    (span,) = outcome.spans
+    assert start - 1 <= span.start <= start
+    assert end <= span.end <= end + 1
+    assert outcome.apply(text) == text[: span.start] + span.text + text[span.end :]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.booleans())
+def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> None:
+    """Whatever is asked, the outcome is a refusal or spans in order inside the text."""
+    outcome = fit(text, old, new, replace_all=everywhere)
+    if isinstance(outcome, Landed):
+        edges = [edge for span in outcome.spans for edge in (span.start, span.end)]
+        assert edges == sorted(edges)
+        assert edges[0] >= 0
+        assert edges[-1] <= len(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60), st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE]))
+def test_every_text_round_trips(data: bytes, bom: bytes) -> None:
+    """Bytes that are taken for text come out of it again, valid or not."""
+    try:
+        file = decode(bom + data)
+    except ValueError:
+        return
+    assert encode(file.text, file, "f") == bom + data
+
+
+ENCODED = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", "broken"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENCODED, st.sampled_from(ENDINGS), st.booleans(), st.sampled_from([0o600, 0o644, 0o755, 0o4750]))
+def test_edits_keep_the_file_as_it_is(encoding: str, ending: str, final: bool, mode: int) -> None:
+    """Encoding, byte order mark, line endings, final newline and mode bits survive an edit on disk."""
+    lines = ["premier", "café", "target", "fin"]
+    codec = "utf-8" if encoding == "broken" else encoding
+    parts = [(line + ending).encode(codec) for line in lines]
+    if encoding in ("utf-16", "utf-8-sig"):
+        parts = [lines[0].encode(codec) + ending.encode("utf-16-le" if encoding == "utf-16" else "utf-8")] + [
+            (line + ending).encode("utf-16-le" if encoding == "utf-16" else "utf-8") for line in lines[1:]
+        ]
+    if encoding == "broken":
+        parts[0] = b"prem\xffier" + ending.encode()
+    if not final:
+        parts[-1] = parts[-1][: -len(ending.encode("utf-16-le" if encoding == "utf-16" else "utf-8"))]
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder))
+        path = bench.write("f.txt", b"".join(parts))
+        path.chmod(mode)
+        bench.call("edit_file", path="f.txt", old_string="café\ntarget\n", new_string="café\nchanged\n")
+        wide = "utf-16-le" if encoding == "utf-16" else codec.removesuffix("-sig")
+        parts[2] = ("changed" + ending).encode(wide)
+        assert path.read_bytes() == b"".join(parts)
+        assert path.stat().st_mode & 0o7777 == mode
