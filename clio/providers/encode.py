@@ -1,5 +1,6 @@
 """Writes requests: each message is encoded once, and two requests of a session share every byte they can."""
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -12,6 +13,7 @@ from clio.providers.profiles import Quirks
 
 # Google's word for "this call was made without a signature", for calls of other models or of an earlier run.
 NO_SIGNATURE = "skip_thought_signature_validator"
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
 
 
@@ -25,7 +27,7 @@ def encode_json(value: object) -> bytes:
 
 def _scrub(value: object) -> object:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return _SURROGATES.sub("\ufffd", value)
     if isinstance(value, dict):
         return {key: _scrub(item) for key, item in as_dict(cast("object", value)).items()}
     if isinstance(value, list):

@@ -38,23 +38,22 @@ _WORDINGS = _patterns(
     r"input length and `?max_tokens`? exceed context limit: <sent> \+ [\d,]+ > <limit>",  # Anthropic, with the output
     r"input token count \(<sent>\) exceeds the maximum number of tokens allowed \(<limit>\)",  # Gemini
     r"input token count.{0,40}exceeds the maximum",
-    r"prompt contains <sent> tokens.{0,80}?(?:maximum|limit).{0,40}?<limit>",  # Mistral
+    r"prompt contains <sent> tokens.{0,80}?model with <limit> maximum",  # Mistral
     r"too large for model with <limit> maximum context length",  # Mistral
     r"maximum prompt length is <limit>(?: but the request contains <sent>)?",  # xAI
     r"request \(<sent> tokens\) exceeds the available context size \(<limit> tokens\)",  # llama.cpp
-    r"exceeds? the available context size",  # llama.cpp, older
     r"n_prompt_tokens\D{1,4}<sent>.*?n_ctx\D{1,4}<limit>",  # llama.cpp, the fields beside the sentence
+    r"exceeds? the available context size",  # llama.cpp, older
     r"tokens to keep from the initial prompt \(<sent>\).{0,40}context length \(n_ctx ?= ?<limit>\)",  # LM Studio
     r"tokens to keep from the initial prompt is greater than the context length",  # LM Studio, older
     r"context (?:length|overflow).{0,40}?<limit> tokens.{0,60}?not enough",  # LM Studio
-    r"prompt too long; exceeded (?:max )?context length(?: by <sent> tokens)?",  # Ollama
+    r"prompt too long; exceeded (?:max )?context length",  # Ollama
     r"input length exceeds (?:the )?(?:maximum )?context length",  # Ollama
     r"`?inputs`? tokens \+ `?max_new_tokens`? must be <= <limit>\. given: <sent>",  # Hugging Face TGI and Together
     r"`?inputs`? must have less than <limit> tokens\. given: <sent>",  # TGI
     r"prompt \(length <sent>\) is longer than the maximum model length of <limit>",  # vLLM
     r"prompt length \(<sent>\) exceeds (?:the )?(?:maximum|max)\D{0,40}<limit>",
-    r"longer than the model's context length \(<limit> tokens\)",  # SGLang
-    r"input \(<sent> tokens\) is longer than the model's context length",  # SGLang
+    r"input \(<sent> tokens\) is longer than the model's context length \(<limit> tokens\)",  # SGLang
     r"current length is <sent> while limit is <limit>",  # Cerebras
     r"token limit of <limit>.{0,60}?<sent>",
     r"exceeded model token limit: <limit> \(requested: <sent>\)",  # Moonshot

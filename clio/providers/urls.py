@@ -21,16 +21,22 @@ def normalise_base_url(text: str) -> str:
     added where no version stands in the path and doubled versions become one; other paths are left as they are.
     Raises ConfigError where there is no host in it, or the scheme is not http or https.
     """
-    url = text.strip().strip("'\"")
-    if not _SCHEME.match(url):
-        url = f"{'http' if is_local_host(_host(f'//{url}')) else 'https'}://{url}"
-    host = _host(url)
-    scheme, place, path, _, _ = urlsplit(url)
-    if not host or scheme not in ("http", "https"):
-        raise ConfigError(
-            f"base URL {text!r} is not an address of a server: give --base-url one such as http://host:8000/v1"
-        )
-    return urlunsplit((scheme, place, _with_version(re.sub(r"/+", "/", path), host), "", ""))
+    url = text.strip().strip("'\"").strip()
+    try:
+        if not _SCHEME.match(url):
+            url = f"{'http' if is_local_host(host_of(f'//{url}')) else 'https'}://{url}"
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise _no_address(text) from error
+    if not host or parts.scheme not in ("http", "https") or re.search(r"[\s\\]", parts.netloc):
+        raise _no_address(text)
+    path = _with_version(re.sub(r"/+", "/", parts.path), host)
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _no_address(text: str) -> ConfigError:
+    return ConfigError(f"{text!r} is not the address of a server: give --base-url one such as http://host:8000/v1")
 
 
 def _with_version(path: str, host: str) -> str:
@@ -47,16 +53,12 @@ def _with_version(path: str, host: str) -> str:
     return "".join(f"/{segment}" for segment in segments)
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
+    """The host's name in lower case, "" where there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
-
-
-def host_of(url: str) -> str:
-    """The host's name in lower case, "" where there is none."""
-    return _host(url)
 
 
 def is_loopback(host: str) -> bool:

@@ -1,0 +1,274 @@
+"""Every habit of servers, made one."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.messages import Usage
+from clio.providers.base import Chunk, ToolCallDelta
+from clio.providers.chunks import Normaliser, read_usage
+
+
+def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return {"object": "chat.completion.chunk", "choices": choices} | extra
+
+
+def call(
+    index: int | None, call_id: str | None = None, name: str | None = None, arguments: Any = None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": arguments}, "id": call_id}
+    return row if index is None else row | {"index": index}
+
+
+def play(*events: Any) -> tuple[list[Chunk], Normaliser]:
+    normaliser = Normaliser()
+    chunks = [chunk for item in events if (chunk := normaliser.take(item)) is not None]
+    return [*chunks, normaliser.ending()], normaliser
+
+
+def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, str]]:
+    """The calls as the loop puts them together: id and name replaced, arguments appended."""
+    calls: dict[int, list[str]] = {}
+    for chunk in chunks:
+        for delta in chunk.tool_calls:
+            row = calls.setdefault(delta.index, ["", "", ""])
+            row[0], row[1] = delta.id or row[0], delta.name or row[1]
+            row[2] += delta.arguments
+    return [(row[0], row[1], row[2]) for _, row in sorted(calls.items())]
+
+
+def test_text_reason_and_usage() -> None:
+    bill = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+    chunks, _ = play(
+        event({"role": "assistant", "content": ""}),
+        event({"content": "Hel"}),
+        event({"content": "lo"}),
+        event({}, "stop"),
+        event(None, usage=bill),
+    )
+    usage = Usage(prompt_tokens=9, completion_tokens=2, cached_tokens=4)
+    assert chunks == [Chunk(text="Hel"), Chunk(text="lo"), Chunk(finish_reason="stop", usage=usage)]
+
+
+def test_usage_beside_the_reason() -> None:
+    chunks, _ = play(event({"content": "a"}), event({}, "stop", usage={"prompt_tokens": 3, "completion_tokens": 1}))
+    assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=3, completion_tokens=1))
+
+
+def test_usage_growing_in_every_chunk_is_taken_once() -> None:
+    chunks, _ = play(
+        *(event({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": n}) for n in (1, 2, 3)),
+        event({}, "stop", usage=None),
+    )
+    assert [chunk.usage for chunk in chunks] == [None, None, None, Usage(prompt_tokens=3, completion_tokens=3)]
+
+
+@pytest.mark.parametrize(
+    ("bill", "usage"),
+    [
+        (None, None),
+        ({}, None),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, None),
+        ({"prompt_tokens": -1, "completion_tokens": "x"}, None),
+        ({"prompt_tokens": 10**15, "completion_tokens": 0}, None),
+        ({"prompt_tokens": True, "completion_tokens": float("nan")}, None),
+        ({"prompt_tokens": 5.0, "completion_tokens": "2"}, Usage(prompt_tokens=5, completion_tokens=2)),
+        ({"input_tokens": 5, "output_tokens": 2}, Usage(prompt_tokens=5, completion_tokens=2)),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 2, "prompt_cache_hit_tokens": 3},
+            Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=3),
+        ),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 99}},
+            Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=5),
+        ),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": None},
+            Usage(prompt_tokens=5, completion_tokens=1),
+        ),
+    ],
+)
+def test_bills(bill: Any, usage: Usage | None) -> None:
+    assert read_usage(bill) == usage
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_thoughts(key: str) -> None:
+    chunks, _ = play(event({key: "hm", "content": None}), event({"content": "yes"}, "stop"))
+    assert chunks == [Chunk(reasoning="hm"), Chunk(text="yes"), Chunk(finish_reason="stop")]
+
+
+def test_content_in_parts() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "yes"}]
+    chunks, _ = play(event({"content": parts}, "stop"))
+    assert chunks[0] == Chunk(text="yes", reasoning="hm")
+
+
+def test_a_refusal_is_the_answer() -> None:
+    assert play(event({"refusal": "I cannot."}, "stop"))[0][0] == Chunk(text="I cannot.")
+
+
+def test_empty_lists_and_nulls_hold_nothing() -> None:
+    chunks, normaliser = play(
+        event({"role": "assistant", "content": None, "tool_calls": []}), event({"tool_calls": None})
+    )
+    assert chunks == [Chunk()]
+    assert not normaliser.has_content
+    assert not normaliser.is_whole
+
+
+def test_parallel_calls_in_pieces() -> None:
+    chunks, _ = play(
+        event({"tool_calls": [call(0, "a", "read_file", "")]}),
+        event({"tool_calls": [call(0, None, None, '{"path":')]}),
+        event({"tool_calls": [call(0, None, None, ' "x"}')]}),
+        event({"tool_calls": [call(1, "b", "git", '{"operation"'), call(0, None, None, "")]}),
+        event({"tool_calls": [call(1, None, None, ': "log"}')]}, "tool_calls"),
+    )
+    assert calls_of(chunks) == [("a", "read_file", '{"path": "x"}'), ("b", "git", '{"operation": "log"}')]
+
+
+def test_id_and_name_repeated_in_every_piece() -> None:
+    pieces = [event({"tool_calls": [call(0, "a", "read_file", piece)]}) for piece in ('{"pa', 'th": ', '"x"}')]
+    assert calls_of(play(*pieces)[0]) == [("a", "read_file", '{"path": "x"}')]
+
+
+def test_single_characters() -> None:
+    first = event({"tool_calls": [call(0, "a", "run", "")]})
+    rest = [event({"tool_calls": [call(0, arguments=letter)]}) for letter in '{"command": "ls"}']
+    assert calls_of(play(first, *rest)[0]) == [("a", "run", '{"command": "ls"}')]
+
+
+def test_no_index() -> None:
+    chunks, _ = play(
+        event({"tool_calls": [call(None, "a", "one", '{"x"')]}),
+        event({"tool_calls": [call(None, None, None, ": 1}")]}),
+        event({"tool_calls": [call(None, "b", "two", "{}")]}),
+        event({"tool_calls": [call(None, "a", None, " ")]}),
+    )
+    assert calls_of(chunks) == [("a", "one", '{"x": 1} '), ("b", "two", "{}")]
+
+
+def test_index_zero_for_every_call() -> None:
+    chunks, _ = play(
+        event({"tool_calls": [call(0, "a", "one", "{}")]}),
+        event({"tool_calls": [call(0, "b", "two", "{}")]}),
+    )
+    assert calls_of(chunks) == [("a", "one", "{}"), ("b", "two", "{}")]
+
+
+def test_a_new_id_in_every_piece_is_still_one_call() -> None:
+    chunks, _ = play(
+        event({"tool_calls": [call(0, "a", "one", '{"x"')]}),
+        event({"tool_calls": [call(0, "b", None, ": 1}")]}),
+    )
+    assert calls_of(chunks) == [("a", "one", '{"x": 1}')]
+
+
+def test_arguments_as_an_object() -> None:
+    assert calls_of(play(event({"tool_calls": [call(0, "a", "one", {"x": [1, "é"]})]}))[0]) == [
+        ("a", "one", '{"x":[1,"é"]}')
+    ]
+
+
+def test_no_id_at_all() -> None:
+    chunks, _ = play(event({"tool_calls": [call(0, None, "one", "{}")]}))
+    assert chunks[0].tool_calls == (ToolCallDelta(index=0, name="one", arguments="{}"),)
+
+
+def test_the_old_function_call() -> None:
+    chunks, _ = play(
+        event({"function_call": {"name": "one", "arguments": "{"}}), event({"function_call": {"arguments": "}"}})
+    )
+    assert calls_of(chunks) == [("", "one", "{}")]
+
+
+def test_a_whole_answer_not_streamed() -> None:
+    message = {
+        "role": "assistant",
+        "content": "Look:",
+        "reasoning_content": "hm",
+        "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "one", "arguments": "{}"}},
+            {"id": "b", "type": "function", "function": {"name": "one", "arguments": '{"x": 1}'}},
+        ],
+    }
+    chunks, normaliser = play(
+        {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+            "usage": {"prompt_tokens": 4, "completion_tokens": 2},
+        }
+    )
+    assert (chunks[0].text, chunks[0].reasoning) == ("Look:", "hm")
+    assert calls_of(chunks) == [("a", "one", "{}"), ("b", "one", '{"x": 1}')]
+    assert chunks[-1] == Chunk(finish_reason="tool_calls", usage=Usage(prompt_tokens=4, completion_tokens=2))
+    assert normaliser.is_whole
+
+
+def test_reasons_have_one_name() -> None:
+    assert play(event({"content": "a"}, "model_context_window_exceeded"))[0][-1].finish_reason == "length"
+    assert play(event({"content": "a"}, ""), event({}, "content_filter"))[0][-1].finish_reason == "content_filter"
+
+
+def test_an_answer_without_a_reason_is_whole_unless_a_call_is_cut() -> None:
+    assert play(event({"content": "a"}))[1].is_whole
+    assert play(event({"tool_calls": [call(0, "a", "one", "{}")]}))[1].is_whole
+    assert not play(event({"tool_calls": [call(0, "a", "one", '{"x": ')]}))[1].is_whole
+
+
+def test_signatures_of_calls() -> None:
+    signed = call(0, "a", "one", "{}") | {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+    assert play(event({"tool_calls": [signed]}))[1].signatures == {"a": "c2ln"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "choices",
+                    "delta",
+                    "message",
+                    "content",
+                    "tool_calls",
+                    "function",
+                    "index",
+                    "id",
+                    "name",
+                    "arguments",
+                    "usage",
+                    "prompt_tokens",
+                    "finish_reason",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.lists(json_values, max_size=4))
+def test_no_json_breaks_it(events: list[Any]) -> None:
+    chunks, normaliser = play(*events)
+    assert normaliser.events == len(events)
+    assert isinstance(chunks[-1], Chunk)
+
+
+@given(st.text(max_size=80), st.integers(1, 9), st.booleans())
+def test_any_cut_gives_the_same_call(value: str, size: int, repeat: bool) -> None:
+    arguments = json.dumps({"value": value})
+    pieces = [arguments[at : at + size] for at in range(0, len(arguments), size)]
+    events = [
+        event({"tool_calls": [call(0, "a" if repeat or not n else None, "one" if repeat or not n else None, piece)]})
+        for n, piece in enumerate(pieces)
+    ]
+    assert calls_of(play(*events)[0]) == [("a", "one", arguments)]

@@ -1,0 +1,135 @@
+"""Requests on the wire."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.providers.base import ChatRequest, ToolSpec
+from clio.providers.encode import NO_SIGNATURE, Encoder
+from clio.providers.profiles import Quirks
+
+PLAIN = Quirks()
+TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
+CALL = AssistantMessage(content="", reasoning="hm", tool_calls=(ToolCall(id="c1", name="git", arguments='{"a": 1}'),))
+ROUND: tuple[Message, ...] = (
+    UserMessage(content="hi", context="<environment>x</environment>"),
+    CALL,
+    ToolMessage(tool_call_id="c1", name="git", content="clean"),
+    AssistantMessage(content="It is clean.", reasoning="hm"),
+)
+
+
+def body(*messages: Message, quirks: Quirks = PLAIN, **options: Any) -> dict[str, Any]:
+    request = ChatRequest(system="Be brief.", messages=messages, **options)
+    return json.loads(Encoder("m").request(request, quirks))
+
+
+def test_a_whole_request() -> None:
+    assert body(*ROUND, tools=(TOOL,), max_output_tokens=500) == {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 500,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "git",
+                    "description": "Runs git.",
+                    "parameters": {"type": "object", "properties": {}},
+                },
+            }
+        ],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "<environment>x</environment>\n\nhi"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "git", "arguments": '{"a": 1}'}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "clean"},
+            {"role": "assistant", "content": "It is clean."},
+        ],
+    }
+
+
+def test_what_is_not_set_is_not_sent() -> None:
+    assert set(body(UserMessage(content="hi"))) == {"model", "stream", "stream_options", "messages"}
+    assert set(body(UserMessage(content="hi"), quirks=Quirks(stream_usage=False))) == {"model", "stream", "messages"}
+
+
+def test_system_messages_keep_their_place() -> None:
+    sent = body(UserMessage(content="hi"), SystemMessage(content="<thread_summary>…</thread_summary>"))["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "system"]
+
+
+def test_quirks() -> None:
+    quirks = Quirks(
+        max_tokens_field="max_completion_tokens",
+        effort_none_with_tools=True,
+        echo_reasoning=True,
+        thought_signatures=True,
+    )
+    sent = body(*ROUND, quirks=quirks, tools=(TOOL,), max_output_tokens=9)
+    assert (sent["max_completion_tokens"], sent["reasoning_effort"]) == (9, "none")
+    assert sent["messages"][2]["reasoning_content"] == "hm"
+    assert sent["messages"][2]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": NO_SIGNATURE}}
+    assert "reasoning_content" not in sent["messages"][4]
+    assert "reasoning_effort" not in body(*ROUND, quirks=quirks)
+
+
+def test_known_signatures_go_back() -> None:
+    encoder = Encoder("m", signatures={"c1": "c2ln"})
+    sent = json.loads(encoder.request(ChatRequest(system="", messages=ROUND), Quirks(thought_signatures=True)))
+    assert sent["messages"][1]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+
+
+def test_a_model_without_tools_gets_none() -> None:
+    request = ChatRequest(system="", messages=(UserMessage(content="hi"),), tools=(TOOL,))
+    assert "tools" not in json.loads(Encoder("m", tools=False).request(request, PLAIN))
+
+
+def test_an_answer_without_a_word_is_left_out() -> None:
+    sent = body(UserMessage(content="hi"), AssistantMessage(finish_reason="interrupted"), UserMessage(content="go on"))
+    assert [message["role"] for message in sent["messages"]] == ["system", "user", "user"]
+
+
+@pytest.mark.parametrize("written", ['{"path": "x', "", "[1]", "null", "read it", '"{}"'])
+def test_arguments_that_are_no_object_are_quoted(written: str) -> None:
+    message = AssistantMessage(tool_calls=(ToolCall(id="c1", name="git", arguments=written),))
+    sent = body(message)["messages"][1]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(sent) == {"invalid_json": written}
+
+
+def test_text_that_utf8_cannot_carry() -> None:
+    sent = body(UserMessage(content="a\ud800b \u0000 漢字 😀"), AssistantMessage(content="\udcff"))["messages"]
+    assert [message["content"] for message in sent[1:]] == ["a\ufffdb \u0000 漢字 😀", "\ufffd"]
+
+
+def test_requests_share_all_bytes_but_the_end() -> None:
+    encoder = Encoder("m")
+    earlier = encoder.request(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)), PLAIN)
+    more = (*ROUND, UserMessage(content="and now?"))
+    later = encoder.request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+    assert later.startswith(earlier.removesuffix(b"]}"))
+    assert later == Encoder("m").request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+
+
+def test_a_shortened_copy_is_sent_as_it_is_now() -> None:
+    encoder = Encoder("m")
+    whole = ToolMessage(tool_call_id="c1", content="long " * 100)
+    short = ToolMessage(tool_call_id="c1", content="short", id=whole.id)
+    encoder.request(ChatRequest(system="", messages=(CALL, whole)), PLAIN)
+    sent = json.loads(encoder.request(ChatRequest(system="", messages=(CALL, short)), PLAIN))
+    assert sent["messages"][-1]["content"] == "short"
+
+
+def test_messages_no_longer_sent_are_forgotten() -> None:
+    encoder = Encoder("m")
+    for number in range(1_000):
+        encoder.request(ChatRequest(system="", messages=(UserMessage(content=str(number)),)), PLAIN)
+    assert len(encoder._known) < 300

@@ -1,0 +1,190 @@
+"""Windows, as servers write them."""
+
+from typing import Any
+
+import pytest
+
+from clio.config.schema import Config, ModelSettings
+from clio.providers.base import Limits
+from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
+from clio.providers.profiles import Profile, Quirks, preset_named, profile_of, quirks_of, taught
+
+
+def listing(**row: Any) -> dict[str, Any]:
+    return {"object": "list", "data": [{"id": "other"}, {"id": "m", **row}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, Reported()),
+        ({"max_model_len": 8192}, Reported(window=8192)),
+        (
+            {"context_length": 65536, "top_provider": {"max_completion_tokens": 4096}},
+            Reported(window=65536, output=4096),
+        ),
+        ({"top_provider": {"context_length": 65536, "max_completion_tokens": None}}, Reported(window=65536)),
+        ({"context_window": 131072, "max_completion_tokens": 32768}, Reported(window=131072, output=32768)),
+        ({"max_context_length": 32768}, Reported(window=32768)),
+        ({"max_input_tokens": 200000, "max_tokens": 64000}, Reported(window=200000, output=64000)),
+        ({"meta": {"n_ctx_train": 131072, "n_ctx": 4096}}, Reported(window=4096, trained=131072)),
+        ({"meta": {"n_ctx_train": 131072}}, Reported(trained=131072)),
+        ({"context_length": "32768"}, Reported(window=32768)),
+        ({"context_length": 0}, Reported()),
+        ({"context_length": -1, "meta": None}, Reported()),
+        ({"context_length": 5}, Reported()),
+        ({"state": "loaded", "max_context_length": 131072, "loaded_context_length": 4096}, Reported(window=4096)),
+        ({"state": "not-loaded", "max_context_length": 131072}, Reported(trained=131072)),
+        (
+            {"capabilities": {"limits": {"max_context_window_tokens": 128000, "max_output_tokens": 16000}}},
+            Reported(window=128000, output=16000),
+        ),
+    ],
+)
+def test_a_row(row: dict[str, Any], said: Reported) -> None:
+    assert reported(listing(**row), "m") == said
+
+
+@pytest.mark.parametrize("name", ["m", "M", "models/m", "m:latest"])
+def test_names_that_mean_the_same(name: str) -> None:
+    assert reported({"data": [{"id": "x"}, {"id": name, "context_length": 9000}]}, "m").window == 9000
+
+
+def test_the_only_model_is_meant_whatever_its_name() -> None:
+    assert reported({"data": [{"id": "/models/qwen.gguf", "meta": {"n_ctx": 4096}}]}, "qwen").window == 4096
+    assert reported({"data": [{"id": "a", "context_length": 9000}, {"id": "b"}]}, "c") == Reported()
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, "x", {"data": None}, {"data": [1, "a", None]}, {"error": "x"}])
+def test_nonsense_says_nothing(answer: Any) -> None:
+    assert reported(answer, "m") == Reported()
+    assert names_in(answer) == ()
+
+
+def test_native_places() -> None:
+    assert (
+        native_path("llamacpp", None)
+        == native_path("127.0.0.1:9", {"data": [{"id": "m", "owned_by": "llamacpp"}]})
+        == "/props"
+    )
+    assert native_path("", {"data": [{"id": "m", "owned_by": "library"}]}) == "/api/ps"
+    assert native_path("", {"data": [{"id": "m", "owned_by": "organization_owner"}]}) == "/api/v0/models"
+    assert native_path("", {"data": [{"id": "m", "owned_by": "vllm"}]}) == ""
+    assert read_native({"default_generation_settings": {"n_ctx": 4096}}, "m").window == 4096
+    assert read_native({"models": [{"name": "m:latest", "context_length": 8192}]}, "m").window == 8192
+
+
+SMALL = Profile(context_window=8_192, max_output_tokens=4_096)
+LARGE = Profile(context_window=272_000, max_output_tokens=128_000)
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "server", "profile", "local", "expected"),
+    [
+        (9_000, None, Reported(window=5), LARGE, False, (9_000, 4_500, "config")),
+        (None, None, Reported(window=65_536, output=4_096), LARGE, False, (65_536, 4_096, "server")),
+        (None, 100, Reported(window=65_536), None, False, (65_536, 100, "server")),
+        (None, None, Reported(), LARGE, False, (272_000, 128_000, "profile")),
+        (None, None, Reported(), None, False, (128_000, 32_000, "default")),
+        (None, None, Reported(), None, True, (32_000, 8_000, "default")),
+        (None, None, Reported(), LARGE, True, (32_000, 16_000, "default")),
+        (None, None, Reported(), SMALL, True, (8_192, 4_096, "profile")),
+        (None, None, Reported(trained=4_096), None, True, (4_096, 1_024, "server")),
+        (None, None, Reported(trained=131_072), None, True, (32_000, 8_000, "default")),
+    ],
+)
+def test_who_is_believed(
+    window: int | None,
+    output: int | None,
+    server: Reported,
+    profile: Profile | None,
+    local: bool,
+    expected: tuple[int, int, str],
+) -> None:
+    size, cap, source = expected
+    assert decide(window, output, server, profile, local=local) == Limits(
+        context_window=size, max_output_tokens=cap, source=source
+    )
+
+
+def test_settings_of_one_model_win() -> None:
+    config = Config(context_window=1_000, max_output_tokens=10, models={"m": ModelSettings(context_window=2_000)})
+    assert configured(config, "m") == (2_000, 10)
+    assert configured(config, "n") == (1_000, 10)
+    assert configured(Config(), "n") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("gpt-4o-mini", 128_000),
+        ("openai/gpt-4o", 128_000),
+        ("gpt-4", 8_192),
+        ("gpt-4.1-mini", 1_047_576),
+        ("gpt-6-sol", 272_000),
+        ("o3-mini", 200_000),
+        ("claude-sonnet-5-5", 1_000_000),
+        ("anthropic/claude-3.5-sonnet", 200_000),
+        ("models/gemini-3.6-flash", 1_048_576),
+        ("deepseek-v4-flash", 1_000_000),
+        ("meta-llama/Llama-3.3-70B-Instruct", 131_072),
+        ("Qwen/Qwen2.5-Coder-32B-Instruct", 32_768),
+        ("openai/gpt-oss-120b", 131_072),
+    ],
+)
+def test_known_models(model: str, window: int) -> None:
+    profile = profile_of(model)
+    assert profile is not None
+    assert profile.context_window == window
+    assert profile.max_output_tokens <= profile.context_window
+
+
+def test_unknown_models_have_no_profile() -> None:
+    assert profile_of("test-model") is None
+    assert profile_of("") is None
+
+
+def test_dialects() -> None:
+    openai = "https://api.openai.com/v1"
+    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == Quirks(
+        max_tokens_field="max_completion_tokens", effort_none_with_tools=True
+    )
+    assert quirks_of(None, openai, "gpt-5.4-mini") == Quirks(max_tokens_field="max_completion_tokens")
+    assert quirks_of(None, openai, "gpt-4o") == Quirks()
+    assert quirks_of(None, "http://localhost:8000/v1", "gpt-6-sol") == Quirks()
+    assert not quirks_of(preset_named("mistral"), "https://api.mistral.ai/v1", "x").stream_usage
+
+
+@pytest.mark.parametrize(
+    ("refusal", "lesson"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model."
+            " Use 'max_completion_tokens' instead.",
+            Quirks(max_tokens_field="max_completion_tokens"),
+        ),
+        (
+            '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],'
+            '"msg":"Extra inputs are not permitted"}]}',
+            Quirks(stream_usage=False),
+        ),
+        (
+            "Function tools with reasoning_effort are not supported for gpt-9 in /v1/chat/completions. To use function"
+            " tools, use /v1/responses or set reasoning_effort to 'none'.",
+            Quirks(effort_none_with_tools=True),
+        ),
+        ("Function call is missing a thought_signature in functionCall parts.", Quirks(thought_signatures=True)),
+        ("Missing `reasoning_content` field in the assistant message at index 3", Quirks(echo_reasoning=True)),
+        ("'max_tokens' or 'max_completion_tokens' is too large: 2000. maximum context length is 4096", None),
+        ("Invalid value for 'messages'", None),
+    ],
+)
+def test_refusals_teach_once(refusal: str, lesson: Quirks | None) -> None:
+    assert taught(Quirks(), refusal) == lesson
+    if lesson is not None:
+        assert taught(lesson, refusal) is None
+
+
+def test_a_field_too_new_is_taken_back() -> None:
+    refusal = '{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}'
+    assert taught(Quirks(max_tokens_field="max_completion_tokens"), refusal) == Quirks()
