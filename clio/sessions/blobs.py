@@ -1,0 +1,76 @@
+"""Whole tool outputs beside a session: stored once, named by their content."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from clio.storage.atomic import sync_folder, write_atomic
+from clio.storage.folders import make_folder
+
+HANDLE = re.compile(r"[0-9a-f]{8,64}")
+HANDLE_CHARS = 16
+
+
+class BlobNotFound(LookupError):
+    """No stored output answers to the handle; the message says so in one sentence."""
+
+
+class BlobStore:
+    """The outputs of one session. `folder` None keeps them in memory only.
+
+    An output that cannot be written stays in memory, readable, until `flush` succeeds.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._waiting: dict[str, bytes] = {}
+        self._not_durable: list[Path] = []
+
+    def add(self, text: str) -> str:
+        """Keep a text; returns its handle, the first 16 digits of the SHA-256 of its UTF-8. Call `flush` next."""
+        data = text.encode("utf-8", errors="replace")
+        digest = hashlib.sha256(data).hexdigest()
+        self._waiting[digest] = data
+        return digest[:HANDLE_CHARS]
+
+    def read(self, handle: str) -> str:
+        """The text behind a handle of at least 8 digits. Raises BlobNotFound; OSError where the disk fails."""
+        if HANDLE.fullmatch(handle):
+            for digest, data in self._waiting.items():
+                if digest.startswith(handle):
+                    return data.decode("utf-8")
+            found = sorted(self._folder.glob(handle + "*")) if self._folder else []
+            found = [path for path in found if HANDLE.fullmatch(path.name)]
+            if len(found) == 1:
+                return found[0].read_text(encoding="utf-8", errors="replace")
+        raise BlobNotFound(
+            f"No stored output has the handle {handle!r}; use the handle as the shortened output gave it."
+        )
+
+    def flush(self) -> None:
+        """Write what waits. Raises OSError; what could not be written waits on."""
+        if self._folder is None:
+            return
+        for digest in list(self._waiting):
+            path = self._folder / digest
+            if not path.exists():
+                make_folder(self._folder)
+                write_atomic(path, self._waiting[digest], durable=False)
+                self._not_durable.append(path)
+            del self._waiting[digest]
+
+    def sync(self) -> None:
+        """Make what was written survive a power failure. Raises OSError."""
+        if not self._not_durable:
+            return
+        while self._not_durable:
+            path = self._not_durable.pop()
+            if path.exists():
+                fd = os.open(path, os.O_RDWR)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+        if self._folder is not None and self._folder.is_dir():
+            sync_folder(self._folder)

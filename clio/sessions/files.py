@@ -1,0 +1,55 @@
+"""Where the parts of a session lie."""
+
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+JOURNAL = ".journal.jsonl"
+
+
+class SessionFiles(Struct, frozen=True):
+    """The paths of one session in its `.clio/sessions` folder."""
+
+    folder: Path
+    id: str
+
+    @property
+    def snapshot(self) -> Path:
+        """The whole session, written on close."""
+        return self.folder / f"{self.id}.json"
+
+    @property
+    def journal(self) -> Path:
+        """What came since the snapshot."""
+        return self.folder / f"{self.id}{JOURNAL}"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one clio that writes."""
+        return self.folder / f"{self.id}.lock"
+
+    @property
+    def original(self) -> Path:
+        """A snapshot of another writer, as it was before clio first rewrote it."""
+        return self.folder / f"{self.id}.json.original"
+
+    @property
+    def private(self) -> Path:
+        """The folder of what is too large for a message."""
+        return self.folder / self.id
+
+    @property
+    def blobs(self) -> Path:
+        """Whole tool outputs, one file each."""
+        return self.private / "blobs"
+
+    def exist(self) -> bool:
+        """Whether there is anything to open."""
+        return self.snapshot.is_file() or self.journal.is_file()
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a text can be a session's id, and so a file name that does not lead out of the folder."""
+    return SAFE_ID.fullmatch(text) is not None

@@ -1,0 +1,151 @@
+"""What a folder of sessions holds, told from the first lines of each file and a look through the journals.
+
+A snapshot costs one read of its first 4 KiB; a journal, which only running and killed sessions have, is searched as
+bytes without being decoded. Only files that are not laid out as clio does are decoded whole.
+"""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from clio.errors import SessionNotFound, StorageError
+from clio.sessions import journal, snapshot
+from clio.sessions.files import JOURNAL, SessionFiles, is_session_id
+from clio.sessions.loading import load
+from clio.sessions.state import SessionInfo, SessionState, first_words
+from clio.storage.filelock import holder
+
+HEAD_BYTES = 4096
+MESSAGE = b'\n{"type":"message","n":'
+NAME = b'\n{"type":"name",'
+FIRST_LINES = 10
+# A journal without a message is shown only if it is larger than a first line can be: then something in it is damaged.
+OPENING_BYTES = 16_384
+
+
+def session_ids(names: set[str]) -> set[str]:
+    """The ids among the file names of a sessions folder: each has a snapshot or a journal."""
+    ids = {name.removesuffix(JOURNAL) for name in names if name.endswith(JOURNAL)}
+    ids |= {name.removesuffix(".json") for name in names if name.endswith(".json")}
+    return {id for id in ids if is_session_id(id)}
+
+
+def file_names(folder: Path) -> set[str]:
+    """Names of what lies in the folder; none where there is no folder."""
+    try:
+        return {path.name for path in folder.iterdir()}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
+
+
+def list_sessions(folder: Path) -> list[SessionInfo]:
+    """All sessions, the last changed first; those that cannot be read too, without their details."""
+    names = file_names(folder)
+    infos = [info for id in session_ids(names) if (info := _describe(SessionFiles(folder, id), names))]
+    return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
+
+
+def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
+    """One line of the list; None where the session was deleted meanwhile, or never got to its first message."""
+    try:
+        info = _read_info(files, names)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        info = SessionInfo(id=files.id)
+    running = files.lock.name in names and holder(files.lock) is not None
+    return msgspec.structs.replace(info, running=running) if info else None
+
+
+def _read_info(files: SessionFiles, names: set[str]) -> SessionInfo | None:
+    info, merged_journal = SessionInfo(id=files.id), ""
+    if files.snapshot.name in names:
+        head = _head(files.snapshot)
+        if head is None:
+            return _decoded(files)
+        info, merged_journal = _from_head(head, files.id), head.merged_journal
+    if files.journal.name in names:
+        info = _with_journal(info, files.journal, merged_journal)
+    begun = info.messages or files.snapshot.name in names
+    return info if begun or files.journal.stat().st_size > OPENING_BYTES else None
+
+
+def _head(path: Path) -> snapshot.Head | None:
+    with path.open("rb") as file:
+        data = file.read(HEAD_BYTES)
+    return snapshot.decode_head(data)
+
+
+def _from_head(head: snapshot.Head, id: str) -> SessionInfo:
+    return SessionInfo(
+        id=id,
+        name=head.session_name,
+        created_at=head.created_at,
+        updated_at=head.updated_at,
+        messages=head.message_count,
+        first_words=head.first_words,
+        working_directory=head.working_directory,
+    )
+
+
+def _decoded(files: SessionFiles) -> SessionInfo:
+    try:
+        state = load(files).state
+    except (StorageError, SessionNotFound):
+        return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
+    return SessionInfo(
+        id=files.id,
+        name=state.name,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
+        messages=len(state.messages),
+        first_words=first_words(state.messages),
+        working_directory=state.working_directory,
+    )
+
+
+def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
+    data = path.read_bytes()
+    opened = journal.header((data.partition(b"\n")[0],))
+    if opened is not None and opened.journal == merged_journal:
+        return info
+    if not info.messages:
+        info = _begun(info, data)
+    last = data.rfind(MESSAGE, 0, data.rfind(b"\n"))
+    count = _number_at(data, last + len(MESSAGE)) if last >= 0 else 0
+    renamed = data.rfind(NAME)
+    if renamed >= 0:
+        state = SessionState(id=info.id, name=info.name)
+        journal.replay((_line_at(data, renamed + 1),), state)
+        info = msgspec.structs.replace(info, name=state.name)
+    updated_at = max(info.updated_at, path.stat().st_mtime)
+    return msgspec.structs.replace(info, messages=max(info.messages, count), updated_at=updated_at)
+
+
+def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
+    """The beginning of a session that has no snapshot yet."""
+    lines: list[bytes] = []
+    start = 0
+    while len(lines) < FIRST_LINES and 0 <= start < len(data):
+        lines.append(_line_at(data, start))
+        start = data.find(b"\n", start) + 1 or -1
+    state = SessionState(id=info.id)
+    journal.replay(tuple(lines), state)
+    return SessionInfo(
+        id=info.id,
+        name=state.name,
+        created_at=state.created_at,
+        first_words=first_words(state.messages),
+        working_directory=state.working_directory,
+    )
+
+
+def _line_at(data: bytes, start: int) -> bytes:
+    end = data.find(b"\n", start)
+    return data[start : end if end >= 0 else len(data)]
+
+
+def _number_at(data: bytes, start: int) -> int:
+    digits = re.compile(rb"\d*").match(data, start)
+    return int(digits.group() or 0) if digits else 0

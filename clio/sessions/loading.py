@@ -1,0 +1,108 @@
+"""Reads a session from its files, whatever state they are in, and changes none of them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import SessionNotFound
+from clio.sessions import journal, legacy, snapshot
+from clio.sessions.files import SessionFiles
+from clio.sessions.state import SessionState
+from clio.storage.document import corrupt, migrate, refuse_newer
+from clio.storage.jsonl import read_lines
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """A session as its files tell it.
+
+    journal: id of the journal to go on with; None where there is none, or it must not be added to.
+    clean: how many of the first messages stand in the snapshot in clio's own form.
+    foreign: the snapshot is not in clio's form and must be kept when it is rewritten.
+    corrupt: the snapshot does not parse and must be set aside before anything replaces it.
+    merged: the journal is in the snapshot already: clio died between writing one and deleting the other.
+    damaged: the journal has lines nobody understands; it must be set aside, not deleted.
+    """
+
+    state: SessionState
+    journal: str | None = None
+    clean: int = 0
+    foreign: bool = False
+    corrupt: bool = False
+    merged: bool = False
+    damaged: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class _Stamp(Struct):
+    schema: Any = None
+    version: Any = None
+
+
+def load(files: SessionFiles) -> Loaded:
+    """The session, journal included.
+
+    Raises SessionNotFound; NewerDocument; OSError; CorruptDocument (with `moved_to` None) where nothing can be read.
+    """
+    if not files.exist():
+        raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
+    base, merged_journal = _load_snapshot(files)
+    lines = read_lines(files.journal).lines
+    head = journal.header(lines)
+    if head is not None:
+        refuse_newer(files.journal, head.version, journal.VERSION)
+        if head.journal == merged_journal:
+            return msgspec.structs.replace(base, merged=True)
+    played = journal.replay(lines, base.state)
+    warnings = list(base.warnings)
+    if played.damaged:
+        warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
+    if not base.state.messages and not base.corrupt and not played.damaged:
+        raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
+    if not base.state.messages:
+        raise corrupt(files.snapshot if base.corrupt else files.journal, None, "nothing in it can be read")
+    if lines:
+        base.state.updated_at = max(base.state.updated_at, files.journal.stat().st_mtime)
+    return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
+
+
+def _load_snapshot(files: SessionFiles) -> tuple[Loaded, str]:
+    try:
+        data = files.snapshot.read_bytes()
+    except FileNotFoundError:
+        return Loaded(state=SessionState(id=files.id)), ""
+    try:
+        return _parse(data, files)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        rescued = legacy.decode(snapshot.rescue(data), files.id)
+        count = len(rescued.state.messages)
+        said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
+        return Loaded(state=rescued.state, corrupt=True, warnings=(said,)), ""
+
+
+def _parse(data: bytes, files: SessionFiles) -> tuple[Loaded, str]:
+    """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
+    stamp = msgspec.json.decode(data, type=_Stamp)
+    if stamp.schema == snapshot.SCHEMA and isinstance(stamp.version, int):
+        refuse_newer(files.snapshot, stamp.version, snapshot.VERSION)
+        if stamp.version < snapshot.VERSION:
+            old = msgspec.json.decode(data, type=dict[str, Any])
+            data = msgspec.json.encode(migrate(old, stamp.version, snapshot.VERSION, snapshot.MIGRATIONS))
+        try:
+            state, merged_journal = snapshot.decode(data)
+        except msgspec.ValidationError:
+            pass  # somebody edited it: read what can be read, and keep the file
+        else:
+            state.id = files.id
+            return Loaded(state=state, clean=len(state.messages)), merged_journal
+    read = legacy.decode(msgspec.json.decode(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
+    return Loaded(state=read.state, foreign=True, warnings=read.warnings), ""
+
+
+def _todos(path: Path) -> Any:
+    """The original's list of work; None where there is none that can be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

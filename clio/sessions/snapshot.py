@@ -1,0 +1,176 @@
+"""The snapshot of a session: one JSON object, written so that a list of sessions need read only its first lines.
+
+Pure: bytes to values and back. One top-level field a line, the small ones first; `history` last, one message a line.
+Readers take any JSON layout; only the quick look at the head and the rescue of a damaged file profit from the lines.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clio.messages import Message
+from clio.sessions.state import Bill, SessionState, Todo, first_words
+
+SCHEMA = "clio.session"
+VERSION = 1
+MIGRATIONS: dict[int, Any] = {}
+AFTER_HEAD = b',\n"todos":'
+
+
+class Billing(Struct, kw_only=True):
+    """Token usage: each request, and their sums, in seed 004's names."""
+
+    requests: list[Bill] = []
+    total_requests: int = 0
+    total_prompt_tokens: int = 0
+    total_completion_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Head(Struct, kw_only=True):
+    """The small fields, which begin the file. `merged_journal`: id of the journal the snapshot has swallowed."""
+
+    schema: str
+    version: int
+    id: str
+    session_name: str | None = None
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    message_count: int = 0
+    first_words: str = ""
+    working_directory: str = ""
+    parent: str | None = None
+    selected_model: str | None = None
+    token_ratio: float | None = None
+    merged_journal: str = ""
+
+
+class Snapshot(Head, kw_only=True):
+    """The whole file."""
+
+    todos: tuple[Todo, ...] = ()
+    billing: Billing = msgspec.field(default_factory=Billing)
+    stm: list[str] = []
+    yarn: dict[str, list[str]] = {}
+    history: list[Message] = []
+
+
+class Remains(Struct, frozen=True, kw_only=True):
+    """What a rewrite keeps of the file it replaces: fields of other writers, and messages byte for byte."""
+
+    unknown: dict[str, Raw] = {}
+    messages: tuple[Raw, ...] = ()
+
+
+_head_decoder = msgspec.json.Decoder(Head)
+_decoder = msgspec.json.Decoder(Snapshot)
+
+
+def decode(data: bytes) -> tuple[SessionState, str]:
+    """The session in a file of this version, and its `merged_journal`.
+
+    Raises msgspec.DecodeError, UnicodeDecodeError.
+    """
+    snap = _decoder.decode(data)
+    state = SessionState(
+        id=snap.id,
+        name=snap.session_name,
+        created_at=snap.created_at,
+        updated_at=snap.updated_at,
+        working_directory=snap.working_directory,
+        parent=snap.parent,
+        model=snap.selected_model,
+        token_ratio=snap.token_ratio,
+        todos=snap.todos,
+        bills=snap.billing.requests,
+        messages=snap.history,
+        stm=snap.stm,
+        threads={name: ids for name, ids in snap.yarn.items() if name != snap.id},
+    )
+    return state, snap.merged_journal
+
+
+def decode_head(data: bytes) -> Head | None:
+    """The small fields from the beginning of a file; None where it is not laid out as clio does."""
+    end = data.find(AFTER_HEAD)
+    if end < 0:
+        return None
+    try:
+        return _head_decoder.decode(data[:end] + b"}")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def encode(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
+    """The file of a session. The first messages are taken from `remains` as they are, the others encoded."""
+    head = Head(
+        schema=SCHEMA,
+        version=VERSION,
+        id=state.id,
+        session_name=state.name,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
+        message_count=len(state.messages),
+        first_words=first_words(state.messages),
+        working_directory=state.working_directory,
+        parent=state.parent,
+        selected_model=state.model,
+        token_ratio=state.token_ratio,
+        merged_journal=merged_journal,
+    )
+    fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
+    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
+    fields["yarn"] = {state.id: [message.id for message in state.messages]} | state.threads
+    fields |= remains.unknown
+    dumps = msgspec.json.encode
+    lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
+    kept = list(map(bytes, remains.messages))
+    messages = kept + [dumps(message) for message in state.messages[len(kept) :]]
+    lines.append(b'"history":[\n' + b",\n".join(messages) + b"\n]")
+    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+
+
+def remains_of(data: bytes, messages: int) -> Remains:
+    """What to keep of the file `data` that held the first `messages` messages of the session, in clio's own form."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, Raw])
+        raws = msgspec.json.decode(fields.get("history", b"[]"), type=list[Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Remains()
+    known = Snapshot.__struct_fields__
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    return Remains(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
+
+
+def rescue(data: bytes) -> dict[str, Any]:
+    """The fields and messages that can still be read from a file that is no JSON any more, line by line."""
+    fields: dict[str, Any] = {}
+    history: list[Any] = []
+    for line in data.splitlines():
+        line = line.rstrip(b", \r")
+        value = _try_decode(line)
+        if isinstance(value, dict) and "role" in value:
+            history.append(value)
+        elif line.startswith(b'"') and isinstance(field := _try_decode(b"{" + line + b"}"), dict):
+            fields |= field
+    return fields | {"history": history} if history else {}
+
+
+def _try_decode(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _billing(bills: list[Bill]) -> Billing:
+    prompt = sum(bill.prompt_tokens for bill in bills)
+    completion = sum(bill.completion_tokens for bill in bills)
+    return Billing(
+        requests=bills,
+        total_requests=len(bills),
+        total_prompt_tokens=prompt,
+        total_completion_tokens=completion,
+        total_tokens=prompt + completion,
+    )

@@ -1,0 +1,78 @@
+"""What a session is made of besides its messages, and the whole of it as one value."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from clio.messages import Message, UserMessage
+
+TodoStatus = Literal["pending", "in_progress", "completed", "blocked"]
+FIRST_WORDS_CHARS = 80
+NAME_CHARS = 120
+
+
+class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One item of the session's list of work. `id` is unique in the session."""
+
+    id: int
+    title: str
+    status: TodoStatus = "pending"
+    note: str = ""
+
+
+class Bill(Struct, frozen=True, kw_only=True):
+    """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`."""
+
+    model: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    timestamp: float = 0.0
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said."""
+
+    id: str
+    name: str | None = None
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    messages: int = 0
+    first_words: str = ""
+    working_directory: str = ""
+    running: bool = False
+
+
+class SessionState(Struct, kw_only=True):
+    """Everything a session file holds. The session that owns it changes it; others get copies of its parts.
+
+    stm: ids of the messages the next request is built from.
+    threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
+    """
+
+    id: str
+    name: str | None = None
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    working_directory: str = ""
+    parent: str | None = None
+    model: str | None = None
+    token_ratio: float | None = None
+    todos: tuple[Todo, ...] = ()
+    bills: list[Bill] = field(default_factory=list[Bill])
+    messages: list[Message] = field(default_factory=list[Message])
+    stm: list[str] = field(default_factory=list[str])
+    threads: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+def first_words(messages: list[Message]) -> str:
+    """How the person began, on one line; empty where nobody has spoken yet."""
+    for message in messages:
+        if isinstance(message, UserMessage) and message.origin == "user":
+            return one_line(message.content, FIRST_WORDS_CHARS)
+    return ""
+
+
+def one_line(text: str, chars: int) -> str:
+    """The beginning of a text without line breaks."""
+    return " ".join(text[: 8 * chars].split())[:chars]

@@ -1,0 +1,150 @@
+"""All sessions of a project: making, finding, opening and deleting them."""
+
+import shutil
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
+from clio.ids import new_id
+from clio.messages import Message, answer_open_calls
+from clio.sessions.files import SessionFiles, is_session_id
+from clio.sessions.listing import file_names, list_sessions
+from clio.sessions.loading import Loaded, load
+from clio.sessions.session import Session
+from clio.sessions.state import NAME_CHARS, SessionInfo, SessionState, one_line
+from clio.sessions.text import valid_text
+from clio.storage.document import corrupt, set_aside
+from clio.storage.filelock import FileLock, read_owner
+
+INTERRUPTED = "interrupted: clio stopped before there was a result; the call may have run in part"
+
+
+class SessionStore:
+    """The sessions in one folder, `<project>/.clio/sessions`, which need not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+
+    def new(
+        self, working_directory: Path, *, persist: bool = True, name: str | None = None, parent: str | None = None
+    ) -> Session:
+        """A session that is on disk from its first message; with `persist` False it never is."""
+        state = SessionState(
+            id=new_id(),
+            name=one_line(valid_text(name or ""), NAME_CHARS) or None,
+            created_at=time.time(),
+            working_directory=valid_text(str(working_directory)),
+            parent=parent,
+        )
+        return Session(Loaded(state=state), SessionFiles(self.folder, state.id) if persist else None)
+
+    def open(self, session_id: str) -> Session:
+        """Resume a session; calls without a result are answered with "interrupted".
+
+        session_id: a full id, as `find` returns it. What was wrong with the files is in the session's `warnings`.
+        Raises SessionNotFound, SessionLocked, NewerDocument; CorruptDocument where nothing of it can be read, after
+        setting its files aside; OSError where they cannot be read.
+        """
+        files = self._files(session_id)
+        lock = self._lock(files)
+        try:
+            session = Session(self._load(files), files, lock)
+        except BaseException:
+            lock.release()
+            raise
+        if session.snapshot_is_corrupt:
+            session.compact()  # before anything is appended: else a kill would lose what was rescued
+        for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
+            session.append(message)
+        return session
+
+    def read(self, session_id: str) -> tuple[Message, ...]:
+        """The messages of a session, running or not, without opening it and without changing a file.
+
+        Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
+        """
+        return tuple(load(self._files(session_id)).state.messages)
+
+    def list(self) -> list[SessionInfo]:
+        """All sessions, the last changed first."""
+        return list_sessions(self.folder)
+
+    def latest(self) -> str | None:
+        """Id of the session that changed last; None where there is none."""
+        infos = self.list()
+        return infos[0].id if infos else None
+
+    def find(self, selector: str) -> str:
+        """The id meant by a full id, a number of the list (1 is the newest), a unique prefix of an id, or a name.
+
+        A name counts in its exact letters, else in any case; it goes before a prefix that fits several ids.
+        Raises SessionNotFound; AmbiguousSession, whose message lists the candidates.
+        """
+        selector = selector.strip()
+        if is_session_id(selector) and SessionFiles(self.folder, selector).exist():
+            return selector
+        infos = self.list()
+        if selector.isdecimal() and selector[0] != "0" and int(selector) <= len(infos):
+            return infos[int(selector) - 1].id
+        by_prefix = [info for info in infos if selector and info.id.lower().startswith(selector.lower())]
+        by_name = [info for info in infos if selector and info.name == selector]
+        by_any_case = [info for info in infos if info.name and info.name.casefold() == selector.casefold()]
+        groups = [group for group in (by_prefix, by_name, by_any_case) if group]
+        for group in groups:
+            if len(group) == 1:
+                return group[0].id
+        if not groups:
+            raise SessionNotFound(f"No session answers to {selector!r}; `/session list` shows those there are.")
+        listed = ", ".join(f"{info.id} ({info.name or info.first_words or 'unnamed'})" for info in groups[0][:10])
+        raise AmbiguousSession(f"{len(groups[0])} sessions answer to {selector!r}; give more of the id: {listed}")
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session with everything beside it: blobs, damaged and original copies.
+
+        Raises SessionNotFound, SessionLocked; OSError where a file cannot be deleted.
+        """
+        files = self._files(session_id)
+        lock = self._lock(files)
+        try:
+            for name in sorted(file_names(self.folder)):
+                if name.startswith((f"{session_id}.json", f"{session_id}.journal.jsonl")):
+                    (self.folder / name).unlink(missing_ok=True)
+            if files.private.is_dir():
+                shutil.rmtree(files.private)
+        finally:
+            lock.release()
+
+    def _files(self, session_id: str) -> SessionFiles:
+        files = SessionFiles(self.folder, session_id)
+        if not is_session_id(session_id) or not files.exist():
+            raise SessionNotFound(f"There is no session {session_id!r}; `/session list` shows those there are.")
+        return files
+
+    def _lock(self, files: SessionFiles) -> FileLock:
+        """The session's lock, held; not held where the disk does not let us, which the session then says itself."""
+        lock = FileLock(files.lock, files.id)
+        try:
+            taken = lock.acquire()
+        except OSError:
+            return lock
+        if not taken:
+            owner = read_owner(files.lock)
+            since = time.strftime("%H:%M", time.localtime(owner.timestamp))
+            raise SessionLocked(
+                f"Session {files.id!r} is open in another clio (process {owner.pid} on {owner.hostname!r}, since "
+                f"{since}); close it there, or begin a new session with --new."
+            )
+        return lock
+
+    def _load(self, files: SessionFiles) -> Loaded:
+        """Read the files, the leftovers of a killed writer cleared away."""
+        for name in file_names(self.folder):
+            if name.startswith(f"{files.id}.json.") and name.endswith(".tmp"):
+                with suppress(OSError):  # a read-only folder can still be read
+                    (self.folder / name).unlink(missing_ok=True)
+        try:
+            return load(files)
+        except CorruptDocument as error:
+            moved = [set_aside(path) for path in (files.journal, files.snapshot) if path.exists()]
+            raise corrupt(error.path, moved[-1] if moved else None, "no message in it can be read") from error

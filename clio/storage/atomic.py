@@ -1,0 +1,53 @@
+"""Whole-file writes that leave the old file or the new one, never a mixture."""
+
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+# A link planted where clio writes must not lead the write elsewhere. Windows has no such flag.
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+    """Replace `path` by `data`: unique temporary file beside it, flush, fsync, replace, fsync of the folder.
+
+    The folder must exist. A symbolic link at `path` is replaced, not followed.
+    durable: False leaves out both fsyncs; then the power failing may lose the file, a killed process still cannot.
+    Raises OSError, after which `path` is as it was and the temporary file is gone.
+    """
+    temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
+    fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW, mode)
+    try:
+        try:
+            write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        temp.replace(path)
+    except BaseException:
+        with suppress(OSError):  # the first error is the one to tell
+            temp.unlink()
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte; `os.write` alone may stop after some of them."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Does nothing on Windows, which cannot open folders."""
+    if sys.platform == "win32":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,155 @@
+"""Versioned JSON documents that several clios share: `{"schema": …, "version": n, …}`."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clio.errors import CorruptDocument, NewerDocument
+from clio.storage.atomic import write_atomic
+from clio.storage.filelock import FileLock
+from clio.storage.folders import make_folder
+
+T = TypeVar("T", bound=Struct)
+Json = dict[str, Any]
+Migration = Callable[[Json], Json]
+
+
+class Format(Struct, Generic[T], frozen=True, kw_only=True):
+    """What a kind of document is: its name, its newest version, the Struct of its fields, the way from older versions.
+
+    type: its fields without `schema` and `version`; each needs a default, so that an empty document is one.
+    migrations: `{1: v1_to_v2, …}`, pure functions of the whole JSON object.
+    unversioned: the version a document has that names none.
+    """
+
+    schema: str
+    version: int
+    type: type[T]
+    migrations: Mapping[int, Migration] = {}
+    unversioned: int = 1
+
+
+class Document(Struct, Generic[T], frozen=True, kw_only=True):
+    """A document's value, and the top-level fields this clio does not know, which a rewrite keeps."""
+
+    value: T
+    unknown: dict[str, Raw] = {}
+
+
+class _Stamp(Struct):
+    version: int | None = None
+
+
+def load(path: Path, kind: Format[T]) -> Document[T] | None:
+    """The document at `path`; None where there is none. Older versions are migrated in memory.
+
+    Raises NewerDocument; CorruptDocument after moving the file aside; OSError.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return decode(data, kind, path)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        moved_to = set_aside(path)
+        raise corrupt(path, moved_to, str(error)) from error
+
+
+def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
+    """The document in `data`. `path` is for messages. Raises NewerDocument, msgspec.DecodeError, UnicodeDecodeError."""
+    stamp = msgspec.json.decode(data, type=_Stamp)
+    version = kind.unversioned if stamp.version is None else stamp.version
+    refuse_newer(path, version, kind.version)
+    if version < kind.version:
+        old = msgspec.json.decode(data, type=Json)
+        data = msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
+    known = {"schema", "version", *kind.type.__struct_encode_fields__}
+    fields = msgspec.json.decode(data, type=dict[str, Raw])
+    unknown = {name: value.copy() for name, value in fields.items() if name not in known}
+    return Document(value=msgspec.json.decode(data, type=kind.type), unknown=unknown)
+
+
+def encode(document: Document[T], kind: Format[T]) -> bytes:
+    """The bytes of a document: indented, in UTF-8, with its schema and version first and unknown fields last."""
+    fields: dict[str, Any] = {"schema": kind.schema, "version": kind.version}
+    for name, encoded in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
+        fields[encoded] = getattr(document.value, name)
+    return msgspec.json.format(msgspec.json.encode(fields | document.unknown), indent=1) + b"\n"
+
+
+def save(path: Path, kind: Format[T], document: Document[T]) -> None:
+    """Write a document whole. Where others may write it too, `update` is the way. Raises OSError."""
+    make_folder(path.parent)
+    write_atomic(path, encode(document, kind))
+
+
+def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
+    """Lock, read, change, write: two processes updating one document lose nothing. Returns the new value.
+
+    change: gets what is on disk now (an empty document where there is none) and must not remember an older value.
+        Returning the same object writes nothing.
+    Raises what `load` raises; OSError where the document cannot be written; TimeoutError where the lock is not let go.
+    """
+    make_folder(path.parent)
+    with FileLock(path.with_name(path.name + ".lock")):
+        document = load(path, kind) or Document(value=kind.type())
+        value = change(document.value)
+        if value is not document.value:
+            write_atomic(path, encode(Document(value=value, unknown=document.unknown), kind))
+    return value
+
+
+def migrate(document: Json, version: int, newest: int, migrations: Mapping[int, Migration]) -> Json:
+    """Bring a JSON object from `version` to `newest`, one step at a time. Raises KeyError where a step is missing."""
+    for step in range(version, newest):
+        document = migrations[step](document) | {"version": step + 1}
+    return document
+
+
+def refuse_newer(path: Path, version: int, newest: int) -> None:
+    """Raise NewerDocument if `version` is one this clio does not know."""
+    if version > newest:
+        raise NewerDocument(
+            f"{str(path)!r} has version {version} and this clio knows versions up to {newest}; update clio to open it."
+        )
+
+
+def set_aside(path: Path, *, keep: bool = False) -> Path | None:
+    """Move a file to `<name>.corrupt-<time>` beside it; None where that cannot be done.
+
+    keep: leave the file under its old name as well, for a writer that will replace it at once.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    for number in range(100):
+        target = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number else ""))
+        if target.exists():
+            continue
+        try:
+            keep_twin(path, target) if keep else path.rename(target)
+        except OSError:
+            return None
+        return target
+    return None
+
+
+def keep_twin(path: Path, target: Path) -> None:
+    """Give a file a second name, or a copy where the file system has no hard links. Raises OSError."""
+    try:
+        os.link(path, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        shutil.copy2(path, target)
+
+
+def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
+    """The error that says what became of a document that does not parse."""
+    fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
+    return CorruptDocument(f"{str(path)!r} cannot be read ({cause}); {fate}.", path=path, moved_to=moved_to)

@@ -1,0 +1,160 @@
+"""Locks between processes that the operating system lets go of when their owner dies."""
+
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from msgspec import Struct
+
+from clio.storage.atomic import NO_FOLLOW
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+# `holder` takes a shared lock for a moment; an `acquire` that meets it must not take that for an owner.
+GRACE_S = 0.02
+LONGEST_PAUSE_S = 0.02
+# Windows locks are mandatory: a byte far behind the owner's name keeps the name readable.
+WINDOWS_BYTE = 1 << 30
+
+
+class Owner(Struct, frozen=True, kw_only=True):
+    """Who holds a lock, since when (seconds since the epoch). `pid` is 0 where the file does not say."""
+
+    pid: int = 0
+    hostname: str = ""
+    timestamp: float = 0.0
+    session_id: str = ""
+
+
+class FileLock:
+    """One lock file, held by at most one `FileLock` on this machine; the file names its owner.
+
+    The file is deleted on release. One left behind by a dead process locks nothing.
+    As a context manager it waits up to 10 seconds, then raises TimeoutError naming the owner.
+    """
+
+    def __init__(self, path: Path, session_id: str = "") -> None:
+        self.path = path
+        self._session_id = session_id
+        self._fd: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the lock."""
+        return self._fd is not None
+
+    def acquire(self, timeout_s: float = 0.0) -> bool:
+        """Take the lock, waiting up to `timeout_s`; False means somebody else has it.
+
+        Raises OSError where the folder cannot be written or its file system knows no locks.
+        """
+        deadline = time.monotonic() + max(timeout_s, GRACE_S)
+        pause = 0.001
+        while not self._try():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+        return True
+
+    def release(self) -> None:
+        """Let go, and delete the file. Does nothing where the lock is not held."""
+        if self._fd is None:
+            return
+        fd, self._fd = self._fd, None
+        with suppress(OSError):  # a folder gone or read-only: the lock itself ends with the descriptor
+            if sys.platform != "win32" and _is_file_at(fd, self.path):
+                self.path.unlink()
+        os.close(fd)
+
+    def __enter__(self) -> Self:
+        if not self.acquire(timeout_s=10.0):
+            owner = read_owner(self.path)
+            raise TimeoutError(f"{str(self.path)!r} has been locked by process {owner.pid} for over 10 seconds.")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _try(self) -> bool:
+        if self._fd is not None:
+            return True
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+        try:
+            # The former owner may have deleted the file between our opening and our locking it.
+            taken = _lock(fd, shared=False) and _is_file_at(fd, self.path)
+        except BaseException:
+            os.close(fd)
+            raise
+        if not taken:
+            os.close(fd)
+            return False
+        self._fd = fd
+        self._write_owner(fd)
+        return True
+
+    def _write_owner(self, fd: int) -> None:
+        owner = Owner(
+            pid=os.getpid(), hostname=socket.gethostname(), timestamp=time.time(), session_id=self._session_id
+        )
+        with suppress(OSError):  # a full disk: the lock holds without its label
+            os.ftruncate(fd, 0)
+            os.lseek(fd, 0, os.SEEK_SET)
+            os.write(fd, msgspec.json.encode(owner))
+
+
+def holder(path: Path) -> Owner | None:
+    """The living owner of a lock file; None where nobody holds it or there is none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | NO_FOLLOW)
+    except OSError:
+        return None
+    try:
+        return None if _lock(fd, shared=True) else read_owner(path)
+    except OSError:
+        return None  # no locks on this file system: nobody can be said to hold one
+    finally:
+        os.close(fd)
+
+
+def read_owner(path: Path) -> Owner:
+    """What a lock file says of its owner, who may be dead."""
+    for _ in range(5):
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Owner)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            time.sleep(0.001)  # the owner has the lock and is just writing its name
+    return Owner()
+
+
+def _is_file_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(fd: int, *, shared: bool) -> bool:
+    if sys.platform == "win32":
+        os.lseek(fd, WINDOWS_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,32 @@
+"""Folders only their owner may enter, and that git leaves alone."""
+
+from pathlib import Path
+
+from clio.storage.atomic import write_atomic
+
+IGNORE_ALL = b"*\n"
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its missing parents, each with mode 0700. One that exists keeps its mode."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_ignored_folder(folder: Path, root: Path) -> None:
+    """Create `folder`, which lies in `root`, so that git does not see what clio puts there.
+
+    The topmost folder that had to be made, from `root` down, gets a `.gitignore` containing `*`. Where `root` was there
+    already and has a `.gitignore`, its owner has decided what git sees, and none is written.
+    """
+    if folder.is_dir():
+        return
+    top = folder if root.is_dir() else root
+    while top != root and not top.parent.is_dir():
+        top = top.parent
+    make_folder(folder)
+    if not (root / ".gitignore").exists():
+        write_atomic(top / ".gitignore", IGNORE_ALL, 0o644, durable=False)

@@ -1,0 +1,136 @@
+"""Files of one JSON value per line that only grow, and survive being cut off in the middle of a line."""
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.storage.atomic import NO_FOLLOW, sync_folder
+
+BLOCK_BYTES = 65_536
+
+
+class Lines(Struct, frozen=True, kw_only=True):
+    """The whole lines of a file without their line ends, and the torn rest of a last one that was never finished."""
+
+    lines: tuple[bytes, ...]
+    torn: bytes = b""
+
+
+def split_lines(data: bytes) -> Lines:
+    """Lines of `data`. A last line without its line end counts as whole if it is a whole JSON value. Empty lines go."""
+    *whole, last = data.split(b"\n")
+    if last and is_json(last):
+        whole.append(last)
+        last = b""
+    return Lines(lines=tuple(line for line in whole if line), torn=last)
+
+
+def read_lines(path: Path) -> Lines:
+    """Lines of a file; none where there is no file. Raises other OSErrors."""
+    try:
+        return split_lines(path.read_bytes())
+    except FileNotFoundError:
+        return Lines(lines=())
+
+
+def is_json(data: bytes) -> bool:
+    """Whether `data` is one whole JSON value."""
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+class LineWriter:
+    """Appends lines to a file, one write each; lines that could not be written wait for the next try.
+
+    opening: a line written first where the file is new or empty, without its line end.
+    Nothing is opened or created before the first `flush`. There must be one writer at a time.
+    """
+
+    def __init__(self, path: Path, opening: bytes = b"") -> None:
+        self.path = path
+        self._opening = opening
+        self._queue = bytearray()
+        self._fd: int | None = None
+        self._name_is_durable = True
+
+    def add(self, line: bytes) -> None:
+        """Queue a line, given without its line end."""
+        self._queue += line
+        self._queue += b"\n"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file was opened, by the first flush."""
+        return self._fd is not None
+
+    def flush(self) -> None:
+        """Hand the queue to the operating system: from here on a killed process loses nothing of it.
+
+        Raises OSError; what was not written stays queued, and a half-written line is completed by the next flush.
+        """
+        fd = self._open() if self._fd is None else self._fd
+        while self._queue:
+            written = os.write(fd, self._queue)
+            del self._queue[:written]
+
+    def sync(self) -> None:
+        """Make what was flushed survive a power failure. Raises OSError."""
+        if self._fd is None:
+            return
+        os.fsync(self._fd)
+        if not self._name_is_durable:
+            sync_folder(self.path.parent)
+            self._name_is_durable = True
+
+    def vanished(self) -> bool:
+        """Whether somebody deleted the file under the writer, so that its lines go nowhere."""
+        return self._fd is not None and os.fstat(self._fd).st_nlink == 0
+
+    def close(self) -> None:
+        """Let go of the file. Queued lines stay queued."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
+        fd = os.open(self.path, flags, 0o600)
+        try:
+            end = mend_tail(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        if end == 0:
+            self._name_is_durable = False
+            if self._opening:
+                self._queue[:0] = self._opening + b"\n"
+                self._opening = b""
+        self._fd = fd
+        return fd
+
+
+def mend_tail(fd: int) -> int:
+    """Make an open file end with a line end, so that the next line is not glued to a torn one. Returns its new size.
+
+    A last line that is whole but lacks its line end gets it; a torn one is cut off.
+    """
+    size = os.fstat(fd).st_size
+    start, tail = size, b""
+    while start > 0 and b"\n" not in tail:
+        step = min(BLOCK_BYTES, start)
+        start -= step
+        os.lseek(fd, start, os.SEEK_SET)
+        tail = os.read(fd, step) + tail
+    last = tail[tail.rfind(b"\n") + 1 :]
+    if not last:
+        return size
+    if is_json(last):
+        os.write(fd, b"\n")
+        return size + 1
+    os.ftruncate(fd, size - len(last))
+    return size - len(last)
