@@ -15,7 +15,7 @@ from clio.providers.failures import Failure, TransportFailed
 from clio.providers.urls import host_of, is_loopback
 
 if TYPE_CHECKING:
-    from openai import APIError, AsyncOpenAI, AsyncStream
+    from openai import APIError, AsyncOpenAI, AsyncStream, Omit
 
 CONNECT_TIMEOUT_S = 15.0
 SILENCE_TIMEOUT_S = 600.0
@@ -65,6 +65,7 @@ class OpenAITransport:
         self._base_url = base_url
         self._key = key
         self._client: AsyncOpenAI | None = None
+        self._headers: dict[str, str | Omit] = {}
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
@@ -85,16 +86,16 @@ class OpenAITransport:
             # No context for plain HTTP on loopback: it would never be used.
             verify=not (here and self._base_url.startswith("http://")),
         )
-        headers: dict[str, str | Omit] = {} if self._key else {"Authorization": Omit()}
-        if not host.endswith("openai.com"):
-            # Read from the environment by the package; nobody else's business.
-            headers |= {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        if self._key is None:
+            self._headers = {"Authorization": Omit()}
+        # Read from the environment by the package; nobody else's business.
+        private = {} if host.endswith("openai.com") else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         return AsyncOpenAI(
             api_key=self._key or "none",
             base_url=self._base_url,
             max_retries=0,
             timeout=Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
-            default_headers=cast("dict[str, str]", headers),
+            default_headers=cast("dict[str, str]", private),
             http_client=http_client,
         )
 
@@ -110,7 +111,12 @@ class OpenAITransport:
 
         try:
             stream: AsyncStream[object] = await client.post(
-                "/chat/completions", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
+                "/chat/completions",
+                cast_to=object,
+                content=body,
+                options={"headers": self._headers},
+                stream=True,
+                stream_cls=AsyncStream[object],
             )
         except APIError as error:
             raise TransportFailed(_read(error)) from error
@@ -130,7 +136,7 @@ class OpenAITransport:
         from openai import APIError
 
         try:
-            return await client.get(path, cast_to=object, options={"timeout": timeout_s})
+            return await client.get(path, cast_to=object, options={"timeout": timeout_s, "headers": self._headers})
         except APIError as error:
             raise TransportFailed(_read(error)) from error
         except ValueError as error:

@@ -1,0 +1,492 @@
+"""The provider over real HTTP, with the real client package."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from clio.config.schema import Config, ModelSettings
+from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from clio.providers.base import ChatRequest, Chunk, Limits, Provider, ToolSpec
+from clio.providers.registry import make_provider
+from tests.support.chat_server import (
+    ChatServer,
+    Reply,
+    Script,
+    cut,
+    empty_stream,
+    error,
+    json_reply,
+    raw_sse,
+    slow,
+    stall,
+    text,
+    tool_calls,
+)
+
+REQUEST = ChatRequest(system="Be brief.", messages=(UserMessage(content="hi"),))
+TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object"}'))
+KEY = {"OPENAI_API_KEY": "sk-test"}
+
+
+def provider_for(url: str, env: dict[str, str] = KEY, **config: Any) -> Provider:
+    return make_provider(Config(**({"base_url": url, "model": "test-model"} | config)), env)
+
+
+def use(provider: Provider, work: Callable[[Provider], Coroutine[Any, Any, Any]]) -> Any:
+    async def main() -> Any:
+        try:
+            return await asyncio.wait_for(work(provider), 20)
+        finally:
+            await provider.close()
+
+    return asyncio.run(main())
+
+
+async def collect(provider: Provider, request: ChatRequest = REQUEST) -> list[Chunk]:
+    return [chunk async for chunk in provider.stream(request)]
+
+
+def ask(*replies: Script, request: ChatRequest = REQUEST, **config: Any) -> tuple[list[Chunk], ChatServer]:
+    with ChatServer(replies) as server:
+        return use(provider_for(server.url, **config), lambda provider: collect(provider, request)), server
+
+
+def failure(reply: Script, kind: type[ClioError], **config: Any) -> Any:
+    with pytest.raises(kind) as caught:
+        ask(reply, **config)
+    return caught.value
+
+
+def joined(chunks: list[Chunk]) -> str:
+    return "".join(chunk.text for chunk in chunks)
+
+
+def call_of(chunks: list[Chunk]) -> list[tuple[str, str]]:
+    calls: dict[int, tuple[str, str]] = {}
+    for delta in (delta for chunk in chunks for delta in chunk.tool_calls):
+        name, arguments = calls.get(delta.index, ("", ""))
+        calls[delta.index] = (delta.name or name, arguments + delta.arguments)
+    return list(calls.values())
+
+
+@contextmanager
+def listening(answer: bytes = b"") -> Iterator[int]:
+    """A port that answers any connection with these bytes and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def test_words_reason_and_bill() -> None:
+    chunks, server = ask(text("Hello there, you.", usage=(10, 4, 6), chunk_size=3))
+    assert joined(chunks) == "Hello there, you."
+    assert len(chunks) > 3
+    assert chunks[-1] == Chunk(
+        finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=6)
+    )
+    sent = server.requests[0]
+    assert sent.path == "/v1/chat/completions"
+    assert sent.headers["authorization"] == "Bearer sk-test"
+    assert sent.headers["content-type"] == "application/json"
+    assert sent.body == {
+        "model": "test-model",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
+    }
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        text("Hello", usage=(10, 4), usage_in="finish"),
+        text("Hello", usage=(10, 4), usage_in="final"),
+        json_reply(
+            {
+                "choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 4},
+            }
+        ),
+    ],
+    ids=["beside the reason", "at the end", "not streamed"],
+)
+def test_the_bill_wherever_it_is(reply: Reply) -> None:
+    chunks, _ = ask(reply)
+    assert joined(chunks) == "Hello"
+    assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=4))
+
+
+@pytest.mark.parametrize("usage", [None, (0, 0), (10**12, 5)])
+def test_no_bill_or_an_absurd_one(usage: Any) -> None:
+    bill = ask(text("Hello", usage=usage))[0][-1].usage
+    assert bill is None or bill.prompt_tokens == 0
+
+
+@pytest.mark.parametrize("split", ["whole", "pieces", "characters", "llamacpp"])
+def test_parallel_calls(split: Any) -> None:
+    calls = [("read_file", {"path": "a.py"}), ("git", {"operation": "log", "n": 2})]
+    chunks, _ = ask(tool_calls(calls, "Looking.", split=split, reasoning="hm"))
+    assert [(name, json.loads(arguments)) for name, arguments in call_of(chunks)] == calls
+    assert joined(chunks) == "Looking."
+    assert "".join(chunk.reasoning for chunk in chunks) == "hm"
+    assert chunks[-1].finish_reason == "tool_calls"
+
+
+def test_odd_streams() -> None:
+    lines = [
+        ": a comment",
+        "event: ping\ndata: {}",
+        {"choices": []},
+        {"choices": [{"delta": {"role": "assistant", "content": None, "tool_calls": []}}]},
+        'data:{"choices":[{"delta":{"content":"no space"}}]}',
+        {"choices": [{"delta": {"content": "!"}, "finish_reason": "stop"}], "usage": None},
+    ]
+    chunks, _ = ask(raw_sse(lines))
+    assert joined(chunks) == "no space!"
+    assert chunks[-1].finish_reason == "stop"
+
+
+def test_an_answer_with_nothing_to_say_is_one() -> None:
+    assert ask(text("", usage=None))[0] == [Chunk(finish_reason="stop")]
+
+
+@pytest.mark.parametrize(
+    "reply", [empty_stream(), raw_sse(["data: [DONE]"]), json_reply({}), json_reply({"choices": []}), raw_sse([": hm"])]
+)
+def test_an_empty_stream_is_broken(reply: Reply) -> None:
+    assert "empty answer" in str(failure(reply, StreamBroken))
+
+
+def test_after_an_empty_stream_the_connection_is_new() -> None:
+    async def twice(provider: Provider) -> str:
+        with pytest.raises(StreamBroken):
+            await collect(provider)
+        return joined(await collect(provider))
+
+    with ChatServer([empty_stream(), text("here")]) as server:
+        assert use(provider_for(server.url), twice) == "here"
+        assert server.connections == 2
+
+
+def test_a_connection_is_kept() -> None:
+    async def thrice(provider: Provider) -> list[str]:
+        return [joined(await collect(provider)) for _ in range(3)]
+
+    with ChatServer([text("a"), text("b"), text("c")]) as server:
+        assert use(provider_for(server.url), thrice) == ["a", "b", "c"]
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        cut("half an answer"),
+        cut("half an answer", after=4),
+        cut("", reply=tool_calls([("git", {"operation": "log"})]), after=3),
+        raw_sse(
+            [{"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "a", "arguments": "{"}}]}}]}]
+        ),
+    ],
+    ids=["after the text", "in the text", "in a call", "a call cut cleanly"],
+)
+def test_a_stream_cut_in_the_middle(reply: Reply) -> None:
+    assert isinstance(failure(reply, StreamBroken), StreamBroken)
+
+
+def test_cut_after_the_reason_nothing_is_missing() -> None:
+    whole = text("Hello", usage=None, chunk_size=50)
+    chunks, _ = ask(cut("", reply=whole, after=3))
+    assert chunks == [Chunk(text="Hello"), Chunk(finish_reason="stop")]
+
+
+def test_what_came_before_the_cut_was_shown() -> None:
+    seen: list[str] = []
+
+    async def watch(provider: Provider) -> None:
+        async for chunk in provider.stream(REQUEST):
+            seen.append(chunk.text)
+
+    with ChatServer([cut("half")]) as server, pytest.raises(StreamBroken):
+        use(provider_for(server.url), watch)
+    assert seen == ["half"]
+
+
+def test_errors_inside_the_stream() -> None:
+    start = {"choices": [{"delta": {"content": "Hel"}}]}
+    overflow = {"error": {"message": "the request exceeds the available context size", "type": "x", "n_ctx": 4096}}
+    assert isinstance(failure(raw_sse([start, overflow]), ContextOverflow), ContextOverflow)
+    limited = failure(raw_sse([start, {"error": {"message": "slow down", "code": 429}}]), RateLimited)
+    assert "slow down" in str(limited)
+    failed = failure(json_reply({"error": "out of memory"}), ServerFailed)
+    assert "out of memory" in str(failed)
+
+
+@pytest.mark.parametrize("line", ["data: {oops", "data: <html>"])
+def test_a_stream_that_is_no_json(line: str) -> None:
+    assert "--base-url" in str(failure(raw_sse([line]), ServerFailed))
+
+
+def test_a_page_instead_of_an_answer() -> None:
+    page = Reply(lambda _: [b"<html>Welcome</html>"], content_type="text/html")
+    assert failure(page, StreamBroken).retryable
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (error(401), ProviderRefused, "does not accept the key: set OPENAI_API_KEY"),
+        (error(404, "404 page not found"), ProviderRefused, "check --base-url"),
+        (error(404, {"error": {"message": "model 'test-model' not found"}}), ProviderRefused, "no model 'test-model'"),
+        (error(400), ProviderRefused, "scripted error 400"),
+        (error(400, {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}}), ContextOverflow, "window"),
+        (error(500), ServerFailed, "status 500"),
+        (error(503, "Service Unavailable"), ServerFailed, "Service Unavailable"),
+        (error(429), RateLimited, "slow down"),
+    ],
+)
+def test_statuses(reply: Reply, kind: type[ClioError], words: str) -> None:
+    assert words in str(failure(reply, kind))
+
+
+def test_retry_after_arrives() -> None:
+    assert failure(error(429, headers={"Retry-After": "3"}), RateLimited).retry_after_s == 3.0
+    assert failure(error(503, headers={"retry-after-ms": "250"}), ServerFailed).retry_after_s == 0.25
+
+
+def test_the_package_does_not_retry_by_itself() -> None:
+    with ChatServer([error(500), text("late")]) as server:
+        with pytest.raises(ServerFailed):
+            use(provider_for(server.url), collect)
+        assert len(server.requests) == 1
+
+
+def test_redirects_are_not_followed() -> None:
+    with ChatServer([text("secrets, please")]) as other:
+        reply = error(307, "", {"Location": f"{other.url}/chat/completions"})
+        refused = failure(reply, ProviderRefused)
+        assert "redirects to http://127.0.0.1" in str(refused)
+        assert other.requests == []
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(ServerFailed, match=r"nothing listens at http://127\.0\.0\.1") as caught:
+        use(provider_for(f"http://127.0.0.1:{free_port()}"), collect)
+    assert not caught.value.retryable
+
+
+def test_no_such_host() -> None:
+    with pytest.raises(ServerFailed, match=r"'no-such-host\.invalid' has no address") as caught:
+        use(provider_for("https://no-such-host.invalid/v1"), collect)
+    assert not caught.value.retryable
+
+
+def test_plain_http_behind_https() -> None:
+    with listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port, pytest.raises(ServerFailed) as caught:
+        use(provider_for(f"https://127.0.0.1:{port}/v1"), collect)
+    assert "use http:// in --base-url" in str(caught.value)
+    assert not caught.value.retryable
+
+
+def test_a_server_that_hangs_up_at_once() -> None:
+    with listening() as port, pytest.raises(ServerFailed) as caught:
+        use(provider_for(f"http://127.0.0.1:{port}/v1"), collect)
+    assert caught.value.retryable
+
+
+def test_closing_the_iterator_closes_the_connection() -> None:
+    async def look_away(provider: Provider) -> str:
+        stream = provider.stream(REQUEST)
+        first = await anext(stream)
+        await stream.aclose()  # type: ignore[attr-defined]
+        return first.text
+
+    with ChatServer([stall("One moment")]) as server:
+        assert use(provider_for(server.url), look_away) == "One moment"
+        assert server.disconnected.wait(5)
+
+
+@pytest.mark.parametrize(
+    "reply", [stall("One"), slow(30, text("late"))], ids=["while streaming", "before the first byte"]
+)
+def test_cancelling_closes_the_connection(reply: Reply) -> None:
+    async def cancel(provider: Provider) -> None:
+        task = asyncio.create_task(collect(provider))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with ChatServer([reply]) as server:
+        use(provider_for(server.url), cancel)
+        assert server.disconnected.wait(5)
+
+
+def test_a_refused_field_is_left_out_from_then_on() -> None:
+    body = {
+        "detail": [
+            {"type": "extra_forbidden", "loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}
+        ]
+    }
+
+    async def twice(provider: Provider) -> list[str]:
+        return [joined(await collect(provider)) for _ in range(2)]
+
+    with ChatServer([error(422, body), text("a"), text("b")]) as server:
+        assert use(provider_for(server.url), twice) == ["a", "b"]
+        assert ["stream_options" in request.body for request in server.requests] == [True, False, False]
+
+
+def test_the_newer_name_of_max_tokens_is_learned() -> None:
+    words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    request = ChatRequest(system="", messages=REQUEST.messages, max_output_tokens=50)
+    _, server = ask(error(400, {"error": {"message": words}}), text("a"), request=request)
+    assert [request.body.get("max_completion_tokens") for request in server.requests] == [None, 50]
+
+
+def test_tools_and_effort() -> None:
+    words = "Function tools with reasoning_effort are not supported for x. Set reasoning_effort to 'none'."
+    request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
+    _, server = ask(error(400, {"error": {"message": words}}), text("a"), request=request)
+    assert [sent.body.get("reasoning_effort") for sent in server.requests] == [None, "none"]
+    assert server.requests[1].body["tools"][0]["function"]["name"] == "git"
+
+
+def test_a_field_refused_twice_is_an_error() -> None:
+    body = {"error": {"message": "stream_options not supported"}}
+    with pytest.raises(ProviderRefused, match="stream_options"):
+        ask(error(400, body), error(400, body))
+
+
+def test_signatures_go_back_with_their_calls() -> None:
+    signed = {"index": 0, "id": "c1", "function": {"name": "git", "arguments": "{}"}}
+    signed["extra_content"] = {"google": {"thought_signature": "c2ln"}}
+    refused = error(400, {"error": {"message": "Function call is missing a thought_signature"}})
+    answer = AssistantMessage(tool_calls=(ToolCall(id="c1", name="git"), ToolCall(id="c2", name="git")))
+    later = ChatRequest(system="", messages=(answer, ToolMessage(tool_call_id="c1", content="x")))
+
+    async def two_steps(provider: Provider) -> None:
+        await collect(provider)
+        await collect(provider, later)
+
+    first = raw_sse([{"choices": [{"delta": {"tool_calls": [signed]}, "finish_reason": "tool_calls"}]}])
+    with ChatServer([first, refused, text("a")]) as server:
+        use(provider_for(server.url), two_steps)
+        calls = server.requests[-1].body["messages"][0]["tool_calls"]
+    assert calls[0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+    assert "extra_content" not in calls[1]
+
+
+def test_requests_of_a_session_share_their_prefix() -> None:
+    more = ChatRequest(
+        system=REQUEST.system,
+        messages=(*REQUEST.messages, AssistantMessage(content="Hello"), UserMessage(content="and now?")),
+    )
+
+    async def two_turns(provider: Provider) -> None:
+        await collect(provider)
+        await collect(provider, more)
+
+    with ChatServer([text("a"), text("b")]) as server:
+        use(provider_for(server.url), two_turns)
+        first, second = (request.raw for request in server.requests)
+    assert second.startswith(first.removesuffix(b"]}"))
+
+
+def limits_of(rows: Any, **config: Any) -> tuple[Limits, ChatServer]:
+    async def limits_twice(provider: Provider) -> Limits:
+        first, second = await asyncio.gather(provider.limits(), provider.limits())
+        assert first == second
+        return first
+
+    with ChatServer(models=rows) as server:
+        return use(provider_for(server.url, **config), limits_twice), server
+
+
+def test_the_window_the_server_names() -> None:
+    limits, server = limits_of([{"id": "test-model", "max_model_len": 8192}])
+    assert limits == Limits(context_window=8192, max_output_tokens=2048, source="server")
+    assert [request.path for request in server.others] == ["/v1/models"]
+    assert server.others[0].headers["authorization"] == "Bearer sk-test"
+
+
+@pytest.mark.parametrize("models", [error(500), error(404, "nope"), json_reply({}), json_reply([1]), error(200, "hm")])
+def test_a_server_that_does_not_say(models: Any) -> None:
+    assert limits_of(models)[0] == Limits(context_window=32_000, max_output_tokens=8_000, source="default")
+
+
+def test_a_silent_server_is_waited_for_no_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.providers.openai_chat.MODELS_TIMEOUT_S", 0.1)
+    assert limits_of(slow(30, error(500)))[0].source == "default"
+
+
+def test_the_users_window_needs_no_server() -> None:
+    limits, server = limits_of((), models={"test-model": ModelSettings(context_window=9_000)})
+    assert limits == Limits(context_window=9_000, max_output_tokens=2_250, source="config")
+    assert server.others == []
+
+
+def test_names_seen_help_with_a_wrong_one() -> None:
+    async def both(provider: Provider) -> None:
+        await provider.limits()
+        await collect(provider)
+
+    not_found = error(404, {"error": {"message": "The model `test-mode` does not exist", "code": "model_not_found"}})
+    names = [{"id": "test-model"}, {"id": "other"}]
+    with ChatServer([not_found], models=names) as server, pytest.raises(ProviderRefused) as caught:
+        use(provider_for(server.url, model="test-mode"), both)
+    assert "no model 'test-mode': choose another with --model, such as 'test-model'" in str(caught.value)
+
+
+def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    with ChatServer([text("a")]) as server:
+        use(provider_for(server.url, env={}), collect)
+    headers = server.requests[0].headers
+    assert "authorization" not in headers
+    assert "openai-organization" not in headers
+
+
+def test_loopback_goes_past_any_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port()}")
+    with ChatServer([text("direct")]) as server:
+        assert joined(use(provider_for(server.url), collect)) == "direct"
+
+
+def test_elsewhere_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(ServerFailed, match="the proxy did not let the request"):
+            use(provider_for("https://api.example.com/v1"), collect)

@@ -1,0 +1,154 @@
+"""Which provider a configuration means."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from clio.config.schema import Config
+from clio.errors import ConfigError
+from clio.providers.discover import Found
+from clio.providers.offline import OfflineProvider
+from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.profiles import PRESETS
+from clio.providers.registry import make_provider
+from tests.support.chat_server import ChatServer, error
+
+
+def choose(env: dict[str, str] | None = None, found: Found | None = None, **config: Any) -> Any:
+    return make_provider(Config(**config), env or {}, find_server=lambda: found)
+
+
+def key_of(provider: OpenAIChatProvider) -> str | None:
+    return provider._transport._key  # type: ignore[attr-defined]
+
+
+def test_nothing_configured_and_nothing_found() -> None:
+    assert isinstance(choose(), OfflineProvider)
+    assert isinstance(choose({"OPENAI_API_KEY": "", "OPENAI_BASE_URL": " "}), OfflineProvider)
+
+
+def test_offline_by_name_asks_nobody() -> None:
+    def nobody() -> Found:
+        raise AssertionError
+
+    config = Config(provider="Offline", api_key="k")
+    assert isinstance(make_provider(config, {"OPENAI_API_KEY": "k"}, find_server=nobody), OfflineProvider)
+
+
+def test_a_local_server_is_used_without_a_key() -> None:
+    provider = choose(found=Found(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen", "llama")))
+    assert (provider.name, provider.model, provider.base_url) == ("ollama", "qwen", "http://127.0.0.1:11434/v1")
+    assert key_of(provider) is None
+
+
+def test_a_named_model_goes_to_the_local_server() -> None:
+    provider = choose(found=Found(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen",)), model="llama")
+    assert provider.model == "llama"
+
+
+@pytest.mark.parametrize(
+    "preset", [preset for preset in PRESETS if preset.key_required], ids=lambda preset: preset.name
+)
+def test_a_key_chooses_its_preset(preset: Any) -> None:
+    provider = choose({preset.key_variable: " k\n"})
+    assert (provider.name, provider.base_url) == (preset.name, preset.base_url)
+    assert provider.model == preset.default_model
+    assert key_of(provider) == "k"
+
+
+def test_openai_comes_first() -> None:
+    assert choose({"GROQ_API_KEY": "g", "OPENAI_API_KEY": "o"}).name == "openai"
+    assert choose({"GROQ_API_KEY": "g"}, api_key="o").name == "openai"
+
+
+def test_a_named_preset_takes_only_its_own_key() -> None:
+    provider = choose(
+        {"OPENAI_API_KEY": "o", "GROQ_API_KEY": "g", "OPENAI_BASE_URL": "http://elsewhere/v1"}, provider="groq"
+    )
+    assert (provider.name, key_of(provider)) == ("groq", "g")
+    assert provider.base_url == "https://api.groq.com/openai/v1"
+    with pytest.raises(ConfigError, match="groq needs a key and none is set: set GROQ_API_KEY"):
+        choose({"OPENAI_API_KEY": "o"}, provider="groq")
+
+
+def test_a_known_host_takes_only_its_own_key() -> None:
+    provider = choose({"OPENAI_API_KEY": "o"}, base_url="https://api.groq.com/openai/v1", model="m")
+    assert (provider.name, key_of(provider)) == ("groq", None)
+
+
+def test_any_other_server_takes_the_general_key() -> None:
+    env = {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "https://llm.example.com"}
+    provider = choose(env, model="m")
+    assert (provider.name, provider.base_url, key_of(provider)) == (
+        "llm.example.com",
+        "https://llm.example.com/v1",
+        "o",
+    )
+    assert choose(env, base_url="https://other.example.com/v1", model="m").base_url == "https://other.example.com/v1"
+
+
+def test_a_preset_at_another_address() -> None:
+    provider = choose({"VLLM_API_KEY": "v"}, provider="vllm", base_url="gpu-box:9000", model="m")
+    assert (provider.name, provider.base_url, key_of(provider)) == ("vllm", "http://gpu-box:9000/v1", "v")
+
+
+def test_a_local_preset_never_takes_the_general_key() -> None:
+    assert key_of(choose({"OPENAI_API_KEY": "o"}, provider="ollama", model="m")) is None
+
+
+def test_the_model_named_wins() -> None:
+    assert choose({"OPENAI_API_KEY": "o"}, model="gpt-4o").model == "gpt-4o"
+
+
+def test_a_remote_server_without_a_model() -> None:
+    with pytest.raises(ConfigError, match="set --model, CLIO_MODEL"):
+        choose({"OPENAI_API_KEY": "o"}, base_url="https://llm.example.com/v1")
+
+
+def test_a_local_server_names_its_first_chat_model() -> None:
+    with ChatServer(models=[{"id": "nomic-embed-text"}, {"id": "qwen"}, {"id": "llama"}]) as server:
+        assert choose(base_url=server.url).model == "qwen"
+
+
+def test_a_local_server_that_names_none() -> None:
+    with ChatServer(models=error(500)) as server, pytest.raises(ConfigError, match="lists none"):
+        choose(base_url=server.url)
+
+
+def test_an_unknown_provider() -> None:
+    with pytest.raises(ConfigError, match="unknown provider 'opnai': did you mean 'openai'"):
+        choose(provider="opnai")
+    with pytest.raises(ConfigError, match="choose one of openai, anthropic"):
+        choose(provider="zzzzzz")
+
+
+@pytest.mark.parametrize("key", ["sk-\u201cquoted\u201d", "sk-two\nlines", "sk-\x00"])
+def test_a_key_that_cannot_be_one(key: str) -> None:
+    with pytest.raises(ConfigError, match="the key in OPENAI_API_KEY holds characters"):
+        choose({"OPENAI_API_KEY": key})
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(ConfigError, match="--base-url"):
+        choose(base_url="http://")
+
+
+def test_choosing_imports_no_client() -> None:
+    code = (
+        "import sys; from clio.config.schema import Config; from clio.providers.registry import make_provider;"
+        "make_provider(Config(model='m'), {'OPENAI_API_KEY': 'k'});"
+        "print([name for name in ('openai', 'httpx2', 'pydantic', 'http.client') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_warming_up_imports_it() -> None:
+    code = (
+        "import sys; from clio.providers.transport import start_import; start_import().join();"
+        "print('openai' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "True"
