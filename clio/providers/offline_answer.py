@@ -14,6 +14,7 @@ INTRODUCTION = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
 _HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
+_NUMBER = re.compile(r"^\s*\d+→")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _TEST = -0.75  # tests repeat the names of what they test
 _MAX_HITS, _MAX_HITS_A_FILE, _MAX_PASSAGES = 6, 2, 2
@@ -110,6 +111,8 @@ def _shown(item: Found) -> str:
     text = item.result.content
     if not item.result.ok and item.lookup.tool != "run_command":
         return text
+    if item.lookup.tool == "read_file":
+        text = plain_lines(text)
     cut = text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "\n…"
     return _fenced(cut, _language(str(item.lookup.arguments.get("path", ""))))
 
@@ -135,9 +138,13 @@ def _memory(found: Sequence[Found], operation: str) -> str:
     texts = [
         item.result.content.strip()
         for item in found
-        if item.lookup.arguments.get("operation") == operation and item.result.ok
+        if item.lookup.arguments.get("operation") == operation and item.result.ok and not _is_empty(item)
     ]
-    return "\n".join(text for text in texts if text and not text.startswith("nothing"))
+    return "\n".join(texts)
+
+
+def _is_empty(item: Found) -> bool:
+    return item.result.summary.startswith(("nothing", "no "))
 
 
 def _code(plan: Plan, found: Sequence[Found]) -> str:
@@ -155,15 +162,25 @@ def _code(plan: Plan, found: Sequence[Found]) -> str:
 def _passage(item: Found) -> str:
     path, offset = str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])
     line = offset + _PASSAGE_BEFORE if offset > 1 else 1
-    return f"`{path}:{line}`\n{_fenced(item.result.content, _language(path))}"
+    return f"`{path}:{line}`\n{_fenced(plain_lines(item.result.content), _language(path))}"
 
 
 def _files(found: Sequence[Found]) -> str:
     names: dict[str, None] = {}
     for item in found:
-        if item.lookup.tool == "find_files" and item.result.ok:
-            names.update((line, None) for line in item.result.content.splitlines() if line and " " not in line)
+        if item.lookup.tool == "find_files" and item.result.ok and not _is_empty(item):
+            names.update((line, None) for line in item.result.content.splitlines() if _is_path(line))
     return "\n".join(f"- `{name}`" for name in list(names)[:_MAX_HITS])
+
+
+def plain_lines(numbered: str) -> str:
+    """What read_file answers, as the file has it: without line numbers and without the notice of where it stopped."""
+    lines = [_NUMBER.sub("", line) for line in numbered.splitlines() if _NUMBER.match(line)]
+    return "\n".join(lines) if lines else numbered
+
+
+def _is_path(line: str) -> bool:
+    return bool(line) and not line.startswith("[") and " " not in line
 
 
 def _fenced(text: str, language: str) -> str:
