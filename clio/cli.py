@@ -63,26 +63,21 @@ def _run(argv: list[str]) -> int:
 
 
 def _repl(arguments: "Arguments") -> int:
-    painted = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
-    if painted:
-        from clio.entrypoints import first_paint
+    from clio.entrypoints import first_paint
 
-        first_paint.paint()
+    first_paint.paint(color=not arguments.no_color)
     try:
         from clio.config.layers import load
         from clio.config.options import make_options
 
         options = make_options(arguments)
         loaded = load(options, os.environ)
+        from clio.entrypoints import repl
+
+        return repl.run(options, loaded)
     except BaseException:
-        if painted:
-            from clio.entrypoints import first_paint
-
-            first_paint.clear()
+        first_paint.clear()  # the sentence about the error gets a line of its own
         raise
-    from clio.entrypoints import repl
-
-    return repl.run(options, loaded)
 
 
 def _one_shot(arguments: "Arguments") -> int:

@@ -58,7 +58,7 @@ def settings() -> str:
 def variables() -> str:
     """Every environment variable and the flag for the same setting."""
     by_field = {flag.field: f"`{flag.long_name}`" for flag in FLAGS if flag.field}
-    notes = {True: "; for no other provider", False: ""}
+    notes = {True: "; not for another named server", False: ""}
     rows = [
         (
             f"`{variable.name}`",

@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("tests", deadline=None)  # a busy machine is slow, not wrong
+settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
+settings.load_profile("tests")
 
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
 _connect = socket.socket.connect

@@ -3,7 +3,7 @@
 Keys of single servers, such as ANTHROPIC_API_KEY, are read by the provider they belong to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from clio.errors import ConfigError
 class Variable(Struct, frozen=True, kw_only=True):
     """One variable and the setting it gives.
 
-    openai_only: read only while no provider but openai is chosen, so that its key goes nowhere else.
+    openai_only: read only while no other server is named, see `layers`; the provider reads it again for itself.
     switches_off: any value at all turns the setting off.
     """
 
@@ -43,16 +43,18 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="NO_COLOR", field="color", switches_off=True),
 )
 
+OPENAI = tuple(variable.name for variable in VARIABLES if variable.openai_only)
 
-def read_environment(env: Mapping[str, str], *, openai: bool) -> tuple[Setting, ...]:
+
+def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -> tuple[Setting, ...]:
     """The settings the environment gives; empty variables count as not set. Raises ConfigError naming the variable.
 
-    openai: whether variables of OpenAI apply.
+    without: variables that do not apply.
     """
     found: list[Setting] = []
     for variable in VARIABLES:
         text = env.get(variable.name, "").strip()
-        if not text or (variable.openai_only and not openai):
+        if not text or variable.name in without:
             continue
         try:
             value = False if variable.switches_off else from_text(CONFIG_FIELDS[variable.field], text)

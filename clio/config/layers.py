@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from clio.config import paths
-from clio.config.environment import read_environment
+from clio.config.environment import OPENAI, read_environment
 from clio.config.fields import CONFIG_FIELDS, from_text
 from clio.config.flags import flag_name
 from clio.config.loaded import Loaded, Widening
@@ -133,10 +133,17 @@ def _sift(
 def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> tuple[Setting, ...]:
     """Environment and flags, which speak with one voice about the server: both belong to this start."""
     flags = tuple(_flag(name, value) for name, value in options.overrides.items())
-    given = {setting.name: setting.value for setting in (*read_environment(env, openai=False), *flags)}
+    given = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI), *flags)}
+    return (*read_environment(env, without=_not_for_openai(given, env, values)), *flags)
+
+
+def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values: Values) -> tuple[str, ...]:
+    """Which of OpenAI's variables do not apply, because the address or the provider is named elsewhere."""
     provider = _value(values, "provider") if "base_url" not in given else None
-    openai = given.get("provider", provider) in (None, "openai")
-    return (*read_environment(env, openai=openai), *flags)
+    if given.get("provider", provider) not in (None, "openai"):
+        return OPENAI
+    elsewhere = "base_url" in given or (_value(values, "base_url") and not env.get("OPENAI_BASE_URL", "").strip())
+    return ("OPENAI_API_KEY",) if elsewhere else ()
 
 
 def _flag(name: str, value: str | bool) -> Setting:

@@ -164,7 +164,11 @@ SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]
     ("base_url: f\napi_key: k\nmodel: m", {}, {"provider": "openai"}, ("openai", None, None, "m")),
     # another address: key and provider are forgotten
     ("provider: groq\napi_key: k\nmodel: m", {}, {"base_url": "u"}, (None, "u", None, "m")),
-    ("provider: groq\napi_key: k", {"OPENAI_API_KEY": "o"}, {"base_url": "u"}, (None, "u", "o", None)),
+    # whether OpenAI's key fits an address is the provider's question, which knows the addresses
+    ("provider: groq\napi_key: k", {"OPENAI_API_KEY": "o"}, {"base_url": "u"}, (None, "u", None, None)),
+    ("base_url: f\napi_key: k", {"OPENAI_API_KEY": "o"}, {}, (None, "f", "k", None)),
+    ("base_url: f\napi_key: k", {"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": "u"}, {}, (None, "u", "o", None)),
+    ("api_key: k", {"OPENAI_API_KEY": "o"}, {}, (None, None, "o", None)),
     ("base_url: f\napi_key: k", {}, {"base_url": "u"}, (None, "u", None, None)),
     ("api_key: k", {"OPENAI_BASE_URL": "u"}, {}, (None, "u", "k", None)),
     ("base_url: f\napi_key: k", {}, {"base_url": "f"}, (None, "f", "k", None)),

@@ -1,0 +1,41 @@
+# A venv of its own in .venv; it is made anew when pyproject.toml changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test check fuzz bench docs clean
+
+# make run ARGS='-p "where is the retry policy?"'
+run: $(READY)
+	$(BIN)/clio $(ARGS)
+
+# make test T=tests/config
+test: $(READY)
+	$(BIN)/python -m pytest $(T)
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python docs/make_reference.py --check
+	$(BIN)/python -m pytest
+
+# The property tests with many more examples each; takes long.
+fuzz: $(READY)
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz --timeout=3600 $(T)
+
+bench: $(READY)
+	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+docs: $(READY)
+	$(BIN)/python docs/make_reference.py
+
+clean:
+	rm -rf $(VENV)
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "clio needs Python 3.11 to 3.13; make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(READY)
