@@ -9,7 +9,7 @@ from clio.commands.matching import nearest
 from clio.commands.model_commands import MODEL
 from clio.commands.session_commands import SESSION
 from clio.commands.todo_commands import TODO
-from clio.errors import UserError
+from clio.errors import ClioError
 
 _COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 
@@ -75,7 +75,7 @@ def run_command(shell: Shell, line: str) -> CommandResult:
         command, argument = found, rest
     try:
         return command.handler(shell, argument)
-    except UserError as error:
+    except (ClioError, OSError) as error:
         return refuse(str(error))
 
 

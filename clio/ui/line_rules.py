@@ -6,6 +6,7 @@ from collections.abc import Sequence
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
 _FACE = re.compile(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 
@@ -47,7 +48,7 @@ def _ends_with_empty_lines(text: str, count: int) -> bool:
 def _open_bracket(text: str) -> str:
     """The innermost bracket that lacks its end; an end without a beginning, as in "a)", counts for nothing."""
     waiting: list[str] = []
-    for char in _FACE.sub("", re.sub(r"`[^`\n]*`", "", text)):
+    for char in _FACE.sub("", _CODE.sub("", text)):
         if char in _OPENERS:
             waiting.append(char)
         elif char in _CLOSERS and waiting and _OPENERS[waiting[-1]] == char:

@@ -67,7 +67,7 @@ class PromptLine:
             multiline=True,
             enable_suspend=True,
             prompt_continuation=self._continuation,
-            bottom_toolbar=self._toolbar,
+            bottom_toolbar=self.toolbar,
             key_bindings=self._bindings(),
             style=_STYLE,
             include_default_pygments_style=False,
@@ -94,7 +94,7 @@ class PromptLine:
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
         line = await self._session.prompt_async([("class:prompt", self._text)], set_exception_handler=False)
-        return self._pastes.expand(line)
+        return self._pastes.expand(line.rstrip())
 
     async def print_above(self, show: Callable[[], None]) -> None:
         """Let `show` print while the line is open: it is taken away and drawn again below."""
@@ -106,6 +106,16 @@ class PromptLine:
     def redraw(self) -> None:
         """Draw the line below again, as when the model has become known."""
         self._session.app.invalidate()
+
+    def choices(self) -> list[str]:
+        """What the open completion menu offers."""
+        state = self._session.default_buffer.complete_state
+        return [completion.text for completion in state.completions] if state else []
+
+    def stop(self, error: BaseException) -> None:
+        """End the running `read` with this error; nothing where none runs."""
+        if self._session.app.is_running and not self._session.app.is_done:
+            self._session.app.exit(exception=error)
 
     def _rendered(self, _: object) -> None:
         ready, self._on_ready = self._on_ready, None
@@ -120,7 +130,8 @@ class PromptLine:
     def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         return [("class:continuation", "·".rjust(width - 1) + " " if not wrap_count else " " * width)]
 
-    def _toolbar(self) -> StyleAndTextTuples:
+    def toolbar(self) -> StyleAndTextTuples:
+        """What stands below the line just now."""
         width = self._session.app.output.get_size().columns
         return [("class:bottom-toolbar.text", fit((self._hint, *self._status()), width))]
 
@@ -200,6 +211,8 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     def _(event: KeyPressEvent) -> None:
         event.app.exit(result="yes")
 
+    @bindings.add("c-c")
+    @bindings.add("c-d")
     @bindings.add("<any>")
     def _(event: KeyPressEvent) -> None:
         event.app.exit(result="no")

@@ -1,0 +1,69 @@
+"""Completion of commands and paths."""
+
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from clio.ui.completer import LineCompleter, folder_entries, matching_paths
+
+FILES = ["README.md", "clio/app.py", "clio/ui/screen.py", "clio/ui/keys.py", "tests/ui/test_keys.py"]
+
+
+def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> list[str]:
+    completer = LineCompleter(Path("/nowhere"), lambda: None, lambda: FILES if files is None else files)
+    event = CompleteEvent(completion_requested=tab, text_inserted=not tab)
+    whole: list[str] = []
+    for completion in completer.get_completions(Document(text), event):
+        keep = text[: len(text) + completion.start_position]
+        whole.append(keep + completion.text)
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("/se", ["/session"]),
+        ("/session s", ["/session show", "/session switch"]),
+        ("/quit", ["/quit"]),
+        ("/nothing", []),
+        ("/nothing x", []),
+        ("a plain sentence", []),
+        ("see @clio/ui/", ["see @clio/ui/keys.py", "see @clio/ui/screen.py"]),
+        ("see @READ", ["see @README.md"]),
+    ],
+)
+def test_while_typing(typed: str, expected: list[str]) -> None:
+    assert offered(typed) == expected
+
+
+def test_all_commands_after_the_slash() -> None:
+    assert {"/help", "/model", "/approve", "/session", "/todo", "/clear", "/exit", "/quit", "/trust"} <= set(
+        offered("/")
+    )
+
+
+def test_paths_on_tab() -> None:
+    assert offered("read cl", tab=True) == ["read clio/"]
+    assert offered("read clio/a", tab=True) == ["read clio/app.py"]
+    assert offered("read keys", tab=True) == ["read clio/ui/keys.py"]
+    assert offered("read ", tab=True) == []
+
+
+def test_a_large_project_is_offered_in_part() -> None:
+    assert len(offered("see @", files=[f"file{number}" for number in range(20_000)])) <= 60
+
+
+def test_steps_come_before_names() -> None:
+    assert matching_paths(["keys/a", "ui/keys.py", "keys.md"], "ke") == ["keys.md", "keys/", "ui/keys.py"]
+    assert matching_paths(FILES, "./clio/a") == ["clio/app.py"]
+
+
+def test_absolute_paths_come_from_disk(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inside.txt").touch()
+    (tmp_path / ".hidden").touch()
+    assert folder_entries(f"{tmp_path}/in") == [f"{tmp_path}/inner/", f"{tmp_path}/inside.txt"]
+    assert f"{tmp_path}/.hidden" not in folder_entries(f"{tmp_path}/")
+    assert folder_entries(f"{tmp_path}/missing/x") == []

@@ -1,0 +1,60 @@
+"""When Enter sends a line, and what fits below it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.ui.line_rules import fit, is_complete, open_part
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where is the retry policy?",
+        "call f(x) and g[1]",
+        "a) first b) second",
+        "sad :-( and :( and ;[ ",
+        "use `dict(` here",
+        "```\ncode(\n```",
+        "f(1,\n2\n",  # an empty line sends
+        "```\ncode\n\n",  # two empty lines send an open fence
+        "/todo add f(",
+        "(" * 30_000,
+        "",
+    ],
+)
+def test_enter_sends(text: str) -> None:
+    assert is_complete(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("f(1,", "("),
+        ("{'a': [1", "["),
+        ("sum([1, 2]", "("),
+        ("look:\n```python", "```"),
+        ("```\ncode\n", "```"),
+        ("one \\", "\\"),
+    ],
+)
+def test_enter_starts_a_new_line(text: str, part: str) -> None:
+    assert open_part(text) == part
+
+
+@given(st.text(alphabet="([{}])`\\ \na:-/", max_size=60))
+def test_three_empty_lines_always_send(text: str) -> None:
+    assert is_complete(text + "\n\n\n")
+
+
+@given(st.lists(st.text(max_size=12), max_size=4), st.integers(0, 40))
+def test_what_is_fitted_fits(parts: list[str], width: int) -> None:
+    assert len(fit(parts, width)) <= max(width, 1)
+
+
+def test_the_least_important_part_goes_first() -> None:
+    parts = ("gpt-5", "ask", "a long session name")
+    assert fit(parts, 80) == "gpt-5 · ask · a long session name"
+    assert fit(parts, 15) == "gpt-5 · ask"
+    assert fit(parts, 5) == "gpt-5"
+    assert fit(parts, 4) == "gpt…"

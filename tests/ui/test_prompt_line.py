@@ -1,0 +1,182 @@
+"""The line a person types on, driven by keys through a pipe."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.history import History, InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from clio.ui.completer import LineCompleter
+from clio.ui.line_history import LineHistory
+from clio.ui.prompt_line import PromptLine, confirm
+
+PASTE = "\x1b[200~{}\x1b[201~"
+
+
+def make_line(keys: PipeInput, history: History | None = None) -> PromptLine:
+    return PromptLine(
+        text="> ",
+        history=history or InMemoryHistory(),
+        completer=LineCompleter(Path("/nowhere"), lambda: None, lambda: ["clio/app.py"]),
+        status=lambda: ("model", "ask"),
+        input=keys,
+        output=DummyOutput(),
+    )
+
+
+def typed(*parts: str, history: History | None = None) -> list[str]:
+    """What `read` gives for these keys, one string for each message; ends at Ctrl-D."""
+    messages: list[str] = []
+
+    async def drive() -> None:
+        with create_pipe_input() as keys:
+            line = make_line(keys, history)
+            # A pipe holds 64 KB: the keys come from another thread.
+            typing = asyncio.create_task(asyncio.to_thread(keys.send_text, "".join(parts) + "\x04"))
+            with contextlib.suppress(EOFError):
+                while True:
+                    messages.append(await line.read())
+            await typing
+
+    asyncio.run(asyncio.wait_for(drive(), 20))
+    return messages
+
+
+def test_lines_and_the_end() -> None:
+    assert typed("one\r", "two\r") == ["one", "two"]
+
+
+def test_a_newline_character_sends_as_enter_does() -> None:
+    assert typed("one\n") == ["one"]
+
+
+def test_alt_enter_starts_a_new_line() -> None:
+    assert typed("one\x1b\rtwo\r") == ["one\ntwo"]
+
+
+def test_open_brackets_wait() -> None:
+    assert typed("f(1,\r", "2)\r") == ["f(1,\n2)"]
+    assert typed("f(1,\r", "\r") == ["f(1,"]
+
+
+def test_a_fence_waits() -> None:
+    assert typed("```\r", "code\r", "```\r") == ["```\ncode\n```"]
+
+
+def test_a_backslash_is_taken_away_with_its_enter() -> None:
+    assert typed("one \\\r", "two\r") == ["one \ntwo"]
+
+
+def test_enter_on_nothing_sends_nothing() -> None:
+    assert typed("\r", "   \r", "x\r") == ["x"]
+
+
+def test_ctrl_c_clears_the_line_and_never_leaves() -> None:
+    assert typed("wrong\x03", "\x03", "right\r") == ["right"]
+
+
+def test_ctrl_c_on_an_empty_line_says_how_to_leave() -> None:
+    async def drive() -> str:
+        with create_pipe_input() as keys:
+            line = make_line(keys)
+            reading = asyncio.create_task(line.read())
+            keys.send_text("\x03")
+            while "Ctrl-D" not in (shown := below(line)):
+                await asyncio.sleep(0.01)
+            keys.send_text("x")
+            while "Ctrl-D" in below(line):
+                await asyncio.sleep(0.01)
+            keys.send_text("\r")
+            await reading
+            return shown
+
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "Ctrl-D leaves · model · ask"
+
+
+def below(line: PromptLine) -> str:
+    return "".join(text for _, text in line.toolbar())
+
+
+def test_a_small_paste_stays_on_the_line_and_its_newlines_send_nothing() -> None:
+    assert typed(PASTE.format("one\r\ntwo\rthree"), "\r") == ["one\ntwo\nthree"]
+
+
+def test_a_megabyte_is_pasted_whole() -> None:
+    text = "".join(f"line {number} of a long log\n" for number in range(41_000))
+    assert len(text) > 1_000_000
+    assert typed("see: ", PASTE.format(text), " end\r") == [f"see: {text} end"]
+
+
+def test_a_large_paste_is_one_thing_to_delete() -> None:
+    assert typed("a", PASTE.format("x" * 5000), "\x7f", "b\r") == ["ab"]
+
+
+def test_pastes_are_remembered_as_text(tmp_path: Path) -> None:
+    history = LineHistory(tmp_path / "history")
+    history.use_redaction(lambda text: text)
+    text = "word " * 1000
+    typed(PASTE.format(text), "\r", "short\r", "short\r", history=history)
+    assert list(LineHistory(tmp_path / "history").load_history_strings()) == ["short", text]
+
+
+def test_ctrl_r_finds_an_earlier_line() -> None:
+    history = InMemoryHistory(["run the tests", "something else"])
+    assert typed("\x12tests\r", "\r", history=history) == ["run the tests"]
+
+
+def test_tab_completes() -> None:
+    async def drive() -> str:
+        with create_pipe_input() as keys:
+            line = make_line(keys)
+            reading = asyncio.create_task(line.read())
+            keys.send_text("/sess")
+            await until(lambda: line.choices() == ["/session"])
+            keys.send_text("\t list\r")
+            return await reading
+
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "/session list"
+
+
+async def until(true: Callable[[], bool]) -> None:
+    while not true():
+        await asyncio.sleep(0.01)
+
+
+def test_ready_comes_after_start_and_before_the_first_key() -> None:
+    async def drive() -> list[str]:
+        seen: list[str] = []
+        with create_pipe_input() as keys:
+            line = make_line(keys)
+
+            def ready() -> None:
+                seen.append("ready")
+                keys.send_text("x\r")
+
+            seen.append(await line.read(on_start=lambda: seen.append("start"), on_ready=ready))
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) == ["start", "ready", "x"]
+
+
+def test_a_reading_line_can_be_stopped() -> None:
+    async def drive() -> None:
+        with create_pipe_input() as keys:
+            line = make_line(keys)
+            await line.read(on_ready=lambda: line.stop(ValueError("no model")))
+
+    with pytest.raises(ValueError, match="no model"):
+        asyncio.run(asyncio.wait_for(drive(), 10))
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("Y", True), ("n", False), ("\r", False), ("\x03", False)])
+def test_confirm(key: str, answer: bool) -> None:
+    async def drive() -> bool:
+        with create_pipe_input() as keys:
+            keys.send_text(key)
+            return await confirm("Delete it?", input=keys, output=DummyOutput())
+
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) is answer
