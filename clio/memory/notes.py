@@ -12,6 +12,7 @@ from msgspec import Struct
 from clio.memory.records import Note
 from clio.memory.tolerant import number
 from clio.storage.atomic import write_atomic
+from clio.storage.document import set_aside
 from clio.storage.folders import make_ignored_folder
 
 MAX_KEY_CHARS = 1_000
@@ -35,15 +36,22 @@ class Notes:
         self._clock = clock
 
     def store(self, key: str, content: str) -> bool:
-        """Write a note; True if there was none of that key. Raises ValueError for a key that is empty or too long."""
+        """Write a note; True if there was none of that key. A file that is there and is no note is set aside.
+
+        Raises ValueError for a key that is empty or too long, and for text that is no valid Unicode.
+        """
         if not key.strip():
             raise ValueError("the key is empty; give the note a short name")
         if len(key) > MAX_KEY_CHARS:
             raise ValueError(f"the key has {len(key):,} characters; give the note a short name")
         found = self._find(key)
         note = _StoredNote(key=key, content=content, timestamp=round(self._clock(), 3), version=1)
+        data = msgspec.json.encode(note)
         make_ignored_folder(self._folder, self._folder.parent)
-        write_atomic(found or self._folder / file_name(key), msgspec.json.encode(note))
+        path = found or self._folder / file_name(key)
+        if found is None and _is_own_file(path):
+            set_aside(path)
+        write_atomic(path, data)
         return found is None
 
     def retrieve(self, key: str) -> Note | None:

@@ -84,3 +84,10 @@ class Recalled(Struct, frozen=True, kw_only=True):
     created: float
     snippet: str
     score: float
+
+
+class Recall(Struct, frozen=True, kw_only=True):
+    """What a search of earlier sessions gave, best first. `unreadable`: ids of sessions that could not be read."""
+
+    passages: tuple[Recalled, ...] = ()
+    unreadable: tuple[str, ...] = ()

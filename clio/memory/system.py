@@ -10,7 +10,7 @@ from clio.memory.inject import knowledge_fragment
 from clio.memory.long_term import LongTermMemory
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank
-from clio.memory.records import Hit, Knowledge, Note, Provenance, Recalled
+from clio.memory.records import Hit, Knowledge, Note, Provenance, Recall
 from clio.memory.session_search import search_sessions
 from clio.sessions.store import SessionStore
 
@@ -65,7 +65,7 @@ class MemorySystem:
     def retrieve_note(self, key: str) -> Note | None:
         """The note of that key, or None."""
         self._refuse_incognito()
-        return self._notes.retrieve(key)
+        return self._notes.retrieve(self._redact(key))
 
     def list_notes(self) -> tuple[Note, ...]:
         """All notes, newest first."""
@@ -75,7 +75,7 @@ class MemorySystem:
     def delete_note(self, key: str) -> bool:
         """Delete a note; False if there was none."""
         self._refuse_incognito()
-        return self._notes.delete(key)
+        return self._notes.delete(self._redact(key))
 
     def knowledge(self) -> Knowledge:
         """The whole project knowledge."""
@@ -109,7 +109,7 @@ class MemorySystem:
         current: str | None = None,
         max_sessions: int = DEFAULT_SESSIONS,
         max_results: int = DEFAULT_RESULTS,
-    ) -> tuple[Recalled, ...]:
+    ) -> Recall:
         """Passages of earlier sessions that fit the query; `current` is the id of the session to leave out."""
         self._refuse_incognito()
         return search_sessions(self._store, query, exclude=current, max_sessions=max_sessions, max_results=max_results)
