@@ -97,7 +97,7 @@ def main() -> None:
         closed.close()
         print(f"close of 2,000 messages: {(time.process_time() - start) * 1e3:.1f} ms CPU")
         report_open(store, "snapshot", closed.id)
-        killed._lock.release()  # type: ignore[union-attr]  # as a kill leaves it: journal, no snapshot
+        killed._disk.release()  # as a kill leaves it: a journal, no snapshot
         report_open(store, "journal only", killed.id)
 
         for _ in range(1_000):

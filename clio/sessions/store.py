@@ -8,6 +8,7 @@ from pathlib import Path
 from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, answer_open_calls
+from clio.sessions.disk import SessionDisk
 from clio.sessions.files import SessionFiles, is_session_id
 from clio.sessions.listing import file_names, list_sessions
 from clio.sessions.loading import Loaded, load
@@ -37,7 +38,10 @@ class SessionStore:
             working_directory=valid_text(str(working_directory)),
             parent=parent,
         )
-        return Session(Loaded(state=state), SessionFiles(self.folder, state.id) if persist else None)
+        if not persist:
+            return Session(state, None)
+        files = SessionFiles(self.folder, state.id)
+        return Session(state, SessionDisk(Loaded(state=state), files, FileLock(files.lock, state.id)))
 
     def open(self, session_id: str) -> Session:
         """Resume a session; calls without a result are answered with "interrupted".
@@ -49,12 +53,14 @@ class SessionStore:
         files = self._files(session_id)
         lock = self._lock(files)
         try:
-            session = Session(self._load(files), files, lock)
+            loaded = self._load(files)
         except BaseException:
             lock.release()
             raise
-        if session.snapshot_is_corrupt:
-            session.compact()  # before anything is appended: else a kill would lose what was rescued
+        disk = SessionDisk(loaded, files, lock)
+        if loaded.corrupt:
+            disk.save_whole()  # before anything is appended: else a kill would lose what was rescued
+        session = Session(loaded.state, disk)
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         return session
