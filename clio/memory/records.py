@@ -8,7 +8,7 @@ AssertedBy = Literal["user", "model", "tool"]
 Kind = Literal["discovery", "solution", "pattern", "note"]
 
 
-class Provenance(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Provenance(Struct, frozen=True, kw_only=True):
     """Where a memory came from: the session, the message that led to it, and who said so."""
 
     session: str = ""
