@@ -14,7 +14,7 @@ from clio.tools.edit_ladder import Refused, Rung, Span, fit
 from clio.tools.file_changes import PlannedChange, prepare_changes
 from clio.tools.paths import missing, resolve
 from clio.tools.read_log import ReadLog
-from clio.tools.text_file import TextFile, encode, read_text_file, shown
+from clio.tools.text_file import TextFile, encode, exists, read_text_file, shown
 from clio.tools.text_lines import body, line_number, numbered, split_lines
 
 _AROUND = 2
@@ -65,7 +65,7 @@ class EditFileTool:
 def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFile:
     """The file's text, refused with ToolRetry where the model knows an older one."""
     name = workspace.display(path)
-    if not path.exists():
+    if not exists(path, name):
         raise missing(workspace, path)
     file = read_text_file(path, name)
     if read_log.changed_since(path, file.data):

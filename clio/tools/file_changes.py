@@ -93,12 +93,14 @@ def _check_target(plan: PlannedChange, workspace: Workspace) -> None:
     """Refuse early what cannot be written, so that nobody is asked to approve it."""
     target = plan.target
     for folder in target.parents:
-        if folder.is_dir():
+        if os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
             break
         if os.path.lexists(folder):
             shown, blocker = workspace.display(target), workspace.display(folder)
             raise ToolRetry(f"{shown!r} cannot be written: {blocker!r} is a file, not a folder")
-    if plan.before is not None and not os.access(plan.change.path, os.W_OK):
+    # Replacing a file asks the folder only; a file marked read-only is to stay all the same.
+    effective = os.access in os.supports_effective_ids
+    if plan.before is not None and not os.access(plan.change.path, os.W_OK, effective_ids=effective):
         raise ToolFailed(f"no permission to write {workspace.display(plan.change.path)!r}: the file is write-protected")
 
 
@@ -145,6 +147,8 @@ def _roll_back(undo: list[_Undo]) -> list[Path]:
                 step.path.unlink(missing_ok=True)
             elif not step.path.is_file() or step.path.read_bytes() != step.data:
                 _write(step.path, step.data, step.mode)
+        except NotADirectoryError:  # a file stands where its folder would be, so it was never made
+            continue
         except OSError:  # told to the model as a path that was left changed
             failed.append(step.path)
     return failed

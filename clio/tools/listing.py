@@ -14,6 +14,7 @@ from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.file_index import list_files
 from clio.tools.globs import is_glob, matcher
 from clio.tools.paths import missing, resolve
+from clio.tools.text_file import exists
 
 _MAX_ROWS = 200
 _DEPTHS = (3, 2, 1)
@@ -81,9 +82,9 @@ class FindFilesTool:
 
 def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str | None = "auto") -> ToolOutput:
     """The tree of a folder, cut to `depth` levels, or to as many as fit. Raises ToolRetry where there is no folder."""
-    if not folder.exists():
-        raise missing(workspace, folder)
     shown = workspace.display(folder)
+    if not exists(folder, shown):
+        raise missing(workspace, folder)
     if not folder.is_dir():
         return ToolOutput(text=f"{shown} is a file; read it with read_file", summary="a file", ok=False)
     inside = workspace.contains(folder)

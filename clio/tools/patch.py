@@ -17,7 +17,7 @@ from clio.tools.patch_format import AddFile, DeleteFile, Hunk, Section, UpdateFi
 from clio.tools.patch_hunks import HunkFailed, apply_hunks
 from clio.tools.paths import resolve
 from clio.tools.read_log import ReadLog
-from clio.tools.text_file import shown
+from clio.tools.text_file import exists, shown
 from clio.tools.write import plan_new
 
 _MAX_NAMES = 3
@@ -70,7 +70,7 @@ class ApplyPatchTool:
         name = self._workspace.display(path)
         match section:
             case AddFile():
-                if path.exists():
+                if exists(path, name):
                     raise ToolRetry(f"{name!r} exists already; change it with '*** Update File: {name}'")
                 return plan_new(path, name, section.content), ()
             case DeleteFile():
@@ -87,7 +87,7 @@ class ApplyPatchTool:
         moved_to = resolve(self._workspace, section.move_to) if section.move_to else None
         if moved_to == path:
             moved_to = None
-        if moved_to is not None and moved_to.exists():
+        if moved_to is not None and exists(moved_to, self._workspace.display(moved_to)):
             raise ToolRetry(f"{name!r} cannot move to {self._workspace.display(moved_to)!r}: that exists already")
         try:
             patched = apply_hunks(file.text, section.hunks)

@@ -18,6 +18,7 @@ lost their space, `@@ -1,2 +1,3 @@` headers.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -101,7 +102,7 @@ def _sections(lines: list[str]) -> Iterator[Section]:
     starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
         raise ToolRetry(f"the patch begins with {lines[0]!r}; it must begin with '*** Begin Patch' and a file")
-    for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, stop in pairwise([*starts, len(lines)]):
         match = _SECTION.fullmatch(lines[start])
         assert match  # `starts` holds nothing else
         kind, path = match[1], match[2].strip("`\"'")

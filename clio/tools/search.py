@@ -15,7 +15,7 @@ from clio.tools.file_index import ripgrep
 from clio.tools.globs import matcher
 from clio.tools.paths import missing, resolve
 from clio.tools.search_engines import FileHits, Found, Line, Query, bad_pattern, search_with_python, search_with_ripgrep
-from clio.tools.text_file import shown
+from clio.tools.text_file import exists, shown
 
 _MAX_LINES = 200
 _MAX_CHARS = 24_000
@@ -56,7 +56,7 @@ class SearchTextTool:
         place = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
 
         async def run(progress: Progress) -> ToolOutput:
-            if not path.exists():
+            if not exists(path, self._workspace.display(path)):
                 raise missing(self._workspace, path)
             return render(await self._search(self._query(args, path, accepts, names)), self._prefix(path))
 

@@ -67,6 +67,17 @@ def read_bytes(path: Path, shown: str) -> tuple[bytes, int]:
     return data, stat.S_IMODE(status.st_mode)
 
 
+def exists(path: Path, shown: str) -> bool:
+    """Whether there is anything at a path with its links resolved. Raises ToolError where that cannot be seen."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise explain(error, shown, "reach") from error
+    return True
+
+
 def check_regular(status: os.stat_result, shown: str) -> None:
     """Refuse what is no regular file: reading a pipe or a device may never end."""
     if stat.S_ISDIR(status.st_mode):

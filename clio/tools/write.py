@@ -14,7 +14,7 @@ from clio.tools.edit import plan_update
 from clio.tools.file_changes import NEW_FILE_MODE, PlannedChange, prepare_changes
 from clio.tools.paths import resolve
 from clio.tools.read_log import ReadLog
-from clio.tools.text_file import MAX_EDIT_BYTES, TextFile, read_text_file, size_text
+from clio.tools.text_file import MAX_EDIT_BYTES, TextFile, exists, read_text_file, size_text
 from clio.tools.text_lines import main_ending, unix
 
 
@@ -42,7 +42,7 @@ class WriteFileTool:
         name = self._workspace.display(path)
         if args.path.endswith(("/", "\\")):
             raise ToolRetry(f"{args.path!r} names a folder; give the path of a file, missing folders are made")
-        old = read_text_file(path, name) if path.exists() else None
+        old = read_text_file(path, name) if exists(path, name) else None
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         if old is None:

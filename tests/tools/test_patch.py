@@ -1,0 +1,301 @@
+"""apply_patch: the format with all its accidents, hunks on the ladder, and batches that are all or nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.errors import ToolError, ToolFailed, ToolRetry
+from clio.security.actions import ChangeFiles, FileChange
+from clio.tools.patch_format import AddFile, DeleteFile, Hunk, UpdateFile, parse_patch
+from clio.tools.patch_hunks import HunkFailed, apply_hunks
+from tests.tools.file_support import Bench, run
+
+WHOLE = """*** Begin Patch
+*** Add File: new.py
++x = 1
++
+*** Update File: a.py
+*** Move to: b.py
+@@ class A:
+@@ def f(self):
+ one
+-two
++2
+*** End of File
+*** Delete File: old.py
+*** End Patch
+"""
+
+SECTIONS = (
+    AddFile(path="new.py", content="x = 1\n\n"),
+    UpdateFile(
+        path="a.py",
+        move_to="b.py",
+        hunks=(Hunk(headers=("class A:", "def f(self):"), old=("one", "two"), new=("one", "2"), at_end=True),),
+    ),
+    DeleteFile(path="old.py"),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHOLE,
+        WHOLE.replace("\n", "\r\n"),
+        WHOLE.removesuffix("*** End Patch\n"),
+        WHOLE.removeprefix("*** Begin Patch\n"),
+        f"\n\n  \n{WHOLE}\n\n",
+        f"```diff\n{WHOLE}```\n",
+        f"```\n{WHOLE.removesuffix('*** End Patch' + chr(10))}```",
+        f"apply_patch <<'EOF'\n{WHOLE}EOF\n",
+        f'cat <<"PATCH" | apply_patch\n{WHOLE.removesuffix("*** End Patch" + chr(10))}PATCH\n',
+        f"Here is the patch:\n{WHOLE}It moves a.py.\n",
+    ],
+)
+def test_wrappings(text: str) -> None:
+    assert parse_patch(text) == SECTIONS
+
+
+def hunks(body: str) -> tuple[Hunk, ...]:
+    (section,) = parse_patch(f"*** Begin Patch\n*** Update File: a\n{body}*** End Patch\n")
+    assert isinstance(section, UpdateFile)
+    return section.hunks
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("-a\n+b\n", (Hunk(old=("a",), new=("b",)),)),
+        ("@@\n-a\n+b\n@@\n-c\n", (Hunk(old=("a",), new=("b",)), Hunk(old=("c",)))),
+        ("@@ -1,3 +1,4 @@ def f():\n-a\n", (Hunk(headers=("def f():",), old=("a",)),)),
+        ("@@ def f(): @@\n-a\n", (Hunk(headers=("def f():",), old=("a",)),)),
+        ("--- a/x\n+++ b/x\n@@\n-a\n", (Hunk(old=("a",)),)),
+        (" a\n\n-b\n", (Hunk(old=("a", "", "b"), new=("a", "")),)),
+        ("-a\n\n@@\n-b\n", (Hunk(old=("a",)), Hunk(old=("b",)))),
+        ("kept its own\n-a\n", (Hunk(old=("kept its own", "a"), new=("kept its own",)),)),
+        ("-a\n\\ No newline at end of file\n+b\n", (Hunk(old=("a",), new=("b",)),)),
+    ],
+)
+def test_hunks(body: str, expected: tuple[Hunk, ...]) -> None:
+    assert hunks(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "names no file"),
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "names no file"),
+        ("*** Begin Patch\n*** End Patch\n", "names no file"),
+        ("*** Begin Patch\n*** Update File: a\n*** End Patch", "changes nothing"),
+        ("*** Begin Patch\n*** Update File: a\n@@\n one\n two\n*** End Patch", "changes nothing"),
+        ("*** Begin Patch\n*** Update File: a\n*** Rename to: b\n-a\n", "not understood"),
+        ("*** Begin Patch\n*** Update File:\n-a\n", "names no path"),
+        ("*** Begin Patch\n*** Add File: a\n+x\ny\n", "every line begins with \\+"),
+        ("*** Begin Patch\n-lost\n*** Update File: a\n-a\n", "must begin with"),
+    ],
+)
+def test_what_cannot_be_read(text: str, words: str) -> None:
+    with pytest.raises(ToolRetry, match=words):
+        parse_patch(text)
+
+
+CODE = """class A:
+    def f(self):
+        return 1
+
+    def g(self):
+        return 1
+
+
+class B:
+    def f(self):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("@@ def g(self):\n-        return 1\n+        return 2\n", 6),
+        ("@@ class B:\n-        return 1\n+        return 2\n", 11),
+        ("@@ class B:\n@@ def f(self):\n-        return 1\n+        return 2\n", 11),
+        ("@@ class A:\n@@ def f\n-        return 1\n+        return 2\n", 3),
+        ("@@\n     def g(self):\n-        return 1\n+        return 2\n", 6),
+        ("-        return 1\n+        return 2\n*** End of File\n", 11),
+        ("@@ def missing():\n     def g(self):\n-        return 1\n+        return 2\n", 6),
+        ("@@ -5,2 +5,2 @@\n     def g(self):\n-        return 1\n+        return 2\n", 6),
+        ("@@\n def g(self):\n-    return 1\n+    return 2\n", 6),
+    ],
+)
+def test_where_a_hunk_goes(body: str, line: int) -> None:
+    after = apply_hunks(CODE, hunks(body)).text.splitlines()
+    expected = CODE.splitlines()
+    expected[line - 1] = "        return 2"
+    assert after == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("-        return 1\n+        return 2\n", "3 places, on lines 3, 6, 11"),
+        ("@@ class A:\n-        return 1\n+        return 2\n", "2 places, on lines 3, 6"),
+        ("-        return 7\n+        return 2\n", "closest"),
+        ("@@ class B:\n-    def f(self):\n@@\n-    def g(self):\n", "hunk 2 of 2.*before the hunk above it"),
+        ("@@ class C:\n+x\n", "no line reads 'class C:'"),
+    ],
+)
+def test_hunks_without_a_place(body: str, words: str) -> None:
+    with pytest.raises(HunkFailed, match=words):
+        apply_hunks(CODE, hunks(body))
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "after"),
+    [
+        ("a\nb\nc", "-c\n+d\n", "a\nb\nd"),
+        ("a\nb\nc", "@@\n b\n-c\n", "a\nb"),
+        ("a\nb\n", "@@\n-a\n-b\n", ""),
+        ("a\r\nb\r\nc\r\n", "@@\n a\n-b\n+x\n+y\n", "a\r\nx\r\ny\r\nc\r\n"),
+        ("a\n", "@@\n+b\n*** End of File\n", "a\nb\n"),
+        ("a", "@@\n+b\n", "a\nb"),
+        ("", "@@\n+b\n", "b\n"),
+        ("f:\n  a\ng:\n  a\n", "@@ f:\n+  new\n@@ g:\n+  new\n", "f:\n  new\n  a\ng:\n  new\n  a\n"),
+        ("a\nb\na\nb\n", "@@\n a\n-b\n a\n+c\n b\n", "a\na\nc\nb\n"),
+        ("ab\nb\n", "-b\n+c\n", "ab\nc\n"),
+        ("\ta\n\tb\n", "@@\n     a\n-    b\n+    c\n", "\ta\n\tc\n"),
+    ],
+)
+def test_what_hunks_leave(text: str, body: str, after: str) -> None:
+    assert apply_hunks(text, hunks(body)).text == after
+
+
+# --- the tool
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path.resolve())
+
+
+def tree(root: Path) -> dict[str, bytes | None]:
+    """Every file with its bytes; None for a folder."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() if path.is_file() else None for path in root.rglob("*")
+    }
+
+
+def test_a_batch(bench: Bench) -> None:
+    bench.write("a.py", "class A:\n    def f(self):\n        one\n        two\n").chmod(0o755)
+    bench.write("old.py", "gone\n")
+    prepared = bench.prepare("apply_patch", patch=WHOLE)
+    root = bench.root
+    assert prepared.title == "patch new.py, b.py, old.py"
+    before, after = (f"class A:\n    def f(self):\n        one\n        {word}\n" for word in ("two", "2"))
+    changes = (
+        FileChange(path=root / "new.py", kind="add", after="x = 1\n\n"),
+        FileChange(path=root / "a.py", kind="move", before=before, after=after, moved_to=root / "b.py"),
+        FileChange(path=root / "old.py", kind="delete", before="gone\n"),
+    )
+    assert prepared.action == ChangeFiles(changes=changes)
+    output = run(prepared)
+    assert output.changed == changes
+    assert output.summary == "+3 -2 (indent shift)"
+    assert output.text == (
+        "patch applied:\nadded new.py (+2 -0)\n"
+        "moved a.py to b.py (+1 -1, after allowing for a difference in indent shift; check it)\ndeleted old.py (+0 -1)"
+    )
+    assert tree(root) == {"new.py": b"x = 1\n\n", "b.py": after.encode()}
+    assert (root / "b.py").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_pure_move(bench: Bench) -> None:
+    bench.write("a.txt", b"caf\xe9\r\n")
+    bench.call("apply_patch", patch="*** Begin Patch\n*** Update File: a.txt\n*** Move to: deep/b.txt\n*** End Patch")
+    assert tree(bench.root) == {"deep": None, "deep/b.txt": b"caf\xe9\r\n"}
+
+
+def test_one_file_in_two_sections(bench: Bench) -> None:
+    path = bench.write("a", "1\n2\n3\n")
+    patch = "*** Begin Patch\n*** Update File: a\n-1\n+one\n*** Update File: a\n-3\n+three\n*** End Patch"
+    bench.call("apply_patch", patch=patch)
+    assert path.read_bytes() == b"one\n2\nthree\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("*** Update File: b\n-nothing like it\n+x\n", "no file was changed; in 'b' the hunk does not fit"),
+        ("*** Update File: c\n-1\n+x\n", "'c' does not exist"),
+        ("*** Delete File: c\n", "'c' does not exist"),
+        ("*** Delete File: folder\n", "is a folder"),
+        ("*** Add File: b\n+x\n", "exists already"),
+        ("*** Add File: b/c\n+x\n", "is a file, not a folder"),
+        ("*** Update File: b\n*** Move to: folder/x\n", "exists already"),
+        ("*** Delete File: a\n", "'a' in two sections"),
+        ("*** Update File: b\n*** Move to: new\n*** Add File: new\n+x\n", "'new' in two sections"),
+        ("*** Delete File: data\n", "binary file"),
+        ("*** Update File: stale\n-1\n+x\n", "changed on disk since"),
+    ],
+)
+def test_one_bad_section_stops_all(bench: Bench, body: str, words: str) -> None:
+    bench.write("a", "1\n")
+    bench.write("b", "2\n")
+    bench.write("folder/x", "3\n")
+    bench.write("data", b"\0")
+    bench.write("stale", "1\n")
+    bench.call("read_file", path="stale")
+    bench.write("stale", "1\n2\n")
+    before = tree(bench.root)
+    with pytest.raises(ToolError, match=words):
+        bench.prepare("apply_patch", patch=f"*** Begin Patch\n*** Update File: a\n-1\n+one\n{body}*** End Patch")
+    assert tree(bench.root) == before
+
+
+def test_a_write_that_fails_puts_everything_back(bench: Bench) -> None:
+    """The second new file needs the first, a file, as its folder: only writing shows it."""
+    bench.write("changed", "1\n").chmod(0o750)
+    bench.write("moved", "2\n")
+    bench.write("deleted", "3\n")
+    before = tree(bench.root)
+    prepared = bench.prepare(
+        "apply_patch",
+        patch="*** Begin Patch\n*** Update File: changed\n-1\n+one\n*** Update File: moved\n*** Move to: made/here\n"
+        "*** Delete File: deleted\n*** Add File: x\n+a file\n*** Add File: x/y\n+below it\n*** End Patch",
+    )
+    with pytest.raises(ToolError, match=r"'x/y'.*no file was changed"):
+        run(prepared)
+    assert tree(bench.root) == before
+    assert (bench.root / "changed").stat().st_mode & 0o777 == 0o750
+    assert not bench.log.known(bench.root / "changed")
+
+
+def test_a_file_that_changes_meanwhile_stops_the_batch(bench: Bench) -> None:
+    bench.write("a", "1\n")
+    bench.write("b", "2\n")
+    prepared = bench.prepare(
+        "apply_patch", patch="*** Begin Patch\n*** Update File: a\n-1\n+x\n*** Update File: b\n-2\n+y\n*** End Patch"
+    )
+    bench.write("b", "2\nmore\n")
+    with pytest.raises(ToolRetry, match="'b' changed on disk just now"):
+        run(prepared)
+    assert tree(bench.root) == {"a": b"1\n", "b": b"2\nmore\n"}
+
+
+def test_a_name_the_disk_refuses(bench: Bench) -> None:
+    """A deleted file comes back when a later file cannot be made."""
+    bench.write("deleted", "1\n")
+    name = "n" * 240  # longer than a name may be together with the temporary file's ending
+    prepared = bench.prepare(
+        "apply_patch", patch=f"*** Begin Patch\n*** Delete File: deleted\n*** Add File: {name}\n+x\n*** End Patch"
+    )
+    with pytest.raises(ToolFailed, match="no file was changed"):
+        run(prepared)
+    assert tree(bench.root) == {"deleted": b"1\n"}
+
+
+def test_after_a_patch_the_model_knows_the_files(bench: Bench) -> None:
+    bench.write("a", "1\n")
+    bench.call("apply_patch", patch="*** Begin Patch\n*** Update File: a\n-1\n+2\n*** Add File: b\n+x\n*** End Patch")
+    bench.call("write_file", path="a", content="3\n")
+    bench.call("write_file", path="b", content="y\n")
+    assert tree(bench.root) == {"a": b"3\n", "b": b"y\n"}
