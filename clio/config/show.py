@@ -34,7 +34,7 @@ def as_text(loaded: Loaded) -> str:
     value_width = min(widths[1], 40)
     lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
     if loaded.withheld:
-        lines += ["", f"Not in force until this folder is trusted ({_TRUST_HINT}):", *_rows(loaded.withheld)]
+        lines += ["", f"Not in force until this folder is trusted ({_TRUST_HINT}):", *withheld_rows(loaded.withheld)]
     return "\n".join(lines)
 
 
@@ -70,13 +70,14 @@ def trust_text(loaded: Loaded) -> str:
     """What `config trust` lets take effect."""
     if not loaded.withheld:
         return f"{loaded.project}: nothing waits for trust"
-    return "\n".join((f"{loaded.project}: from now on in force", *_rows(loaded.withheld)))
+    return "\n".join((f"{loaded.project}: from now on in force", *withheld_rows(loaded.withheld)))
 
 
 _TRUST_HINT = "trust it with: clio config trust"
 
 
-def _rows(values: tuple[Widening, ...]) -> list[str]:
+def withheld_rows(values: tuple[Widening, ...]) -> list[str]:
+    """One line for each value: key, value and where it stands; safe to print."""
     return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
 
 

@@ -7,11 +7,12 @@ for each value, as a hash of key and value: a value that changes is asked about 
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from clio.config.loaded import Loaded, Widening
 from clio.config.paths import project_config
@@ -27,9 +28,10 @@ _SERVER = ("base_url", "provider", "api_key")
 
 
 class Trusted(Struct, frozen=True, kw_only=True):
-    """For each project's path, the fingerprints of the values it is trusted with."""
+    """For each project's path, the fingerprints of the values it is trusted with, and of those it is not."""
 
     projects: dict[str, tuple[str, ...]] = {}
+    declined: dict[str, tuple[str, ...]] = {}
 
 
 TRUSTED = Format(schema="clio.trusted", version=1, type=Trusted)
@@ -47,11 +49,11 @@ class Trust:
 
     def fingerprints(self, project: Path) -> frozenset[str]:
         """What the project is trusted with: nothing, where the file is missing, damaged or from a newer clio."""
-        try:
-            document = decode(self.path.read_bytes(), TRUSTED, self.path)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, NewerDocument):
-            return frozenset()
-        return frozenset(document.value.projects.get(str(project), ()))
+        return frozenset(self._read().projects.get(str(project), ()))
+
+    def declined(self, project: Path, values: Iterable[Widening]) -> bool:
+        """Whether the person has said no to all of these values before, so that asking again would be a nuisance."""
+        return {value.fingerprint for value in values} <= set(self._read().declined.get(str(project), ()))
 
     def grant(self, project: Path, values: Iterable[Widening]) -> None:
         """Trust the project with these values and no others: what was granted before and is not among them ends.
@@ -64,11 +66,25 @@ class Trust:
         """Trust the project with one more value. Raises as `grant`."""
         self._store(project, frozenset((value.fingerprint,)), keep=True)
 
+    def decline(self, project: Path, values: Iterable[Widening]) -> None:
+        """Remember a no to these values. Raises as `grant`."""
+        marks = tuple(sorted(value.fingerprint for value in values))
+        self._update(lambda old: replace(old, declined=old.declined | {str(project): marks}))
+
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: Trusted) -> Trusted:
             before = frozenset(old.projects.get(str(project), ())) if keep else frozenset[str]()
-            return Trusted(projects=old.projects | {str(project): tuple(sorted(before | granted))})
+            return replace(old, projects=old.projects | {str(project): tuple(sorted(before | granted))})
 
+        self._update(change)
+
+    def _read(self) -> Trusted:
+        try:
+            return decode(self.path.read_bytes(), TRUSTED, self.path).value
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, NewerDocument):
+            return Trusted()
+
+    def _update(self, change: Callable[[Trusted], Trusted]) -> None:
         try:
             update(self.path, TRUSTED, change)
         except OSError as error:
@@ -99,6 +115,16 @@ def as_widening(setting: Setting) -> Widening:
 def grant_all(loaded: Loaded) -> None:
     """Trust the project with everything its file asks for now. Takes effect with the next `load`. Raises as `grant`."""
     Trust(loaded.home).grant(loaded.project, (*loaded.trusted, *loaded.withheld))
+
+
+def should_ask(loaded: Loaded) -> bool:
+    """Whether a person at the keyboard should be asked to trust the project: something waits and no was not said."""
+    return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.project, loaded.withheld)
+
+
+def decline_all(loaded: Loaded) -> None:
+    """Remember that the person said no, and ask again only when the file wants something else. Raises as `grant`."""
+    Trust(loaded.home).decline(loaded.project, loaded.withheld)
 
 
 def remember_rule(loaded: Loaded, rule: str) -> None:

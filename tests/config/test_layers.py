@@ -1,5 +1,8 @@
 """The higher layer wins, and every value says where it comes from."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -18,6 +21,8 @@ from clio.config.setting import Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.desk import Desk
 
+ROOT = Path(__file__).parent.parent.parent
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
@@ -30,6 +35,24 @@ def test_nothing_configured(desk: Desk) -> None:
         config=Config(), origins=dict.fromkeys(CONFIG_FIELDS, "default"), project=desk.project, home=desk.home
     )
     assert not desk.home.exists()
+
+
+def test_yaml_is_imported_only_for_a_file(desk: Desk) -> None:
+    code = (
+        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.options import Options;"
+        "load(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
+    )
+
+    def imported() -> str:
+        env = os.environ | {"HOME": str(desk.user), "CLIO_HOME": str(desk.home), "PYTHONPATH": str(ROOT)}
+        argv = [sys.executable, "-c", code]
+        return subprocess.run(
+            argv, capture_output=True, text=True, cwd=desk.project, env=env, check=True
+        ).stdout.strip()
+
+    assert imported() == "False"
+    desk.write_project("max_steps: 3")
+    assert imported() == "True"
 
 
 def test_each_layer_wins_over_those_below(desk: Desk) -> None:

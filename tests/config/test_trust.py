@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import Trust, grant_all, remember_rule
+from clio.config.trust import Trust, decline_all, grant_all, remember_rule, should_ask
 from clio.errors import ConfigError
 from tests.config.desk import Desk
 
@@ -111,6 +111,20 @@ def test_only_what_widens_the_layers_below_waits(desk: Desk, home: str, project:
     desk.write_home(home)
     desk.write_project(project)
     assert bool(desk.load().withheld) is waits
+
+
+def test_a_no_is_remembered_until_the_file_wants_something_else(desk: Desk) -> None:
+    assert not should_ask(desk.load())
+    desk.write_project("approve: all\nredact: off\n")
+    assert should_ask(desk.load())
+    decline_all(desk.load())
+    assert not should_ask(desk.load())
+    assert set(held(desk)) == {"approve 1", "redact 2"}
+    desk.write_project("approve: all\nprivate_network: true\n")
+    assert should_ask(desk.load())
+    grant_all(desk.load())
+    assert not should_ask(desk.load())
+    assert desk.load().withheld == ()
 
 
 def test_trust_in_one_project_is_not_trust_in_another(tmp_path: Path) -> None:
