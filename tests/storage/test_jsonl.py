@@ -1,0 +1,112 @@
+"""Lines survive a file cut off or damaged at its end."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.storage.jsonl import Lines, LineWriter, read_lines, split_lines
+
+VALUES = st.lists(st.dictionaries(st.text(), st.text() | st.integers(), min_size=1), max_size=8)
+
+
+def encoded(values: list[dict[str, str | int]]) -> list[bytes]:
+    return [msgspec.json.encode(value) for value in values]
+
+
+def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
+    assert read_lines(tmp_path / "none") == Lines(lines=())
+
+
+def test_a_last_line_without_end_counts_if_it_is_whole() -> None:
+    assert split_lines(b'{"a":1}\n{"b":2}') == Lines(lines=(b'{"a":1}', b'{"b":2}'))
+    assert split_lines(b'{"a":1}\n{"b":') == Lines(lines=(b'{"a":1}',), torn=b'{"b":')
+
+
+def test_nothing_is_created_before_the_first_flush(tmp_path: Path) -> None:
+    writer = LineWriter(tmp_path / "a", b"{}")
+    writer.add(b"1")
+    assert list(tmp_path.iterdir()) == []
+    writer.flush()
+    writer.close()
+    assert (tmp_path / "a").read_bytes() == b"{}\n1\n"
+
+
+def test_the_opening_line_comes_once(tmp_path: Path) -> None:
+    for number in (b"1", b"2"):
+        writer = LineWriter(tmp_path / "a", b"{}")
+        writer.add(number)
+        writer.flush()
+        writer.sync()
+        writer.close()
+    assert (tmp_path / "a").read_bytes() == b"{}\n1\n2\n"
+
+
+@given(values=VALUES, data=st.data())
+def test_cut_anywhere_the_whole_lines_stay_and_the_next_is_not_glued(
+    values: list[dict[str, str | int]], data: st.DataObject
+) -> None:
+    lines = encoded(values)
+    whole = b"".join(line + b"\n" for line in lines)
+    cut = data.draw(st.integers(0, len(whole)))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a"
+        path.write_bytes(whole[:cut])
+        before = read_lines(path).lines
+        writer = LineWriter(path)
+        writer.add(b'{"new":1}')
+        writer.flush()
+        writer.close()
+        after = read_lines(path)
+        ends = [sum(len(line) + 1 for line in lines[:count]) for count in range(1, len(lines) + 1)]
+        assert len(before) == sum(end - 1 <= cut for end in ends)
+        assert after == Lines(lines=(*lines[: len(before)], b'{"new":1}'))
+
+
+@given(st.binary())
+def test_no_bytes_break_reader_or_writer(junk: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a"
+        path.write_bytes(junk)
+        before = read_lines(path).lines
+        writer = LineWriter(path)
+        writer.add(b"{}")
+        writer.flush()
+        writer.close()
+        assert read_lines(path).lines == (*before, b"{}")
+
+
+def test_a_long_torn_line_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b'{"a":1}\n{"b":"' + b"x" * 300_000)
+    writer = LineWriter(path)
+    writer.add(b"2")
+    writer.flush()
+    writer.close()
+    assert path.read_bytes() == b'{"a":1}\n2\n'
+
+
+def test_what_could_not_be_written_waits(tmp_path: Path) -> None:
+    folder = tmp_path / "later"
+    writer = LineWriter(folder / "a", b"{}")
+    for line in (b"1", b"2"):
+        writer.add(line)
+        with pytest.raises(FileNotFoundError):
+            writer.flush()
+    folder.mkdir()
+    writer.flush()
+    writer.close()
+    assert (folder / "a").read_bytes() == b"{}\n1\n2\n"
+
+
+def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
+    writer = LineWriter(tmp_path / "a")
+    writer.add(b"1")
+    writer.flush()
+    assert not writer.vanished()
+    (tmp_path / "a").unlink()
+    assert writer.vanished()
+    writer.close()
