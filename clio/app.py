@@ -21,6 +21,7 @@ from clio.providers.registry import make_provider
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
+from clio.security.redact_names import env_secrets
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
@@ -60,7 +61,7 @@ class App:
         self.provider = provider
         self.workspace = Workspace(loaded.project)
         self.store = SessionStore(loaded.project / ".clio" / "sessions")
-        self.redactor = Redactor(self.config.redact_patterns, env=env, enabled=self.config.redact)
+        self.redactor = Redactor(self.config.redact_patterns, env_secrets(dict(env)), enabled=self.config.redact)
         self.policy = Policy(
             self.workspace,
             self.config.approve,
