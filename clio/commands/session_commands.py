@@ -20,7 +20,7 @@ from clio.commands.base import (
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
-SHORT_ID = 8  # characters of an id that a person reads; any unique prefix opens a session
+_ID_LENGTHS = (8, 13, 18, 23, 36)  # a UUID's dashes; sessions begun within the same minute share the first eight
 _MAX_SUGGESTED = 50
 
 
@@ -98,17 +98,25 @@ def delete(shell: Shell, argument: str) -> CommandResult:
 
 def session_table(sessions: "Iterable[SessionInfo]", *, running: str | None, now: float) -> Table:
     """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch."""
+    infos = list(sessions)
+    length = id_length(info.id for info in infos)
     rows = tuple(
         (
             str(number),
             title_of(info),
             "this one" if info.id == running else "in use" if info.running else age(now - info.updated_at),
             str(info.messages),
-            info.id[:SHORT_ID],
+            info.id[:length],
         )
-        for number, info in enumerate(sessions, start=1)
+        for number, info in enumerate(infos, start=1)
     )
     return Table(columns=("#", "session", "last used", "messages", "id"), rows=rows, wide=1)
+
+
+def id_length(ids: Iterable[str]) -> int:
+    """How many characters tell these ids apart: 8, unless some were made within the same minute."""
+    known = set(ids)
+    return next((length for length in _ID_LENGTHS if len({id[:length] for id in known}) == len(known)), _ID_LENGTHS[-1])
 
 
 def title_of(info: "SessionInfo") -> str:
@@ -132,11 +140,12 @@ def age(seconds: float) -> str:
 
 def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
     """The stored sessions: by name where they have one, else by the start of their id."""
-    for info in shell.store.list()[:_MAX_SUGGESTED]:
+    infos = shell.store.list()
+    length = id_length(info.id for info in infos)
+    for info in infos[:_MAX_SUGGESTED]:
         if info.id != shell.session.id:
-            yield Suggestion(
-                text=info.name or info.id[:SHORT_ID], note=f"{title_of(info)}, {count_messages(info.messages)}"
-            )
+            note = f"{title_of(info)}, {count_messages(info.messages)}"
+            yield Suggestion(text=info.name or info.id[:length], note=note)
 
 
 def _on_disk(shell: Shell) -> str:

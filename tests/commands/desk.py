@@ -1,0 +1,54 @@
+"""What commands look at, real but for the model: sessions in a folder, a policy, a redactor."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from clio.config.loaded import Loaded, Widening
+from clio.config.schema import Config
+from clio.messages import UserMessage
+from clio.providers.base import Provider
+from clio.providers.offline import OfflineProvider
+from clio.security.approval import Policy
+from clio.security.path_policy import Workspace
+from clio.security.redact import Redactor
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+
+
+@dataclass
+class Desk:
+    """A Shell for tests."""
+
+    loaded: Loaded
+    config: Config
+    session: Session
+    store: SessionStore
+    policy: Policy
+    provider: Provider
+    redactor: Redactor
+
+    def talk(self, *texts: str) -> None:
+        for text in texts:
+            self.session.append(UserMessage(content=text))
+
+    def start(self, name: str | None = None) -> Session:
+        """Close the running session and begin another."""
+        self.session.close()
+        self.session = self.store.new(self.loaded.project, name=name)
+        return self.session
+
+
+def make_desk(project: Path, *, withheld: tuple[Widening, ...] = (), **settings: object) -> Desk:
+    config = msgspec.convert(settings, Config)
+    store = SessionStore(project / ".clio" / "sessions")
+    return Desk(
+        loaded=Loaded(config=config, origins={}, project=project, home=project / "home", withheld=withheld),
+        config=config,
+        session=store.new(project, persist=not config.incognito),
+        store=store,
+        policy=Policy(Workspace(project), config.approve),
+        provider=OfflineProvider(),
+        redactor=Redactor(),
+    )
