@@ -143,7 +143,7 @@ def _cause(text: str, mark: Mark | None, problem: str) -> str:
         return "a quotation mark or bracket that opens here is never closed"
     if "expected ','" in problem:
         return "in the brackets that open here a comma or the closing bracket is missing"
-    if "expected key" in problem or "expected '-' indicator" in problem:
+    if any(words in problem for words in ("expected key", "expected '-' indicator", "expected <block end>")):
         return "this line is indented differently from those it belongs to"
     if "mapping values are not allowed" in problem:
         return "a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
