@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -115,10 +116,12 @@ def git_text(folder: Path, arguments: list[str]) -> str:
     from git import Git
     from git.exc import GitCommandError
 
+    git = Git(folder)
+    # Reading takes no lock: a commit the user is just making is not in its way.
+    git.update_environment(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0")
+    limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython has no limit there
     try:
-        output = Git(folder).execute(
-            ["git", *_PLAIN, *arguments], stdout_as_string=False, kill_after_timeout=READ_LIMIT_S
-        )
+        output = git.execute(["git", *_PLAIN, *arguments], stdout_as_string=False, kill_after_timeout=limit_s)
     except GitCommandError as error:
         said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
         raise ToolFailed(f"git {arguments[0]} failed: {said}") from error

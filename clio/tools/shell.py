@@ -152,7 +152,7 @@ def _ended(process: RunningProcess) -> str:
 def _timed_out(process: RunningProcess, timeout_s: float) -> str:
     silent = (
         f"it had printed nothing for {process.silent_s:.0f} s and may have waited for input, which it cannot get"
-        if process.silent_s > max(5.0, timeout_s / 2)
+        if process.silent_s > timeout_s / 2
         else "it was still printing; give timeout_s, or background=true for something that does not end"
     )
     return f"stopped after {timeout_s:g} s; {silent}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -259,3 +260,29 @@ def test_a_wrong_revision_is_answered_in_gits_words(repo: Path) -> None:
 def test_actions_that_do_not_belong(repo: Path) -> None:
     with pytest.raises(ToolRetry, match="git stash has no action 'switch'"):
         call(repo, operation="stash", action="switch", name="x")
+
+
+def test_without_git_it_is_said(tmp_path: Path) -> None:
+    script = f"""
+import sys
+from pathlib import Path
+from clio.errors import ToolFailed
+from clio.security.path_policy import Workspace
+from clio.tools.git import GitArgs, GitTool
+assert "git" not in sys.modules
+try:
+    GitTool(Workspace(Path({str(tmp_path)!r})), 5).prepare(GitArgs(operation="status"))
+except ToolFailed as error:
+    print(error)
+"""
+    env = {"PATH": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("git is not installed here")
+
+
+def test_reading_does_not_touch_the_index(repo: Path) -> None:
+    index = repo / ".git" / "index"
+    (repo / "naïve file.txt").touch()
+    before = index.read_bytes()
+    call(repo, operation="status")
+    assert index.read_bytes() == before

@@ -126,8 +126,13 @@ def test_one_that_ignores_the_polite_request_is_killed(
 
 def test_output_before_the_timeout_is_kept_and_silence_is_said(tmp_path: Path) -> None:
     output = run(tmp_path, "echo started; sleep 60", timeout_s=1)
-    assert "started" in output.text
-    assert "still printing" in output.text  # one second is too short to call it silence
+    assert output.text.endswith("\nstarted")
+    assert "it had printed nothing for 1 s" in output.text
+
+
+def test_a_command_that_was_still_printing_is_told_from_a_silent_one(tmp_path: Path) -> None:
+    output = run(tmp_path, "while true; do echo more; sleep 0.05; done", timeout_s=1)
+    assert "it was still printing" in output.text
 
 
 def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
@@ -212,7 +217,9 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
         start, output = shell(tmp_path, jobs), JobOutputTool(jobs)
         command = "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 4"
         first = await call(start, RunCommandArgs(command=command, background=True))
-        assert re.match(r"\[job1 runs since \d s; read to offset 4 with job_output\]\none$", first.text)
+        while "one" not in first.text:
+            first = await call(output, JobOutputArgs(job="job1"))
+        assert re.match(r"\[job1 runs since \d+ s; read to offset 4 with job_output\]\none$", first.text)
         assert (await call(output, JobOutputArgs(job="job1"))).text.endswith("\n(nothing new)")
         (tmp_path / "go").touch()
         last = await call(output, JobOutputArgs(job="job1", wait_s=10))
@@ -223,7 +230,8 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path) -> None:
+def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.tools.shell._FIRST_LOOK_S", 10.0)
     output = asyncio.run(call(shell(tmp_path), RunCommandArgs(command="no-such-program-1", background=True)))
     assert "job1 ended: exit 127" in output.text
     assert "not found" in output.text
@@ -244,10 +252,13 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
     async def scenario() -> None:
         jobs = JobTable()
         command = "sh -c 'echo $$ >> pids; sleep 60' & echo up"
-        output = await call(shell(tmp_path, jobs), RunCommandArgs(command=command, background=True))
-        assert "job1 runs" in output.text
+        await call(shell(tmp_path, jobs), RunCommandArgs(command=command, background=True))
         await until_noted(pids, 1)
+        while jobs.get("job1").process.running:
+            await asyncio.sleep(0.01)
+        assert jobs.running() == [jobs.get("job1")]
         await jobs.close()
+        assert jobs.running() == []
 
     asyncio.run(scenario())
     assert [pid for pid in noted_pids(pids) if alive(pid)] == []
