@@ -1,0 +1,92 @@
+"""Turns what is to be shown into rows of text with colours, at the terminal's present width."""
+
+import io
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+from rich.console import Console, ConsoleDimensions, RenderableType
+from rich.text import Text
+from rich.theme import Theme as RichTheme
+
+from clio.ui.theme import Theme, markdown_styles
+from clio.ui.width import cells_of, chop
+
+Size = Callable[[], tuple[int, int]]
+"""The terminal's columns and lines, asked anew each time."""
+
+_RIGHT_BLANKS = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
+_ONLY_CODES = re.compile(r"^(?:\x1b\[[0-9;]*m)+$")
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Something to show. `wraps` False: one logical line, which the terminal may break; `gap`: a blank line before."""
+
+    body: RenderableType
+    wraps: bool = True
+    gap: bool = False
+
+
+class Painter:
+    """Paints parts for a terminal of the size it is told. Writes nothing itself."""
+
+    def __init__(self, theme: Theme, size: Size) -> None:
+        self.theme = theme
+        self.size = size
+        self._console = Console(
+            file=io.StringIO(),
+            force_terminal=theme.escapes,
+            color_system="standard" if theme.escapes else None,
+            no_color=not theme.colour,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            width=80,
+            height=25,
+            theme=RichTheme(markdown_styles(theme)),
+        )
+
+    @property
+    def width(self) -> int:
+        """Columns that may be used: the last one stays free, because terminals disagree about what happens there."""
+        return max(self.size()[0] - 1, 1)
+
+    def lines(self, part: Part) -> str:
+        """For the scrollback: every line with its newline. A part that does not wrap is one line, however long."""
+        gap = "\n" if part.gap else ""
+        return gap + "".join(row + "\n" for row in self._paint(part.body, wraps=part.wraps))
+
+    def rows(self, part: Part) -> list[str]:
+        """For a place that is redrawn: rows no wider than `width`."""
+        body = part.body
+        if not part.wraps and isinstance(body, Text):
+            rows = [row for line in chop(body, self.width) for row in self._paint(line, wraps=False)]
+        else:
+            rows = self._paint(body, wraps=True)
+        return ["", *rows] if part.gap else rows
+
+    def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
+        console = self._console
+        console.size = ConsoleDimensions(self.width, 25)
+        with console.capture() as capture:
+            console.print(body, soft_wrap=not wraps)
+        rows = [_strip_right(row) for row in capture.get().removesuffix("\n").split("\n")]
+        return _without_blank_ends(rows) if wraps else rows
+
+
+def row_cells(row: str) -> int:
+    """How many columns a painted row takes."""
+    return cells_of(re.sub(r"\x1b\[[0-9;]*m", "", row))
+
+
+def _strip_right(row: str) -> str:
+    """The row without blanks at its end: they would wrap when the window becomes narrower."""
+    row = _RIGHT_BLANKS.sub(r"\1", row)
+    return "" if _ONLY_CODES.match(row) else row
+
+
+def _without_blank_ends(rows: list[str]) -> list[str]:
+    """The rows from the first to the last that is not blank: lists and tables bring blank ones of their own."""
+    filled = [number for number, row in enumerate(rows) if row]
+    return rows[filled[0] : filled[-1] + 1] if filled else [""]

@@ -1,0 +1,116 @@
+"""The screen of a one-shot run and of a dumb terminal: plain text as it comes, no control sequence anywhere."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO, assert_never
+
+from clio.agent.events import (
+    Event,
+    MessageAdded,
+    Notice,
+    ReasoningDelta,
+    Retrying,
+    StepFinished,
+    StepStarted,
+    StreamRestarted,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from clio.ui.output import Output
+from clio.ui.plain import Cleaner, clean, clean_line
+from clio.ui.status import footer, format_seconds, plural
+
+_MAX_ROWS = 20
+RESTARTED = "the connection broke; the answer starts again"
+
+
+class PipeScreen:
+    """The answer goes to `answer`, everything about it to `report`: stdout and stderr, or the same stream twice.
+
+    on_broken: called when nobody reads the answer any more; what follows is dropped quietly.
+    """
+
+    def __init__(
+        self, answer: TextIO, report: TextIO, on_broken: Callable[[], None] | None = None, *, show_footer: bool = False
+    ) -> None:
+        self._answer = Output(answer, on_broken)
+        self._report = self._answer if report is answer else Output(report)
+        self._cleaner = Cleaner()
+        self._show_footer = show_footer
+
+    def handle(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case TextDelta(text=text):
+                self._answer.write(self._cleaner.feed(text))
+            case StreamRestarted():
+                self._cleaner = Cleaner()
+                self.note(RESTARTED)
+            case Retrying():
+                self.note(retry_line(event))
+            case ToolStarted() | StepFinished():
+                self._end_answer()
+            case ToolFinished():
+                self._tool(event)
+            case Notice(text=text, level=level):
+                self._say(f"{'warning: ' if level == 'warning' else ''}{clean_line(text)}")
+            case TurnFinished():
+                self._turn_end(event)
+            case TurnStarted() | StepStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
+                pass
+            case _:
+                assert_never(event)
+
+    def note(self, text: str) -> None:
+        """A line about what happens."""
+        self._say(clean(text))
+
+    def error(self, text: str) -> None:
+        """A line about what went wrong."""
+        self._say(f"error: {clean(text)}")
+
+    def markdown(self, text: str) -> None:
+        """A whole text, such as the result of a slash command; as it is written."""
+        self._end_answer()
+        self._answer.write(clean(text).rstrip("\n") + "\n")
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Nothing is ever redrawn here, so nothing has to pause."""
+        yield
+
+    def _tool(self, event: ToolFinished) -> None:
+        mark = "*" if event.ok else "x"
+        summary = clean_line(event.summary)
+        self._say(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
+        shown = event.diff or ("" if event.ok else event.preview)
+        lines = [line for line in clean(shown).splitlines() if line.strip() and clean_line(line) != summary]
+        limit = _MAX_ROWS if event.diff else 3
+        for line in lines[:limit]:
+            self._report.write(f"  {line}\n")
+        if event.diff and len(lines) > limit:
+            self._report.write(f"  ... {plural(len(lines) - limit, 'more line')}\n")
+
+    def _turn_end(self, event: TurnFinished) -> None:
+        self._end_answer()
+        if event.status != "done":
+            self.error(event.error or event.status)
+        if self._show_footer:
+            self._say(footer(event))
+
+    def _end_answer(self) -> None:
+        self._answer.write(self._cleaner.finish())
+        self._answer.end_line()
+
+    def _say(self, text: str) -> None:
+        self._answer.end_line()
+        self._report.write(text.rstrip("\n") + "\n")
+
+
+def retry_line(event: Retrying) -> str:
+    """Why a request is sent again, and when."""
+    return f"{clean_line(event.reason)} · again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"

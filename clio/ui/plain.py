@@ -1,0 +1,55 @@
+"""Text from models and tools made harmless for a terminal: nothing in it can move a cursor or hide other text."""
+
+import re
+
+_ESCAPE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-~]"
+)
+_OPEN_ESCAPE = re.compile(
+    r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
+)
+# C0 without tab and newline, DEL, C1, and the marks that turn the reading direction round (they make text lie).
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MAX_HELD = 512
+
+
+def clean(text: str) -> str:
+    """The text without control sequences and control characters; tab and newline stay, a return becomes a newline."""
+    if _LONE_SURROGATE.search(text):
+        text = _LONE_SURROGATE.sub("\ufffd", text)
+    if not _CONTROL.search(text):
+        return text
+    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", text)
+
+
+def clean_line(text: str) -> str:
+    """The text cleaned and brought onto one line."""
+    return " ".join(clean(text).split())
+
+
+class Cleaner:
+    """`clean` for text that comes in pieces; a control sequence cut in two is still one.
+
+    At most 512 characters are held back: a longer sequence loses its introducer and its body is shown as text.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """The clean text that is certain so far."""
+        text, self._held = self._held + text, ""
+        found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_HELD))
+        cut = found.start() if found else len(text) - text.endswith("\r")
+        if cut < len(text) and len(text) - cut < _MAX_HELD:
+            text, self._held = text[:cut], text[cut:]
+        return clean(text)
+
+    def finish(self) -> str:
+        """What was held back, made harmless."""
+        text, self._held = self._held, ""
+        return clean(text)

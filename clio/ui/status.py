@@ -1,0 +1,55 @@
+"""Times and token counts as a person reads them, and the line under a finished turn. All pure."""
+
+from clio.agent.events import TurnFinished
+from clio.messages import Usage
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_PERIOD_S = 0.1
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration: "0.4 s", "12 s", "1 min 05 s", "2 h 03 min"."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = whole // 60
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def format_tokens(count: int) -> str:
+    """A count in at most five characters: "950", "1.2k", "12k", "1.3M"."""
+    if count < 1000:
+        return str(count)
+    if count < 9_950:
+        return f"{count / 1000:.1f}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def format_usage(usage: Usage) -> str:
+    """What a turn cost: "12k in (8.0k cached), 450 out"; empty where the server bills nothing."""
+    if not usage.prompt_tokens and not usage.completion_tokens:
+        return ""
+    cached = f" ({format_tokens(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
+    return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
+
+
+def footer(event: TurnFinished) -> str:
+    """The line under a turn: steps, tokens, seconds."""
+    steps = f"{event.steps} step" + "s" * (event.steps != 1)
+    return " · ".join(part for part in (steps, format_usage(event.usage), format_seconds(event.seconds)) if part)
+
+
+def plural(count: int, word: str) -> str:
+    """ "1 line", "3 lines"."""
+    return f"{count:,} {word}" + "s" * (count != 1)
+
+
+def spinner_frame(seconds: float) -> str:
+    """The spinner's picture after so many seconds."""
+    return SPINNER[int(max(seconds, 0.0) / SPINNER_PERIOD_S) % len(SPINNER)]

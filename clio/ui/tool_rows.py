@@ -1,0 +1,77 @@
+"""How a tool call looks: one line while it runs, the same line with its result, and a bounded look at what it did."""
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from clio.agent.events import ToolFinished
+from clio.ui.plain import clean, clean_line
+from clio.ui.status import format_seconds, plural, spinner_frame
+from clio.ui.theme import Theme
+from clio.ui.width import cells_of, crop
+
+BULLET = "●"
+MAX_DIFF_ROWS = 20
+_FAILED_ROWS = 3
+_SLOW_S = 1.0
+_MIN_TITLE = 8
+
+
+def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
+    """The line of a call that runs."""
+    tail = " ".join(
+        part for part in (clean_line(progress), format_seconds(seconds) if seconds >= _SLOW_S else "") if part
+    )
+    return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
+
+
+def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
+    """The line of a call that is over: `● read clio/app.py:10-40 … 31 lines`."""
+    return _row(BULLET, theme.good if event.ok else theme.bad, event.title, clean_line(event.summary), width, theme)
+
+
+def details(event: ToolFinished, theme: Theme) -> Iterator[Text]:
+    """What is shown below a finished call: the diff of a change, or the first lines of a failure."""
+    if event.diff:
+        yield from diff_rows(event.diff, theme, MAX_DIFF_ROWS)
+    elif not event.ok:
+        lines = [line for line in clean(event.preview).splitlines() if line.strip()]
+        for line in lines[:_FAILED_ROWS]:
+            if clean_line(line) != clean_line(event.summary):
+                yield Text("  " + line.expandtabs(4), theme.bad)
+
+
+def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "") -> Iterator[Text]:
+    """A unified diff with colours, at most so many rows; the last then says how many are missing.
+
+    The names of the files are left out where there is only one. hint: how to see the rest.
+    """
+    lines = clean(diff).splitlines()
+    if sum(line.startswith("+++ ") for line in lines) == 1:
+        lines = [line for line in lines if not line.startswith(("--- ", "+++ "))]
+    shown = lines if len(lines) <= max_rows else lines[: max_rows - 1]
+    for line in shown:
+        yield Text("  " + line.expandtabs(4), _diff_style(line, theme))
+    if len(shown) < len(lines):
+        yield Text(f"  … {plural(len(lines) - len(shown), 'more line')}{hint}", theme.faint)
+
+
+def _diff_style(line: str, theme: Theme) -> str:
+    if line.startswith(("--- ", "+++ ")):
+        return theme.strong
+    return {"+": theme.added, "-": theme.removed, "@": theme.hunk}.get(line[:1], theme.faint)
+
+
+def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
+    """One row in the width there is: the title gives way first, but keeps eight columns."""
+    title = clean_line(title)
+    room = max(width - 2, 1)
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", crop(title, room))
+    joint = " … "
+    tail_room = max(room - len(joint) - min(cells_of(title), _MIN_TITLE), 0)
+    tail = crop(tail, tail_room)
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", crop(title, room))
+    title = crop(title, room - len(joint) - cells_of(tail))
+    return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))
