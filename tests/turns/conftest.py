@@ -11,6 +11,7 @@ from tests.support.chat_server import ChatServer, Script
 from tests.support.desk import Desk, make_repository
 
 FILES = {
+    ".gitignore": "__pycache__/\n",
     "calc.py": 'def add(a, b):\n    """Sum of two numbers."""\n    return a - b\n',
     "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
 }

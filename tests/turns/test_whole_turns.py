@@ -64,9 +64,12 @@ def test_system_and_tools_are_the_same_bytes_in_every_request(make_desk: MakeDes
             text("again"),
         ]
     )
-    asyncio.run(desk.turn("remember how tests run"))
-    asyncio.run(desk.turn("and now?"))
 
+    async def story() -> None:
+        await desk.turn("remember how tests run")
+        await desk.turn("and now?")
+
+    asyncio.run(story())
     bodies = [request.raw for request in desk.server.requests]
     assert len(bodies) == 3
     assert len({str(request.body["tools"]) for request in desk.server.requests}) == 1
