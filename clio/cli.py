@@ -84,10 +84,11 @@ def _one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import make_options, with_prompt
     from clio.config.show import withheld_note
+    from clio.config.trust import should_ask
 
     options = make_options(arguments)
     loaded = load(options, os.environ)
-    if loaded.withheld:
+    if should_ask(loaded):
         print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
     options = with_prompt(options, whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import oneshot
@@ -109,7 +110,8 @@ def _config_command(arguments: "Arguments") -> int:
             print(show.files(loaded))
         case _:
             print(show.trust_text(loaded))
-            grant_all(loaded)
+            if loaded.withheld:
+                grant_all(loaded)
     return 0
 
 
