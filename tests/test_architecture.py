@@ -30,6 +30,7 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.transport"},
+    "httpx2": {"clio.providers.transport"},
     "git": {"clio.tools.git", "clio.context.workspace_state"},
     "yaml": {"clio.config.yaml_file", "clio.security.trust"},
     "tiktoken": {"clio.tokens"},

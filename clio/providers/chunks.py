@@ -4,7 +4,7 @@ import msgspec
 
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.lenient import as_count, as_dict, as_list, as_text
+from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
 
 _FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
 
@@ -31,7 +31,7 @@ class Normaliser:
         """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
         self.events += 1
         data = as_dict(event)
-        self.usage = read_usage(data.get("usage")) or self.usage
+        self.usage = _find_usage(data) or self.usage
         choice = as_dict(next(iter(as_list(data.get("choices"))), None))
         if not choice:
             return None
@@ -122,9 +122,30 @@ def _signature(call: dict[str, object]) -> str:
     return next((as_text(vendor.get("thought_signature")) for vendor in vendors if vendor), "")
 
 
+def _find_usage(data: dict[str, object]) -> Usage | None:
+    """The bill where most put it, or where Groq and llama.cpp do."""
+    return (
+        read_usage(data.get("usage"))
+        or read_usage(as_dict(data.get("x_groq")).get("usage"))
+        or _read_timings(as_dict(data.get("timings")))
+    )
+
+
+def _read_timings(timings: dict[str, object]) -> Usage | None:
+    """llama.cpp's measurements: `prompt_n` leaves out what was cached, so they are a bill only beside `cache_n`."""
+    if "cache_n" not in timings:
+        return None
+    cached = as_count(timings.get("cache_n"))
+    prompt = as_count(timings.get("prompt_n")) + cached
+    completion = as_count(timings.get("predicted_n"))
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached) if prompt else None
+
+
 def read_usage(value: object) -> Usage | None:
     """The bill, or None where there is none, it is all zero, or it counts more than any model can."""
     data = as_dict(value)
+    if any(map(is_absurd, data.values())):
+        return None
     prompt = as_count(data.get("prompt_tokens")) or as_count(data.get("input_tokens"))
     completion = as_count(data.get("completion_tokens")) or as_count(data.get("output_tokens"))
     if not prompt and not completion:

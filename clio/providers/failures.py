@@ -19,6 +19,7 @@ from clio.errors import (
 from clio.providers.error_body import ErrorBody
 from clio.providers.overflow import find_overflow
 from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
+from clio.providers.urls import host_of, without_login
 
 Kind = Literal[
     "status", "in_stream", "refused", "dns", "tls", "proxy", "connect_timeout", "timeout", "broken", "malformed"
@@ -77,7 +78,7 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
 
 def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
     place = _place(at.base_url)
-    host = urlsplit(at.base_url).hostname
+    host = host_of(at.base_url)
     match failure.kind:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
@@ -115,8 +116,10 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             )
     if 300 <= status < 400:
         target = failure.headers.get("location", "")
-        where = f" to {_place(target)}" if urlsplit(target).netloc else ""
-        return ProviderRefused(f"{at.base_url} redirects{where} and the key is not sent after it: correct --base-url")
+        where = f" to {_place(target)}" if host_of(target) else ""
+        return ProviderRefused(
+            f"{without_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
+        )
     match status:
         case 401 | 403 | 407:
             return _refused_access(status, error, at)
@@ -153,7 +156,7 @@ def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequenc
     if failure.kind == "in_stream" or (error.message and error.code):
         return ProviderRefused(f"{at.name} did not find what was asked for{_quoted(error.message)}: check --model")
     return ProviderRefused(
-        f"there is no chat server at {at.base_url} (status 404): check --base-url, it often ends in /v1"
+        f"there is no chat server at {without_login(at.base_url)} (status 404): check --base-url, it often ends in /v1"
     )
 
 
@@ -225,8 +228,8 @@ def _quoted(message: str) -> str:
 
 
 def _place(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    parts = urlsplit(without_login(url))
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _minutes(seconds: float) -> str:

@@ -27,3 +27,8 @@ def as_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(value) if 0 <= value <= MAX_COUNT else 0
+
+
+def is_absurd(value: object) -> bool:
+    """Whether it is a number, but none of tokens."""
+    return isinstance(value, int | float) and not 0 <= value <= MAX_COUNT

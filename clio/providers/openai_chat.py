@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
 from clio.config.schema import Config
@@ -55,7 +55,8 @@ class OpenAIChatProvider:
 
     def warm_up(self) -> None:
         """Import the client package and open its TLS context; blocking, for a thread at the start."""
-        self._transport.warm_up()
+        with suppress(TransportFailed):  # the first request will say it, to whoever waits for it
+            self._transport.warm_up()
 
     async def limits(self) -> Limits:
         """See `Provider`."""

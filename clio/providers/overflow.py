@@ -4,6 +4,7 @@ There is no common code for it: most send 400 and a sentence, some 413, 422 or 5
 """
 
 import re
+from functools import cache
 
 from msgspec import Struct
 
@@ -17,17 +18,19 @@ class Overflow(Struct, frozen=True):
     sent_tokens: int | None = None
 
 
-def _patterns(*wordings: str) -> tuple[re.Pattern[str], ...]:
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Compiled with the first failure: forty of them cost 4 ms, and most runs need none."""
     return tuple(
         re.compile(
             wording.replace("<sent>", f"(?P<sent>{_NUMBER})").replace("<limit>", f"(?P<limit>{_NUMBER})"), re.I | re.S
         )
-        for wording in wordings
+        for wording in _WORDINGS
     )
 
 
 # Tried in order; those with numbers stand before those without.
-_WORDINGS = _patterns(
+_WORDINGS = (
     # OpenAI, Azure, DeepSeek, vLLM, Together, litellm: "maximum context length is 8192 tokens. However, you requested
     # 9000 tokens" / "your messages resulted in 9000 tokens" / "your request has 2104 input tokens"
     r"maximum context length (?:is|of) <limit> tokens?.{0,60}?(?:requested(?: about)?|resulted in|"
@@ -90,7 +93,7 @@ def find_overflow(text: str) -> Overflow | None:
     """
     if not _PLAIN_CODE.search(text) and (_NOT_WINDOW.search(text) or _ANSWER_TOO_LONG.search(text)):
         return None
-    for pattern in _WORDINGS:
+    for pattern in _patterns():
         if found := pattern.search(text):
             named = found.groupdict()
             return Overflow(_count(named.get("limit")), _count(named.get("sent")))

@@ -13,7 +13,7 @@ from clio.providers.offline import OfflineProvider
 from clio.providers.openai_chat import OpenAIChatProvider
 from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
 from clio.providers.transport import OpenAITransport
-from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url
+from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
 
 OFFLINE = "offline"
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
@@ -87,17 +87,17 @@ def _connect(config: Config, preset: Preset | None, url: str, key: str, models: 
 
 
 def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:
+    place = without_login(url)
     if not models and url.startswith("http://") and is_local_host(host_of(url)):
         models = list_models(url, key)
         if not models:
             raise ConfigError(
-                f"no model is named, and the server at {url} lists none: start it, or correct --base-url,"
-                " or name a model with --model"
+                f"no model is named and the server at {place} lists none: start it, correct --base-url, or set --model"
             )
     if not models:
-        raise ConfigError(f"no model is named for {url}: set --model, CLIO_MODEL, or `model:` in the configuration")
+        raise ConfigError(f"no model is named for {place}: set --model, CLIO_MODEL, or `model:` in the configuration")
     return models[0]
 
 
 def _display_name(url: str) -> str:
-    return urlsplit(url).netloc if is_loopback(host_of(url)) else host_of(url)
+    return urlsplit(without_login(url)).netloc if is_loopback(host_of(url)) else host_of(url)

@@ -69,12 +69,20 @@ class OpenAITransport:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Import the package and build the client; safe from any thread."""
+        """Import the package and build the client; safe from any thread. Raises TransportFailed for no host."""
         with self._lock:
             if self._client is None:
                 self._client = self._build()
 
     def _build(self) -> "AsyncOpenAI":
+        from httpx2 import InvalidURL
+
+        try:
+            return self._connected()
+        except InvalidURL as error:  # beyond what `normalise_base_url` checks: a name in broken Punycode
+            raise TransportFailed(Failure(kind="dns", detail=str(error))) from error
+
+    def _connected(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
         host = host_of(self._base_url)
@@ -107,6 +115,7 @@ class OpenAITransport:
     async def events(self, body: bytes) -> AsyncGenerator[object]:
         """See `Transport`."""
         client = await self._ready()
+        from httpx2 import HTTPError
         from openai import APIError, AsyncStream
 
         try:
@@ -125,6 +134,8 @@ class OpenAITransport:
                 yield event
         except APIError as error:
             raise TransportFailed(_read(error, streaming=True)) from error
+        except HTTPError as error:  # of an answer read past the package's own stream
+            raise TransportFailed(_read_connection(error, streaming=True)) from error
         except ValueError as error:  # JSON cut short, or none at all
             raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
         finally:
@@ -150,7 +161,7 @@ class OpenAITransport:
 
 
 async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
-    if "json" in stream.response.headers.get("content-type", ""):
+    if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
         await stream.response.aread()
         yield stream.response.json()
         return
@@ -175,23 +186,26 @@ def _json_text(body: object) -> str:
 
 
 def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
+    import httpx2
+
     chain = list(_causes(error))
     detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
-    names = {type(cause).__name__ for cause in chain}
-    if any(isinstance(cause, socket.gaierror) for cause in chain):
+
+    def caused_by(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in chain)
+
+    if caused_by(socket.gaierror):
         return Failure(kind="dns", detail=detail)
-    if any(isinstance(cause, ssl.SSLError) for cause in chain):
+    if caused_by(ssl.SSLError):
         return Failure(kind="tls", detail=detail)
-    if "ProxyError" in names:
+    if caused_by(httpx2.ProxyError):
         return Failure(kind="proxy", detail=detail)
-    if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
-        return Failure(kind="refused", detail=detail)
-    if names & {"ConnectTimeout", "PoolTimeout"}:
+    if caused_by(httpx2.ConnectTimeout, httpx2.PoolTimeout):
         return Failure(kind="connect_timeout", detail=detail)
-    if names & {"ReadTimeout", "WriteTimeout", "APITimeoutError"}:
-        return Failure(kind="timeout", detail="no data for too long")
-    if "ConnectError" in names:
+    if caused_by(ConnectionRefusedError, httpx2.ConnectError):
         return Failure(kind="refused", detail=detail)
+    if caused_by(httpx2.TimeoutException):
+        return Failure(kind="timeout", detail="no data for too long")
     return Failure(kind="broken" if streaming else "timeout", detail=detail)
 
 

@@ -9,6 +9,9 @@ from clio.errors import ConfigError
 _ENDPOINT = re.compile(r"/(chat/completions|completions|models|responses|embeddings)$")
 _VERSION = re.compile(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_HOST_NAME = re.compile(
+    r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE | re.ASCII
+)
 # Paths that stop one segment short of the version, as people copy them from dashboards.
 _WANTS_VERSION = ("", "api", "openai")
 _WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
@@ -29,10 +32,29 @@ def normalise_base_url(text: str) -> str:
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
         raise _no_address(text) from error
-    if not host or parts.scheme not in ("http", "https") or re.search(r"[\s\\]", parts.netloc):
+    bracketed = "[" in parts.netloc and not _is_address(host)
+    if parts.scheme not in ("http", "https") or not _is_host(host) or bracketed or re.search(r"[\s\x00-\x1f\x7f]", url):
         raise _no_address(text)
     path = _with_version(re.sub(r"/+", "/", parts.path), host)
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def _is_host(host: str) -> bool:
+    return _is_address(host) if ":" in host else bool(_HOST_NAME.fullmatch(host))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def without_login(url: str) -> str:
+    """The address without a user name and password before the host, for the screen."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _no_address(text: str) -> ConfigError:

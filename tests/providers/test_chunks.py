@@ -59,6 +59,18 @@ def test_usage_beside_the_reason() -> None:
     assert chunks[-1] == Chunk(finish_reason="stop", usage=Usage(prompt_tokens=3, completion_tokens=1))
 
 
+def test_bills_in_other_places() -> None:
+    bill = {"prompt_tokens": 3, "completion_tokens": 1}
+    assert play(event({}, "stop", x_groq={"id": "r", "usage": bill}))[0][-1].usage == Usage(
+        prompt_tokens=3, completion_tokens=1
+    )
+    timings = {"prompt_n": 7, "cache_n": 90, "predicted_n": 5}
+    assert play(event({}, "stop", timings=timings))[0][-1].usage == Usage(
+        prompt_tokens=97, completion_tokens=5, cached_tokens=90
+    )
+    assert play(event({}, "stop", timings={"prompt_n": 7, "predicted_n": 5}))[0][-1].usage is None
+
+
 def test_usage_growing_in_every_chunk_is_taken_once() -> None:
     chunks, _ = play(
         *(event({"content": "a"}, usage={"prompt_tokens": 3, "completion_tokens": n}) for n in (1, 2, 3)),
@@ -76,6 +88,7 @@ def test_usage_growing_in_every_chunk_is_taken_once() -> None:
         ({"prompt_tokens": -1, "completion_tokens": "x"}, None),
         ({"prompt_tokens": 10**15, "completion_tokens": 0}, None),
         ({"prompt_tokens": True, "completion_tokens": float("nan")}, None),
+        ({"prompt_tokens": 10**15, "completion_tokens": 4}, None),
         ({"prompt_tokens": 5.0, "completion_tokens": "2"}, Usage(prompt_tokens=5, completion_tokens=2)),
         ({"input_tokens": 5, "output_tokens": 2}, Usage(prompt_tokens=5, completion_tokens=2)),
         (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clio.errors import ConfigError
 from clio.providers.profiles import PRESETS
-from clio.providers.urls import is_local_host, is_loopback, normalise_base_url
+from clio.providers.urls import is_local_host, is_loopback, normalise_base_url, without_login
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,24 @@ def test_the_address_meant(pasted: str, meant: str) -> None:
     assert normalise_base_url(meant) == meant
 
 
-@pytest.mark.parametrize("pasted", ["", "   ", "ftp://host/v1", "http://", "https:///v1", "http://[::1"])
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "",
+        "   ",
+        "ftp://host/v1",
+        "http://",
+        "https:///v1",
+        "http://[::1",
+        "http://a b/v1",
+        "http://h:99999",
+        "http://[v9.x]",
+        "http://-a.b",
+        "http://a..b",
+        "a/b c",
+        "http://h\u00f6st/v1",
+    ],
+)
 def test_no_address(pasted: str) -> None:
     with pytest.raises(ConfigError, match="--base-url"):
         normalise_base_url(pasted)
@@ -84,3 +101,9 @@ def test_the_own_network(host: str) -> None:
 @pytest.mark.parametrize("host", ["", "api.openai.com", "8.8.8.8", "localhost.example.com"])
 def test_elsewhere(host: str) -> None:
     assert not is_local_host(host)
+
+
+def test_passwords_stay_off_the_screen() -> None:
+    url = normalise_base_url("https://me:secret@host.example:8443/v1")
+    assert url == "https://me:secret@host.example:8443/v1"
+    assert without_login(url) == "https://host.example:8443/v1"
