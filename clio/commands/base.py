@@ -21,11 +21,15 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """Rows of plain text under headings. `wide` is the column that gives way when the terminal is narrow."""
+    """Rows of plain text under headings.
+
+    wide: the column that gives way when the terminal is narrow. cut: it is shortened then, instead of wrapped.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     wide: int = 0
+    cut: bool = False
 
 
 class Quit(Struct, frozen=True, kw_only=True, tag="quit"):

@@ -110,7 +110,7 @@ def session_table(sessions: "Iterable[SessionInfo]", *, running: str | None, now
         )
         for number, info in enumerate(infos, start=1)
     )
-    return Table(columns=("#", "session", "last used", "messages", "id"), rows=rows, wide=1)
+    return Table(columns=("#", "session", "last used", "messages", "id"), rows=rows, wide=1, cut=True)
 
 
 def id_length(ids: Iterable[str]) -> int:

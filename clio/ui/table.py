@@ -1,0 +1,76 @@
+"""A command's table as lines that fit the terminal, whatever its width."""
+
+import textwrap
+from collections.abc import Sequence
+
+from clio.commands.base import Table
+from clio.ui.plain import clean_line
+from clio.ui.width import cells_of, crop
+
+_GAP = "  "
+_NARROWEST = 16  # cells the wide column must keep, else the rows are stacked
+
+
+def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
+    """The heading and the rows, no line wider than `width` (at least 8); the heading is "" where there is no room.
+
+    The wide column is wrapped, or cut where the table says so. Where even that leaves too little, each row becomes a
+    short paragraph of its own.
+    """
+    width = max(width, 8)
+    rows = [tuple(map(clean_line, row)) for row in table.rows]
+    widths = [max(map(cells_of, column)) for column in zip(table.columns, *rows, strict=True)]
+    others = sum(size for index, size in enumerate(widths) if index != table.wide) + len(_GAP) * (len(widths) - 1)
+    room = width - others
+    if room < min(widths[table.wide], _NARROWEST):
+        return "", [line for row in rows for line in _stacked(row, width)]
+    widths[table.wide] = min(widths[table.wide], room)
+    lines = [line for row in rows for line in _row(row, widths, table)]
+    heading = _row(table.columns, widths, table)[0] if any(table.columns) else ""
+    return heading, lines
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
+    """One row: a line for each line of the wide cell."""
+    size = widths[table.wide]
+    wide = cells[table.wide]
+    parts = [crop(wide, size)] if table.cut else _wrap(wide, size)
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        shown = [part if index == table.wide else "" if number else cell for index, cell in enumerate(cells)]
+        padded = [cell + " " * (size - cells_of(cell)) for cell, size in zip(shown, widths, strict=True)]
+        lines.append(_GAP.join(padded).rstrip())
+    return lines
+
+
+def _stacked(row: Sequence[str], width: int) -> list[str]:
+    """A row as a paragraph whose later lines are set in."""
+    first, *rest = _wrap(" · ".join(cell for cell in row if cell.strip()), width - 2)
+    return [first, *(f"  {line}" for line in rest)]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` cells; words longer than a line are broken."""
+    if cells_of(text) == len(text):
+        return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        while cells_of(joined := f"{line} {word}".lstrip()) > width:
+            if line:
+                lines.append(line)
+                line = ""
+                continue
+            head = _head(word, width)
+            lines.append(head)
+            word = word[len(head) :]  # what is left of the word goes on the next line
+        line = joined
+    return [*lines, line] if line or not lines else lines
+
+
+def _head(word: str, width: int) -> str:
+    """As many characters of a word as fit, at least one."""
+    end = 1
+    while end < len(word) and cells_of(word[: end + 1]) <= width:
+        end += 1
+    return word[:end]
