@@ -6,9 +6,12 @@ Only the standard library's smallest modules are used here: this runs while the 
 import atexit
 import os
 import sys
-from collections.abc import Callable
 
-_undo: Callable[[], None] | None = None
+TYPE_CHECKING = False  # as typing's, without the import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_undo: "Callable[[], None] | None" = None
 """Puts the terminal back as it was; None where nothing was changed."""
 _DUMB = ("", "dumb", "unknown")
 _NARROW_FONTS = ("linux", "vt100", "vt220", "ansi")  # consoles whose fonts lack the arrow

@@ -1,0 +1,87 @@
+"""The prompt that stands before anything is imported, in a real terminal."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+ROOT = Path(__file__).parent.parent.parent
+START = "import os, sys, termios\nfrom clio.entrypoints import first_paint\nbefore = termios.tcgetattr(0)\n"
+SAME = "print('same' if termios.tcgetattr(0) == before else 'changed')\n"
+
+
+def program(code: str, **env: str) -> PtySession:
+    full = {"PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "PYTHONUTF8": "1", **env}
+    return PtySession([sys.executable, "-c", START + code], cwd=ROOT, env=full, columns=40, lines=6)
+
+
+def test_typed_keys_wait_unseen_and_are_kept() -> None:
+    code = "first_paint.paint()\nos.read(0, 1)\nfirst_paint.take_over()\nprint('READ', os.read(0, 99))\n"
+    with program(code) as shell:
+        shell.wait_for("❯")
+        shell.send("xabc\r")
+        shell.wait_for("READ")
+        assert shell.text == "READ b'abc\\r'"  # the carriage return went back over the prompt; nothing was echoed
+
+
+def test_clear_takes_everything_back() -> None:
+    with program("first_paint.paint()\nfirst_paint.clear()\n" + SAME) as shell:
+        assert shell.wait_exit() == 0
+        assert shell.text == "same"
+
+
+def test_twice_is_once() -> None:
+    code = "first_paint.paint()\nfirst_paint.paint()\nfirst_paint.clear()\nfirst_paint.clear()\n" + SAME
+    with program(code) as shell:
+        assert shell.wait_exit() == 0
+        assert shell.text == "same"
+
+
+def test_leaving_restores_the_terminal() -> None:
+    code = "import atexit\natexit.register(lambda: print('same' if termios.tcgetattr(0) == before else 'changed'))\n"
+    with program(code + "first_paint.paint()\nsys.exit(3)\n") as shell:
+        assert shell.wait_exit() == 3
+        assert shell.text == "same"
+
+
+def test_ctrl_c_still_works() -> None:
+    with program("first_paint.paint()\nimport time\ntime.sleep(20)\n") as shell:
+        shell.wait_for("❯")
+        shell.key("ctrl-c")
+        assert shell.wait_exit() != 0
+        assert "KeyboardInterrupt" in shell.everything
+
+
+@pytest.mark.parametrize(
+    ("env", "prompt"),
+    [({"TERM": "linux"}, ">"), ({"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}, ">"), ({"NO_COLOR": "1"}, "❯")],
+)
+def test_prompt_by_terminal(env: dict[str, str], prompt: str) -> None:
+    with program("first_paint.paint()\nos.read(0, 1)\n", **env) as shell:
+        shell.wait_for(prompt)
+        assert shell.text == prompt
+        assert ("NO_COLOR" in env) is (b"\x1b[" not in shell.raw)
+
+
+def test_a_dumb_terminal_is_left_alone() -> None:
+    with program("first_paint.paint()\n" + SAME, TERM="dumb") as shell:
+        assert shell.wait_exit() == 0
+        assert shell.raw == b"same\r\n"
+
+
+def test_no_terminal_no_paint() -> None:
+    code = "from clio.entrypoints import first_paint; first_paint.paint(); first_paint.take_over(); first_paint.clear()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, stdin=subprocess.DEVNULL, check=True
+    )
+    assert done.stdout + done.stderr == b""
+
+
+def test_painting_imports_next_to_nothing() -> None:
+    code = "import sys; from clio.entrypoints import first_paint; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {"typing", "re", "asyncio", "msgspec", "pathlib", "collections"}.isdisjoint(done.stdout.split())

@@ -1,0 +1,76 @@
+"""The line on a terminal that can only print."""
+
+import asyncio
+import io
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from clio.ui.plain_line import PlainLine
+
+
+def drive(data: bytes, use: Callable[[PlainLine], Coroutine[Any, Any, object]]) -> tuple[object, str]:
+    """What `use` gives for this input, and what was printed."""
+    reader, writer = os.pipe()
+    os.write(writer, data)
+    os.close(writer)
+    output = io.StringIO()
+    try:
+        result = asyncio.run(asyncio.wait_for(use(PlainLine(text="> ", output=output, file=reader)), 10))
+    finally:
+        os.close(reader)
+    return result, output.getvalue()
+
+
+async def read_all(line: PlainLine) -> list[str]:
+    messages: list[str] = []
+    try:
+        while True:
+            messages.append(await line.read())
+    except EOFError:
+        return messages
+
+
+def test_messages() -> None:
+    assert drive("one\r\n\n  \nzwei é\nlast".encode(), read_all) == (["one", "zwei é", "last"], "> > > > > > \n")
+
+
+def test_open_messages_go_on() -> None:
+    assert drive(b"f(1,\n2)\na \\\nb\n", read_all) == (["f(1,\n2)", "a \nb"], "> ... > ... > \n")
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert drive(b"a\xffb\n", read_all)[0] == ["a\ufffdb"]
+
+
+@pytest.mark.parametrize(
+    ("data", "answer"), [(b"y\n", True), (b" YES \n", True), (b"n\n", False), (b"\n", False), (b"", False)]
+)
+def test_confirm(data: bytes, answer: bool) -> None:
+    result, printed = drive(data, lambda line: line.confirm("Delete?"))
+    assert result is answer
+    assert printed.startswith("Delete? [y/N] ")
+
+
+def test_stop_and_interrupt() -> None:
+    async def use() -> str:
+        reader, writer = os.pipe()
+        output = io.StringIO()
+        line = PlainLine(text="> ", output=output, file=reader)
+
+        def ready() -> None:
+            loop.call_soon(line.interrupt)
+            loop.call_soon(line.stop, ValueError("no model"))
+
+        loop = asyncio.get_running_loop()
+        try:
+            with pytest.raises(ValueError, match="no model"):
+                await line.read(on_ready=lambda: loop.call_soon(ready))
+        finally:
+            os.close(reader)
+            os.close(writer)
+        return output.getvalue()
+
+    assert asyncio.run(asyncio.wait_for(use(), 10)) == "> \nCtrl-D leaves\n> "
