@@ -5,6 +5,7 @@ import os
 import re
 from pathlib import Path
 
+from clio.sessions.text import valid_text
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.folders import make_folder
 
@@ -29,7 +30,7 @@ class BlobStore:
 
     def add(self, text: str) -> str:
         """Keep a text; returns its handle, the first 16 digits of the SHA-256 of its UTF-8. Call `flush` next."""
-        data = text.encode("utf-8", errors="replace")
+        data = valid_text(text).encode("utf-8")
         digest = hashlib.sha256(data).hexdigest()
         self._waiting[digest] = data
         return digest[:HANDLE_CHARS]
@@ -43,10 +44,15 @@ class BlobStore:
             found = sorted(self._folder.glob(handle + "*")) if self._folder else []
             found = [path for path in found if HANDLE.fullmatch(path.name)]
             if len(found) == 1:
-                return found[0].read_text(encoding="utf-8", errors="replace")
+                return found[0].read_bytes().decode("utf-8", errors="replace")
         raise BlobNotFound(
             f"No stored output has the handle {handle!r}; use the handle as the shortened output gave it."
         )
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are outputs `flush` would write."""
+        return bool(self._waiting)
 
     def flush(self) -> None:
         """Write what waits. Raises OSError; what could not be written waits on."""

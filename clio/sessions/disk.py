@@ -54,7 +54,7 @@ class SessionDisk:
 
     def flush(self) -> None:
         """Write what waits, unless nothing has been said yet: such a session leaves no file."""
-        if not self._state.messages:
+        if not self._state.messages or not (self._writer.waiting or self.blobs.waiting):
             return
         try:
             if self._on_disk and self._is_lost():

@@ -68,6 +68,11 @@ class LineWriter:
         """Whether the file was opened, by the first flush."""
         return self._fd is not None
 
+    @property
+    def waiting(self) -> bool:
+        """Whether lines are queued that are not yet in the file."""
+        return bool(self._queue)
+
     def flush(self) -> None:
         """Hand the queue to the operating system: from here on a killed process loses nothing of it.
 

@@ -1,0 +1,201 @@
+"""Whatever a disk does to the files, a session opens with what can be read, and nothing damaged is thrown away."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clio.errors import CorruptDocument, NewerDocument
+from clio.messages import UserMessage
+from clio.sessions.store import SessionStore
+from tests.sessions.talk import a_turn, kill, say, store_in
+
+
+def prepared(store: SessionStore, *, closed: bool) -> tuple[str, list[str]]:
+    """A session of three turns: the first two in the snapshot if `closed`, the last in the journal."""
+    session = store.new(Path("/project"), name="demo")
+    say(session, a_turn(1) + a_turn(2))
+    if closed:
+        session.close()
+        session = store.open(session.id)
+    say(session, a_turn(3))
+    kill(session)
+    return session.id, [message.id for message in session.messages]
+
+
+def ids_after_reopening(store: SessionStore, session_id: str) -> list[str]:
+    """Open, say one thing more, die; open again, close; open: all agree. Returns the ids without the last."""
+    session = store.open(session_id)
+    before = [message.id for message in session.messages]
+    session.append(UserMessage(content="more"))
+    after = [message.id for message in session.messages]
+    kill(session)
+    session = store.open(session_id)
+    assert [message.id for message in session.messages] == after
+    session.close()
+    assert [message.id for message in store.read(session_id)] == after
+    return before
+
+
+def is_message(line: bytes) -> bool:
+    try:
+        return json.loads(line)["type"] == "message"
+    except ValueError:
+        return False
+
+
+@given(cut=st.integers(1, 4000))
+@settings(max_examples=60)
+def test_a_journal_cut_anywhere(cut: int) -> None:
+    with TemporaryDirectory() as folder:
+        store = store_in(Path(folder))
+        session_id, ids = prepared(store, closed=True)
+        journal = store.folder / f"{session_id}.journal.jsonl"
+        data = journal.read_bytes()
+        data = data[: max(0, len(data) - cut)]
+        journal.write_bytes(data)
+        whole = 8 + sum(is_message(line) for line in data.split(b"\n"))
+        found = ids_after_reopening(store, session_id)
+        assert found[:whole] == ids[:whole]
+        assert all(id not in ids for id in found[whole:])  # nothing but answers to calls whose results were cut off
+
+
+@given(where=st.integers(0, 9_999), bit=st.integers(0, 7))
+@settings(max_examples=60)
+def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
+    with TemporaryDirectory() as folder:
+        store = store_in(Path(folder))
+        session_id, ids = prepared(store, closed=True)
+        journal = store.folder / f"{session_id}.journal.jsonl"
+        content = bytearray(journal.read_bytes())
+        place = where * len(content) // 10_000
+        content[place] ^= 1 << bit
+        journal.write_bytes(content)
+        before = bytes(content)
+
+        found = ids_after_reopening(store, session_id)
+        assert found[:8] == ids[:8]
+        # One line is hit, or two where a line end was; a flip inside of an id makes another id.
+        assert len([id for id in found if id in ids]) >= len(ids) - 2
+        damaged = list(store.folder.glob("*.journal.jsonl.corrupt-*"))
+        for path in damaged:
+            assert path.read_bytes().startswith(before.rpartition(b"\n")[0])
+
+
+@given(junk=st.binary(max_size=200))
+@settings(max_examples=40)
+def test_junk_for_a_journal(junk: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        store = store_in(Path(folder))
+        session_id, ids = prepared(store, closed=True)
+        (store.folder / f"{session_id}.journal.jsonl").write_bytes(junk)
+        assert ids_after_reopening(store, session_id) == ids[:8]
+
+
+@given(where=st.integers(0, 9_999), cut=st.booleans())
+@settings(max_examples=60)
+def test_a_snapshot_damaged_anywhere(where: int, cut: bool) -> None:
+    with TemporaryDirectory() as folder:
+        store = store_in(Path(folder))
+        session_id, ids = prepared(store, closed=True)
+        snapshot = store.folder / f"{session_id}.json"
+        content = bytearray(snapshot.read_bytes())
+        place = where * len(content) // 10_000
+        if cut:
+            del content[place:]
+        else:
+            content[place] = 0
+        snapshot.write_bytes(content)
+
+        session = store.open(session_id)
+        found = [message.id for message in session.messages]
+        assert found[-4:] == ids[-4:]  # the journal's
+        assert session.warnings and str(snapshot) in session.warnings[0]
+        aside = [path for path in store.folder.iterdir() if ".json.corrupt-" in path.name]
+        assert [path.read_bytes() for path in aside] == [bytes(content)]
+        kill(session)
+        assert ids_after_reopening(store, session_id) == found
+
+
+def test_all_but_the_damaged_line_of_a_snapshot_is_rescued(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session_id, ids = prepared(store, closed=True)
+    snapshot = store.folder / f"{session_id}.json"
+    content = snapshot.read_bytes().replace(b"question 2", b'question "2', 1)
+    snapshot.write_bytes(content)
+    session = store.open(session_id)
+    assert [message.id for message in session.messages] == ids[:4] + ids[5:]
+    assert session.name == "demo"
+    assert session.stm == ids[:4] + ids[5:]
+    session.close()
+
+
+def test_a_file_of_nothing_is_set_aside_and_said(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.folder.mkdir(parents=True)
+    (store.folder / "abc.json").write_bytes(b'{"history": [')
+    assert [info.id for info in store.list()] == ["abc"]
+    with pytest.raises(CorruptDocument) as caught:
+        store.read("abc")
+    assert caught.value.moved_to is None
+    assert (store.folder / "abc.json").exists()
+    with pytest.raises(CorruptDocument) as caught:
+        store.open("abc")
+    moved_to = caught.value.moved_to
+    assert moved_to is not None and moved_to.read_bytes() == b'{"history": ['
+    assert [path.name for path in store.folder.iterdir()] == [moved_to.name]
+
+
+@pytest.mark.parametrize("part", ["snapshot", "journal"])
+def test_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path, part: str) -> None:
+    store = store_in(tmp_path)
+    session_id, _ = prepared(store, closed=True)
+    path = store.folder / (f"{session_id}.json" if part == "snapshot" else f"{session_id}.journal.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":2', 1))
+    before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
+    for _ in range(2):
+        with pytest.raises(NewerDocument, match="version 2"):
+            store.open(session_id)
+        with pytest.raises(NewerDocument):
+            store.read(session_id)
+    assert {path.name: path.read_bytes() for path in store.folder.iterdir()} == before
+    assert [info.id for info in store.list()] == [session_id]
+
+
+def test_unknown_fields_survive_a_rewrite(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session_id, _ = prepared(store, closed=True)
+    path = store.folder / f"{session_id}.json"
+    document = msgspec.json.decode(path.read_bytes())
+    document["tags"] = ["mine", {"deep": 1.50}]
+    document["history"][2]["starred"] = True
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+    session = store.open(session_id)
+    assert session.warnings == []
+    session.close()
+    after = msgspec.json.decode(path.read_bytes())
+    assert after["tags"] == ["mine", {"deep": 1.50}]
+    assert after["history"][2]["starred"] is True
+    assert len(after["history"]) == 12
+
+
+def test_a_hand_edited_file_with_a_wrong_type_opens_and_is_kept(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session_id, ids = prepared(store, closed=False)
+    store.open(session_id).close()
+    path = store.folder / f"{session_id}.json"
+    document = msgspec.json.decode(path.read_bytes())
+    document["history"][1]["usage"] = "much"
+    document["token_ratio"] = "four"
+    path.write_bytes(msgspec.json.encode(document))
+    edited = path.read_bytes()
+    session = store.open(session_id)
+    assert [message.id for message in session.messages] == ids
+    session.append(UserMessage(content="more"))
+    session.close()
+    assert (store.folder / f"{session_id}.json.original").read_bytes() == edited
+    assert len(store.read(session_id)) == 13
