@@ -67,10 +67,10 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
         case "status" | "in_stream":
             return _explain_answer(failure, at, models, now)
         case "broken":
-            return StreamBroken(f"the answer of {at.name} broke off ({failure.detail})")
+            return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
         case "malformed":
             return ServerFailed(
-                f"{at.name} answered with something that is not a chat completion ({failure.detail}): check --base-url"
+                f"{at.name} answered something that is no chat completion{_quoted(failure.detail)}: check --base-url"
             )
         case _:
             return _explain_connection(failure, at)
@@ -90,15 +90,15 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
                 if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
                 else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
             )
-            text = f"no secure connection to {place} ({failure.detail}): {hint}"
+            text = f"no secure connection to {place}{_quoted(failure.detail)}: {hint}"
         case "proxy":
             text = (
-                f"the proxy did not let the request to {place} pass ({failure.detail}): check HTTPS_PROXY and NO_PROXY"
+                f"the proxy did not let a request to {place} pass{_quoted(failure.detail)}: check HTTPS_PROXY, NO_PROXY"
             )
         case "connect_timeout":
             return ServerFailed(f"{place} did not take the connection in time: check --base-url, or the network")
         case _:
-            return ServerFailed(f"{at.name} fell silent in the middle of a request ({failure.detail})")
+            return ServerFailed(f"{at.name} fell silent in the middle of a request{_quoted(failure.detail)}")
     return ServerFailed(text, retryable=False)
 
 
@@ -194,7 +194,7 @@ def _rate_limited(error: ErrorBody, at: Endpoint, body: str, wait_s: float | Non
     return RateLimited(f"{at.name} asks to slow down{_quoted(error.message)}", wait_s)
 
 
-def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
     if re.search(
         r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool",
         error.message,
@@ -212,7 +212,8 @@ def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> Provi
         re.I,
     ):
         return _refused_access(401, error, at)
-    return ProviderRefused(f"{at.name} refused the request{_quoted(error.message)}")
+    # No setting is to blame that could be named, so it is a failure of this turn, not of the configuration.
+    return ServerFailed(f"{at.name} refused the request{_quoted(error.message)}", retryable=False)
 
 
 def _is_budget(body: str) -> bool:

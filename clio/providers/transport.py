@@ -83,17 +83,14 @@ class OpenAITransport:
             raise TransportFailed(Failure(kind="dns", detail=str(error))) from error
 
     def _connected(self) -> "AsyncOpenAI":
+        from httpx2 import AsyncHTTPTransport
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
         host = host_of(self._base_url)
-        here = is_loopback(host)
-        http_client = DefaultAsyncHttpxClient(
-            follow_redirects=False,
-            # A proxy cannot reach this machine's own loopback, whatever the environment says.
-            trust_env=not here,
-            # No context for plain HTTP on loopback: it would never be used.
-            verify=not (here and self._base_url.startswith("http://")),
-        )
+        # A proxy cannot reach this machine's own loopback; a transport of our own keeps the environment's proxies out.
+        # No TLS context for plain HTTP there: it would never be used.
+        direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
+        http_client = DefaultAsyncHttpxClient(follow_redirects=False, transport=direct)
         if self._key is None:
             self._headers = {"Authorization": Omit()}
         # Read from the environment by the package; nobody else's business.

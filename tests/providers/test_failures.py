@@ -195,7 +195,8 @@ def test_a_failing_server(code: int) -> None:
 
 def test_any_other_refusal_is_quoted() -> None:
     error = status(400, said("Invalid value for 'messages[3].role'.\n  See the docs."))
-    assert isinstance(error, ProviderRefused)
+    assert isinstance(error, ServerFailed)
+    assert (error.retryable, error.exit_code) == (False, 1)
     assert str(error) == "openai refused the request (Invalid value for 'messages[3].role'. See the docs)"
     assert str(status(422, {"detail": [{"msg": "Field required"}]})) == "openai refused the request (Field required)"
 
@@ -226,7 +227,7 @@ def test_long_answers_are_cut() -> None:
         (Failure(kind="connect_timeout"), ServerFailed, True, "did not take the connection in time"),
         (Failure(kind="timeout", detail="x"), ServerFailed, True, "fell silent"),
         (Failure(kind="broken", detail="x"), StreamBroken, True, "broke off"),
-        (Failure(kind="malformed", detail="x"), ServerFailed, True, "not a chat completion"),
+        (Failure(kind="malformed", detail="x"), ServerFailed, True, "no chat completion"),
     ],
 )
 def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retryable: bool, words: str) -> None:
@@ -244,7 +245,7 @@ def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retr
         (said("prompt is too long: 213462 tokens > 200000 maximum", type="invalid_request_error"), ContextOverflow),
         ({"error": "the request exceeds the available context size"}, ContextOverflow),
         (said("No endpoints", code=401), ProviderRefused),
-        (said("bad", type="invalid_request_error"), ProviderRefused),
+        (said("bad", type="invalid_request_error"), ServerFailed),
         ({"error": "something"}, ServerFailed),
     ],
 )
