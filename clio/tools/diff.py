@@ -47,9 +47,9 @@ def diff_texts(before: str, after: str, old_name: str, new_name: str) -> FileDif
     if not blocks and old_name == new_name:
         return FileDiff(text="", added=0, removed=0)
     rows = [f"--- {old_name}", f"+++ {new_name}"]
-    mixed = _has_crlf(old) != _has_crlf(new)
+    crlf = _all_crlf(old) and _all_crlf(new)
     for group in _grouped(blocks):
-        rows += _hunk(group, old, new, mixed)
+        rows += _hunk(group, old, new, crlf)
     return FileDiff(text="\n".join(rows) + "\n", added=added, removed=removed)
 
 
@@ -126,24 +126,25 @@ def _grouped(blocks: list[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _hunk(group: list[Block], old: list[str], new: list[str], mixed: bool) -> Iterator[str]:
+def _hunk(group: list[Block], old: list[str], new: list[str], crlf: bool) -> Iterator[str]:
     first, last = group[0], group[-1]
     a1, b1 = max(0, first[0] - _CONTEXT), max(0, first[2] - _CONTEXT)
     a2, b2 = min(len(old), last[1] + _CONTEXT), min(len(new), last[3] + _CONTEXT)
     yield f"@@ -{_range(a1, a2)} +{_range(b1, b2)} @@"
     at = a1
     for i1, i2, j1, j2 in group:
-        yield from _rows(" ", old[at:i1], mixed)
-        yield from _rows("-", old[i1:i2], mixed)
-        yield from _rows("+", new[j1:j2], mixed)
+        yield from _rows(" ", old[at:i1], crlf)
+        yield from _rows("-", old[i1:i2], crlf)
+        yield from _rows("+", new[j1:j2], crlf)
         at = i2
-    yield from _rows(" ", old[at:a2], mixed)
+    yield from _rows(" ", old[at:a2], crlf)
 
 
-def _rows(mark: str, lines: Sequence[str], mixed: bool) -> Iterator[str]:
+def _rows(mark: str, lines: Sequence[str], crlf: bool) -> Iterator[str]:
+    """The lines of one kind; where not every line of both texts ends in CRLF, carriage returns are made visible."""
     for line in lines:
         text = line.removesuffix("\n")
-        yield mark + (text.replace("\r", "␍") if mixed else text.removesuffix("\r").replace("\r", "␍"))
+        yield mark + (text.removesuffix("\r") if crlf else text).replace("\r", "␍")
         if not line.endswith("\n"):
             yield "\\ No newline at end of file"
 
@@ -160,6 +161,6 @@ def _lines(text: str) -> list[str]:
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def _has_crlf(lines: list[str]) -> bool:
-    """Whether all lines end in CRLF."""
-    return bool(lines) and all(line.endswith("\r\n") for line in lines)
+def _all_crlf(lines: list[str]) -> bool:
+    """Whether no line ends otherwise than in CRLF."""
+    return not any(line.endswith("\n") and not line.endswith("\r\n") for line in lines)

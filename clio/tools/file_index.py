@@ -7,16 +7,17 @@ import sysconfig
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from clio.tools.ignore_rules import IgnoreRules, parse_rules
 
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _OWN_DATA = (".clio/sessions", ".clio/cache")
 """Transcripts and caches hold copies of the project's text; finding those again would only mislead."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
 _TIMEOUT_S = 30.0
+
+_Placed = tuple[str, IgnoreRules]
+"""Rules with the folder they are stated in, which ends in a separator."""
 
 
 @cache
@@ -79,16 +80,14 @@ def _with_ripgrep(program: str, root: Path, folder: Path, hidden: bool) -> list[
 
 def walk(root: Path, folder: Path, *, hidden: bool) -> Iterator[str]:
     """The same files as ripgrep's, found in Python; relative to `folder`, in no order."""
-    rules: list[tuple[str, GitIgnoreSpec]] = []
+    rules: list[_Placed] = []
     top = _repository_of(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
         rules += _rules_in(above)
-    # Rules that leave out the very folder asked for have nothing to say about what is in it.
-    rules = [rule for rule in rules if not _ignored(f"{folder}{os.sep}", [rule])]
     yield from _walk(str(folder), "", rules, hidden)
 
 
-def _walk(folder: str, relative: str, above: list[tuple[str, "GitIgnoreSpec"]], hidden: bool) -> Iterator[str]:
+def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool) -> Iterator[str]:
     try:
         entries = list(os.scandir(folder))
     except OSError:  # not ours to read; ripgrep passes over it too
@@ -103,9 +102,9 @@ def _walk(folder: str, relative: str, above: list[tuple[str, "GitIgnoreSpec"]], 
         if (name.startswith(".") and not hidden) or name in _REPOSITORIES:
             continue
         if entry.is_dir(follow_symlinks=False):
-            if not _ignored(entry.path + "/", rules) and not _own_data(entry.path):
+            if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
                 yield from _walk(entry.path, path + "/", rules, hidden)
-        elif entry.is_file(follow_symlinks=False) and not _ignored(entry.path, rules):
+        elif entry.is_file(follow_symlinks=False) and not _ignored(entry.path, rules, folder=False):
             yield path
 
 
@@ -113,27 +112,25 @@ def _own_data(path: str) -> bool:
     return Path(path).as_posix().endswith(tuple("/" + name for name in _OWN_DATA))
 
 
-def _ignored(path: str, rules: list[tuple[str, "GitIgnoreSpec"]]) -> bool:
+def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
     """Whether the nearest rule that speaks of the path leaves it out."""
-    for base, spec in reversed(rules):
-        verdict = spec.check_file(path[len(base) :].replace(os.sep, "/")).include
+    for base, stated in reversed(rules):
+        verdict = stated.verdict(path[len(base) :].replace(os.sep, "/"), folder=folder)
         if verdict is not None:
             return verdict
     return False
 
 
-def _rules_in(folder: Path) -> list[tuple[str, "GitIgnoreSpec"]]:
+def _rules_in(folder: Path) -> list[_Placed]:
     """The rules a folder states, weakest first."""
-    from pathspec import GitIgnoreSpec
-
-    found: list[tuple[str, GitIgnoreSpec]] = []
+    found: list[_Placed] = []
     base = str(folder).rstrip(os.sep) + os.sep
     for name in (".git/info/exclude", *_IGNORE_FILES):
         try:
             text = (folder / name).read_text(encoding="utf-8", errors="replace")
         except OSError:  # most folders state none
             continue
-        found.append((base, GitIgnoreSpec.from_lines(text.splitlines())))
+        found.append((base, parse_rules(text)))
     return found
 
 

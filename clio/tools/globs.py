@@ -29,7 +29,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         text += "**"
     anchored = "/" in text
     try:
-        compiled = re.compile(_translate(text.removeprefix("/")))
+        compiled = re.compile(translate(text.removeprefix("/")))
     except re.error as error:
         raise ToolRetry(f"the glob {pattern!r} cannot be read: {error}; write [[] for a bracket itself") from None
     found = compiled.fullmatch
@@ -41,8 +41,11 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     return matches
 
 
-def _translate(glob: str) -> str:
-    """The regular expression of a glob."""
+def translate(glob: str, *, as_git: bool = False) -> str:
+    """The regular expression of a whole path. Raises re.error.
+
+    as_git: braces are ordinary characters, and `**` is special only between slashes.
+    """
     out: list[str] = []
     depth = at = 0
     while at < len(glob):
@@ -51,7 +54,8 @@ def _translate(glob: str) -> str:
             out.append("(?:.*/)?")
             at += 2
         elif glob.startswith("**", at):
-            out.append(".*")
+            component = (at == 0 or glob[at - 1] == "/") and at + 2 == len(glob)
+            out.append(".*" if component or not as_git else "[^/]*")
             at += 1
         elif char == "*":
             out.append("[^/]*")
@@ -64,7 +68,7 @@ def _translate(glob: str) -> str:
             inside = glob[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
             out.append(f"[^{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]")
             at = end
-        elif char == "{":
+        elif char == "{" and not as_git:
             depth += 1
             out.append("(?:")
         elif char == "}" and depth:

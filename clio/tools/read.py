@@ -29,8 +29,8 @@ from clio.tools.text_file import (
 from clio.tools.text_lines import numbered
 
 DEFAULT_LINES = 2_000
-MAX_CHARS = 32_000
-"""Characters of one answer; the rest is a further call away."""
+MAX_CHARS = 23_000
+"""Characters of one answer, below what the runner lets pass; the rest is a further call away."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 

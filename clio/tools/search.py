@@ -18,7 +18,7 @@ from clio.tools.search_engines import FileHits, Found, Line, Query, bad_pattern,
 from clio.tools.text_file import exists, shown
 
 _MAX_LINES = 200
-_MAX_CHARS = 24_000
+_MAX_CHARS = 22_000
 _MAX_LINE = 300
 _LEAD = 80
 """Characters shown before a match that stands far out in a long line."""

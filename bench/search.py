@@ -1,0 +1,86 @@
+"""How long listing, finding and searching take in a tree of 20,000 files, with ripgrep and in Python.
+
+    python bench/search.py [files]
+
+Makes the tree in a temporary folder, answers each question three times, prints the fastest.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.security.path_policy import Workspace
+from clio.tools.file_index import list_files, ripgrep
+from clio.tools.listing import FindFiles, FindFilesTool, ListFiles, ListFilesTool
+from clio.tools.search import SearchText, SearchTextTool
+
+_IGNORED = "*.pyc\n__pycache__/\nbuild/\ndist/\n.venv/\nnode_modules/\n*.log\n!keep.log\n/out\n"
+
+
+def make_tree(root: Path, files: int) -> None:
+    """Folders of a hundred modules with twenty functions each, and as many ignored files as a build leaves."""
+    for number in range(files):
+        folder = root / f"package{number // 2_000}" / f"module{number // 100}"
+        if number % 100 == 0:
+            (folder / "build").mkdir(parents=True)
+            (folder / "build" / "made.py").write_text("function_0_0\n" * 100, encoding="utf-8")
+        body = "".join(f"def function_{number}_{at}(a, b):\n    return a + b * {at}\n\n\n" for at in range(20))
+        (folder / f"file{number}.py").write_text(body, encoding="utf-8")
+    (root / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+
+
+def fastest(work: Callable[[], str], times: int = 3) -> tuple[float, str]:
+    """Milliseconds of the fastest run, and what it found."""
+    best, found = float("inf"), ""
+    for _ in range(times):
+        start = time.perf_counter()
+        found = work()
+        best = min(best, time.perf_counter() - start)
+    return best * 1000, found
+
+
+def main() -> None:
+    """Print the table."""
+    files = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        make_tree(root, files)
+        workspace = Workspace(root)
+        for rg in (ripgrep(), None):
+            print(f"\n{'ripgrep' if rg else 'python'}, {files:,} files")
+            for name, work in questions(workspace, rg).items():
+                milliseconds, found = fastest(work)
+                print(f"  {milliseconds:8.1f} ms  {name:<32} {found}")
+
+
+def questions(workspace: Workspace, rg: str | None) -> dict[str, Callable[[], str]]:
+    """What is asked, each answering with its summary."""
+
+    def search(**arguments: str) -> str:
+        prepared = SearchTextTool(workspace, rg).prepare(SearchText(**arguments))
+        return asyncio.run(prepared.run(lambda line: None)).summary
+
+    def find() -> str:
+        prepared = FindFilesTool(workspace, rg).prepare(FindFiles(pattern="file77*.py"))
+        return asyncio.run(prepared.run(lambda line: None)).summary
+
+    def tree() -> str:
+        return asyncio.run(ListFilesTool(workspace, rg).prepare(ListFiles()).run(lambda line: None)).summary
+
+    return {
+        "the index": lambda: f"{len(list_files(workspace.root, hidden=True, rg=rg)):,} files",
+        "list_files": tree,
+        "find_files file77*.py": find,
+        "search_text, one match": lambda: search(pattern="function_777_7"),
+        "search_text, no match": lambda: search(pattern="no such text"),
+        "search_text, every file": lambda: search(pattern="return"),
+        "search_text, a regex": lambda: search(pattern=r"def \w+_99\d_1\("),
+        "search_text, package3/**/*.py": lambda: search(pattern="return", glob="package3/**/*.py"),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""search_text: both engines give the same lines, in the same order, and say what they left out."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.errors import ToolRetry
+from clio.tools.base import ToolOutput
+from clio.tools.search import SearchText, SearchTextTool
+from clio.tools.search_engines import literal
+from tests.tools.file_support import Bench, run
+
+
+@pytest.fixture(params=["auto", None], ids=["ripgrep", "python"])
+def rg(request: pytest.FixtureRequest) -> str | None:
+    engine: str | None = request.param
+    return engine
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path.resolve())
+
+
+def search(bench: Bench, rg: str | None, pattern: str, **arguments: Any) -> ToolOutput:
+    return run(SearchTextTool(bench.workspace, rg).prepare(SearchText(pattern=pattern, **arguments)))
+
+
+def test_lines_with_their_places(bench: Bench, rg: str | None) -> None:
+    bench.write("b.py", "x = 1\ny = x\n")
+    bench.write("a/c.py", "  x(2)  \n")
+    bench.write("a.py", "nothing\n")
+    output = search(bench, rg, r"\bx\b")
+    assert output.text == "a/c.py:1:   x(2)\nb.py:1: x = 1\nb.py:2: y = x"
+    assert output.summary == "3 matches in 2 files"
+
+
+def test_context(bench: Bench, rg: str | None) -> None:
+    bench.write("f", "1\n2\nhit\n4\n5\n6\nhit\nhit\n9\n")
+    expected = "f-2- 2\nf:3: hit\nf-4- 4\n--\nf-6- 6\nf:7: hit\nf:8: hit\nf-9- 9"
+    assert search(bench, rg, "hit", context=1).text == expected
+
+
+def test_ignore_case(bench: Bench, rg: str | None) -> None:
+    bench.write("f", "Über\nüber\n")
+    assert search(bench, rg, "ÜBER").text.startswith("no matches")
+    assert search(bench, rg, "ÜBER", ignore_case=True).summary == "2 matches in 1 file"
+
+
+@pytest.mark.parametrize("git", [True, False])
+def test_what_is_not_searched(bench: Bench, rg: str | None, git: bool) -> None:
+    if git:
+        subprocess.run(["git", "init", "-q", str(bench.root)], check=True)
+    bench.write(".gitignore", "*.log\nbuild/\n")
+    for name in ("a.log", "build/a.py", ".git/hit", ".clio/sessions/s.json", ".hg/store"):
+        bench.write(name, "hit\n")
+    bench.write("binary", b"hit\n" * 3 + b"\0" + b"hit\n")
+    bench.write(".github/ci.yml", "hit\n")
+    bench.write("latin", b"hit caf\xe9\n")
+    bench.write("wide", "hit\n".encode("utf-16"))
+    output = search(bench, rg, "hit")
+    assert [row.split(":")[0] for row in output.text.splitlines()] == [".github/ci.yml", "latin", "wide"]
+
+
+@pytest.mark.parametrize(
+    ("glob", "names"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("*.{py,ts}", ["a.py", "src/b.py", "src/b.ts", "src/deep/c.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("src/**/*.py", ["src/b.py", "src/deep/c.py"]),
+        ("**/c.py", ["src/deep/c.py"]),
+        ("src/", ["src/b.ts", "src/b.py", "src/deep/c.py"]),
+        ("!src/**", ["a.py", "ignored.txt"]),
+        ("!*.py", ["ignored.txt", "src/b.ts"]),
+        ("{src,lib}/**/*.ts", ["src/b.ts"]),
+        ("[ab].p?", ["a.py", "src/b.py"]),
+        ("*.log", []),
+        ("", ["a.py", "ignored.txt", "src/b.py", "src/b.ts", "src/deep/c.py"]),
+    ],
+)
+def test_globs(bench: Bench, rg: str | None, glob: str, names: list[str]) -> None:
+    """A glob chooses among the files that are not ignored; it never brings ignored ones back."""
+    bench.write(".gitignore", "*.log\n")
+    for name in ("a.py", "src/b.py", "src/b.ts", "src/deep/c.py", "ignored.txt", "x.log"):
+        bench.write(name, "hit\n")
+    output = search(bench, rg, "hit", glob=glob)
+    found = [row.split(":")[0] for row in output.text.splitlines()] if output.summary != "no matches" else []
+    assert sorted(found) == sorted(names)
+
+
+def test_a_folder_and_a_file(bench: Bench, rg: str | None) -> None:
+    for name in ("a.py", "src/b.py", "src/deep/c.py"):
+        bench.write(name, "hit\n")
+    assert search(bench, rg, "hit", path="src").text == "src/b.py:1: hit\nsrc/deep/c.py:1: hit"
+    assert search(bench, rg, "hit", path="src/deep/c.py").text == "src/deep/c.py:1: hit"
+    assert search(bench, rg, "hit", path="src", glob="src/*.py").text == "src/b.py:1: hit"
+    assert search(bench, rg, "hit", path="src", glob="!deep/*").text == "src/b.py:1: hit"
+
+
+def test_outside_of_the_workspace(bench: Bench, rg: str | None, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other").resolve()
+    (other / "a.py").write_text("hit\n", encoding="utf-8")
+    assert search(bench, rg, "hit", path=str(other)).text == f"{other}/a.py:1: hit"
+
+
+def test_too_many_are_counted(bench: Bench, rg: str | None) -> None:
+    for number in range(30):
+        bench.write(f"f{number:02}.py", "hit\n" * 20)
+    bench.write("z.txt", "hit\n")
+    output = search(bench, rg, "hit", glob="*.py")
+    rows = output.text.splitlines()
+    assert rows[-1] == "[200 of 600 matches in 30 files shown; narrow the pattern, the path or the glob]"
+    assert rows[:-1] == [f"f{number:02}.py:{line}: hit" for number in range(10) for line in range(1, 21)]
+    assert output.summary == "600 matches in 30 files"
+
+
+def test_one_file_with_many(bench: Bench, rg: str | None) -> None:
+    bench.write("f", "hit\n" * 5_000)
+    rows = search(bench, rg, "hit", path="f", context=1).text.splitlines()
+    assert len(rows) == 201
+    assert rows[-1].startswith("[200 of 5,000 matches in 1 file shown")
+
+
+def test_long_lines_show_the_match(bench: Bench, rg: str | None) -> None:
+    bench.write("min.js", "x" * 300_000 + "needle" + "y" * 200_000 + "\n")
+    text = search(bench, rg, "needle").text
+    assert "needle" in text
+    assert text.endswith("… [line of 500,006 characters]")
+    assert len(text) < 400
+
+
+def test_line_endings_are_no_part_of_a_line(bench: Bench, rg: str | None) -> None:
+    bench.write("f", "one\r\ntwo\r\n")
+    assert search(bench, rg, "^one$").text == "f:1: one"
+
+
+@pytest.mark.parametrize("pattern", ["foo(", "[z-a]", "*x", "a{2,1}"])
+def test_a_bad_pattern_offers_the_literal_one(bench: Bench, rg: str | None, pattern: str) -> None:
+    bench.write("f", f"a {pattern} b\n")
+    with pytest.raises(ToolRetry, match="is not a valid regular expression") as raised:
+        search(bench, rg, pattern)
+    assert f"use pattern {literal(pattern)}" in str(raised.value)
+    assert search(bench, rg, literal(pattern)).text == f"f:1: a {pattern} b"
+
+
+@pytest.mark.parametrize("pattern", ["a\nb", r"a\nb"])
+def test_no_pattern_spans_lines(bench: Bench, rg: str | None, pattern: str) -> None:
+    with pytest.raises(ToolRetry, match="line by line"):
+        search(bench, rg, pattern)
+
+
+def test_a_backslash_before_n_is_a_pattern(bench: Bench, rg: str | None) -> None:
+    bench.write("f", r"C:\new" + "\n")
+    assert search(bench, rg, r"C:\\new").summary == "1 match in 1 file"
+
+
+@pytest.mark.parametrize("pattern", [r"(?<=def )run", r"(a)\1", r"end(?!x)", r"-x", r"--files", r"\Astart", r"\s+$"])
+def test_patterns_both_engines_know(bench: Bench, rg: str | None, pattern: str) -> None:
+    bench.write("f", "def run\naa\nend\nmore\n-x --files\nthe start\nstart\nblank \n")
+    lines = {r"(?<=def )run": "1", r"(a)\1": "2", r"end(?!x)": "3", "-x": "5", "--files": "5", r"\Astart": "7"}
+    number = lines.get(pattern, "8")
+    assert search(bench, rg, pattern).text.split(":")[1] == number
+
+
+def test_python_looks_at_lines_one_by_one(bench: Bench) -> None:
+    """What stands on the next line is not what follows the end of this one."""
+    bench.write("f", "end\n blank\n")
+    assert search(bench, None, r"end(?!\s)").text == "f:1: end"
+    assert search(bench, None, r"d\s").text.startswith("no matches")
+
+
+def test_missing_and_empty(bench: Bench, rg: str | None) -> None:
+    bench.write("model.py", "x")
+    with pytest.raises(ToolRetry, match=r"did you mean 'model\.py'"):
+        search(bench, rg, "x", path="modle.py")
+    with pytest.raises(ToolRetry, match="pattern is empty"):
+        search(bench, rg, "")
+    with pytest.raises(ToolRetry, match="cannot be read"):
+        search(bench, rg, "x", glob="a[b")
+
+
+def test_a_program_that_does_not_start(bench: Bench) -> None:
+    bench.write("f", "hit\n")
+    assert search(bench, str(bench.root / "no-such-program"), "hit").text == "f:1: hit"
+
+
+def test_a_search_can_be_stopped(bench: Bench) -> None:
+    """Cancelling the call ends ripgrep; nothing is left behind and nothing hangs."""
+    for number in range(200):
+        bench.write(f"f{number}", "hit\n" * 2_000)
+    prepared = SearchTextTool(bench.workspace).prepare(SearchText(pattern="nothing like it", context=3))
+
+    async def stop() -> None:
+        task = asyncio.create_task(prepared.run(lambda line: None))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(stop())
