@@ -1,6 +1,6 @@
 """The screen of a one-shot run and of a dumb terminal: plain text as it comes, no control sequence anywhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TextIO, assert_never
 
@@ -20,6 +20,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from clio.commands.base import CommandResult
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
@@ -78,8 +79,26 @@ class PipeScreen:
         self._end_answer()
         self._answer.write(clean(text).rstrip("\n") + "\n")
 
+    def show_result(self, result: CommandResult) -> None:
+        """What a slash command gave; one that failed is shown as an error."""
+        if result.text and not result.ok:
+            self.error(result.text)
+        elif result.text:
+            self.markdown(result.text)
+        if result.table is not None:
+            self._answer.end_line()
+            for row in (result.table.columns, *result.table.rows):
+                self._answer.write("  ".join(clean_line(cell) for cell in row).rstrip() + "\n")
+
+    def set_typed(self, text: str) -> None:
+        """Typing ahead is not shown here."""
+
+    def close(self) -> None:
+        """End the line that was begun."""
+        self._end_answer()
+
     @contextmanager
-    def suspended(self) -> Iterator[None]:
+    def suspended(self) -> Generator[None]:
         """Nothing is ever redrawn here, so nothing has to pause."""
         yield
 

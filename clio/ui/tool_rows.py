@@ -69,9 +69,10 @@ def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: T
     if not tail:
         return Text.assemble((mark, mark_style), " ", crop(title, room))
     joint = " … "
-    tail_room = max(room - len(joint) - min(cells_of(title), _MIN_TITLE), 0)
-    tail = crop(tail, tail_room)
+    tail = crop(tail, max(room - len(joint) - min(cells_of(title), _MIN_TITLE), 0))
     if not tail:
         return Text.assemble((mark, mark_style), " ", crop(title, room))
+    if cells_of(title) > room - len(joint) - cells_of(tail):
+        joint = " "  # the cropped title ends with an ellipsis of its own
     title = crop(title, room - len(joint) - cells_of(tail))
     return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))

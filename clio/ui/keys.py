@@ -1,0 +1,137 @@
+"""Watches the keyboard while a turn runs: Esc and Ctrl-C interrupt, everything else is kept for the next prompt."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import ExitStack, asynccontextmanager
+from types import TracebackType
+from typing import TextIO
+
+from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+
+# An arrow key arrives as ESC [ A in one go; an ESC that stays alone this long was the Esc key.
+FLUSH_S = 0.05
+
+
+class KeyWatch:
+    """An async context: inside, the terminal is in raw mode and its keys are read.
+
+    on_interrupt: called for Esc and Ctrl-C, each time. on_text: called with all that is typed ahead when it changes.
+    Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing.
+    The terminal's mode is restored on leaving, whatever happens inside.
+    """
+
+    def __init__(
+        self,
+        on_interrupt: Callable[[], None],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        stdin: TextIO | None = None,
+        keyboard: Input | None = None,
+    ) -> None:
+        self._on_interrupt = on_interrupt
+        self._on_text = on_text
+        stdin = stdin or sys.stdin
+        self._keyboard = keyboard or (create_input(stdin) if stdin.isatty() else None)
+        self._attached: ExitStack | None = None
+        self._flush: asyncio.TimerHandle | None = None
+        self._typed: list[str] = []
+
+    @property
+    def pending_text(self) -> str:
+        """What was typed and not taken yet."""
+        return "".join(self._typed)
+
+    def take_text(self) -> str:
+        """What was typed, for the next prompt; it is then forgotten here."""
+        text = self.pending_text
+        self._typed.clear()
+        return text
+
+    async def __aenter__(self) -> "KeyWatch":
+        self._attach()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._detach()
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncGenerator[None]:
+        """Give the keyboard to somebody else for a while, in the mode it had before."""
+        was_attached = self._attached is not None
+        self._detach()
+        try:
+            yield
+        finally:
+            if was_attached:
+                self._attach()
+
+    def _attach(self) -> None:
+        if self._keyboard is None or self._attached is not None:
+            return
+        with ExitStack() as stack:
+            stack.enter_context(self._keyboard.raw_mode())
+            stack.enter_context(self._keyboard.attach(self._read))
+            self._attached = stack.pop_all()
+
+    def _detach(self) -> None:
+        if self._attached is None or self._keyboard is None:
+            return
+        if self._flush is not None:
+            self._flush.cancel()
+            self._flush = None
+        attached, self._attached = self._attached, None
+        attached.close()
+        self._take(self._keyboard.flush_keys())
+
+    def _read(self) -> None:
+        keyboard = self._keyboard
+        if keyboard is None:
+            return
+        self._take(keyboard.read_keys())
+        if self._flush is not None:
+            self._flush.cancel()
+        if keyboard.closed:
+            self._detach()
+        elif self._attached is not None:
+            self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush = None
+        if self._keyboard is not None:
+            self._take(self._keyboard.flush_keys())
+
+    def _take(self, presses: Iterable[KeyPress]) -> None:
+        """Act on keys. Esc directly followed by another key in one reading is Alt and that key: not an interrupt."""
+        keys = list(presses)
+        before = self.pending_text
+        for index, press in enumerate(keys):
+            follower = keys[index + 1].key if index + 1 < len(keys) else Keys.Escape
+            after_escape = index > 0 and keys[index - 1].key == Keys.Escape
+            if press.key == Keys.ControlC or (press.key == Keys.Escape and follower == Keys.Escape):
+                self._on_interrupt()
+            elif not after_escape:
+                self._type(press)
+        if self._on_text is not None and self.pending_text != before:
+            self._on_text(self.pending_text)
+
+    def _type(self, press: KeyPress) -> None:
+        match press.key:
+            case Keys.ControlM | Keys.ControlJ:
+                self._typed.append("\n")
+            case Keys.ControlH | Keys.Backspace:
+                del self._typed[-1:]
+            case Keys.ControlU:
+                self._typed.clear()
+            case Keys.BracketedPaste:
+                self._typed += press.data.replace("\r\n", "\n").replace("\r", "\n")
+            case Keys():
+                pass  # arrows, function keys, reports of the terminal
+            case _ if press.key.isprintable():
+                self._typed.append(press.key)
+            case _:
+                pass
