@@ -160,7 +160,7 @@ def test_an_empty_prompt_is_a_usage_error(project: Path) -> None:
 def test_a_large_prompt_is_sent_whole(project: Path) -> None:
     words = "word " * 60_000
     with ChatServer([text("long")]) as server:
-        done = clio(project, "-p", "-", server=server, stdin=words)
+        done = clio(project, "-p", "-", server=server, stdin=words, CLIO_CONTEXT_WINDOW="200000")
     assert done.returncode == 0, done.stderr
     assert server.requests[0].body["messages"][-1]["content"].endswith(words.strip())
 

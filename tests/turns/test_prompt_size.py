@@ -1,0 +1,33 @@
+"""What a trivial first request costs, counted with a real tokeniser's average rather than clio's own estimate."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tests.support.chat_server import text
+from tests.turns.conftest import MakeDesk
+
+CHARS_A_TOKEN = 3.6  # tool schemas and instructions in o200k: 3.7 to 4.3; a little below is the careful side
+
+
+def first_request(make_desk: MakeDesk, **model: Any) -> dict[str, Any]:
+    desk = make_desk([text("hi")], models=[{"id": "test-model", **model}])
+    asyncio.run(desk.turn("hi"))
+    return desk.server.requests[0].body
+
+
+def fixed_tokens(body: dict[str, Any]) -> float:
+    return (len(body["messages"][0]["content"]) + len(msgspec.json.encode(body["tools"]))) / CHARS_A_TOKEN
+
+
+def test_the_whole_profile(make_desk: MakeDesk) -> None:
+    body = first_request(make_desk, max_model_len=128_000)
+    assert fixed_tokens(body) <= 5_000
+    assert {"apply_patch", "web_fetch", "git", "job_stop"} <= {tool["function"]["name"] for tool in body["tools"]}
+
+
+def test_the_compact_profile_for_small_windows(make_desk: MakeDesk) -> None:
+    body = first_request(make_desk, max_model_len=16_384)
+    assert fixed_tokens(body) <= 2_000
+    assert {"read_file", "edit_file", "run_command"} <= {tool["function"]["name"] for tool in body["tools"]}
