@@ -14,7 +14,7 @@ from clio.tools.write import WriteFileTool
 def file_tools(workspace: Workspace, read_log: ReadLog, *, max_read_chars: int = MAX_CHARS) -> list[Tool]:
     """All file tools of one session.
 
-    max_read_chars: how much one read_file may answer; no more than the runner lets pass.
+    max_read_chars: how much one read or search may answer; no more than the runner lets pass.
     """
     return [
         ReadFileTool(workspace, read_log, max_read_chars),
@@ -23,5 +23,5 @@ def file_tools(workspace: Workspace, read_log: ReadLog, *, max_read_chars: int =
         ApplyPatchTool(workspace, read_log),
         ListFilesTool(workspace),
         FindFilesTool(workspace),
-        SearchTextTool(workspace),
+        SearchTextTool(workspace, max_chars=max_read_chars),
     ]

@@ -29,8 +29,10 @@ from clio.tools.text_file import (
 from clio.tools.text_lines import numbered
 
 DEFAULT_LINES = 2_000
-MAX_CHARS = 23_000
-"""Characters of one answer, below what the runner lets pass; the rest is a further call away."""
+MAX_CHARS = 24_000
+"""Characters of one answer; the rest is a further call away."""
+_NOTES_CHARS = 500
+"""Kept free of them for the notes below the lines, which say how to go on."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 
@@ -61,7 +63,7 @@ class ReadFileTool:
     def __init__(self, workspace: Workspace, read_log: ReadLog, max_chars: int = MAX_CHARS) -> None:
         self._workspace = workspace
         self._read_log = read_log
-        self._max_chars = max_chars
+        self._max_chars = max(1, max_chars - _NOTES_CHARS)
 
     def prepare(self, args: ReadFile) -> Prepared:
         """A read of one file; whether it is there is seen only when it runs, after policy has agreed."""

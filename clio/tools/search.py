@@ -14,11 +14,12 @@ from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.file_index import ripgrep
 from clio.tools.globs import matcher
 from clio.tools.paths import missing, resolve
+from clio.tools.read import MAX_CHARS
 from clio.tools.search_engines import FileHits, Found, Line, Query, bad_pattern, search_with_python, search_with_ripgrep
 from clio.tools.text_file import exists, shown
 
 _MAX_LINES = 200
-_MAX_CHARS = 22_000
+_NOTES_CHARS = 500
 _MAX_LINE = 300
 _LEAD = 80
 """Characters shown before a match that stands far out in a long line."""
@@ -41,9 +42,10 @@ class SearchTextTool:
     args = SearchText
     read_only = True
 
-    def __init__(self, workspace: Workspace, rg: str | None = "auto") -> None:
+    def __init__(self, workspace: Workspace, rg: str | None = "auto", max_chars: int = MAX_CHARS) -> None:
         self._workspace = workspace
         self._rg = rg
+        self._max_chars = max_chars
 
     def prepare(self, args: SearchText) -> Prepared:
         """A search. Raises ToolRetry for a pattern or a glob that cannot work."""
@@ -58,7 +60,8 @@ class SearchTextTool:
         async def run(progress: Progress) -> ToolOutput:
             if not exists(path, self._workspace.display(path)):
                 raise missing(self._workspace, path)
-            return render(await self._search(self._query(args, path, accepts, names)), self._prefix(path))
+            found = await self._search(self._query(args, path, accepts, names))
+            return render(found, self._prefix(path), self._max_chars)
 
         return Prepared(title=f"search {args.pattern!r}{place}", action=ReadFiles(paths=(path,)), run=run)
 
@@ -92,15 +95,16 @@ class SearchTextTool:
         return "" if shown_path == "." else shown_path.rstrip("/") + "/"
 
 
-def render(found: Found, prefix: str) -> ToolOutput:
+def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
     """The lines as `path:number: text`, context as `path-number- text`, and what was left out."""
+    limit = max_chars - _NOTES_CHARS
     if not found.files:
         return ToolOutput(text="no matches (ignored and binary files are not searched)", summary="no matches")
     rows: list[str] = []
     used = hits = 0
     for file in found.files:
         for row, hit in _rows(file, prefix):
-            if hits >= _MAX_LINES or (used + len(row) > _MAX_CHARS and rows):
+            if hits >= _MAX_LINES or (used + len(row) > limit and rows):
                 return _answer(rows, found, hits)
             rows.append(row)
             used += len(row) + 1

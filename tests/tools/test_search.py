@@ -118,6 +118,14 @@ def test_too_many_are_counted(bench: Bench, rg: str | None) -> None:
     assert output.summary == "600 matches in 30 files"
 
 
+def test_answers_stay_in_their_bounds(bench: Bench) -> None:
+    bench.write("f", "hit " + "x" * 200 + "\n" + "hit\n" * 100)
+    tool = SearchTextTool(bench.workspace, max_chars=1_000)
+    text = run(tool.prepare(SearchText(pattern="hit"))).text
+    assert len(text) < 1_000
+    assert "of 101 matches in 1 file shown" in text
+
+
 def test_one_file_with_many(bench: Bench, rg: str | None) -> None:
     bench.write("f", "hit\n" * 5_000)
     rows = search(bench, rg, "hit", path="f", context=1).text.splitlines()
