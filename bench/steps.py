@@ -1,0 +1,136 @@
+"""What clio adds to a step: real HTTP to a server that answers at once, in a short and in a long session.
+
+    python bench/steps.py [--messages 10 2000] [--steps 60]
+
+Each step is one request, one read_file call and its result on disk. The floor, measured in the same run, is the same
+requests through the openai package alone. Also printed: memory after resuming each session.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from clio.agent.events import Event, StepFinished, StepStarted
+from clio.app import App, build_app
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.support.chat_server import ChatServer, text, tool_calls
+
+WINDOW = "2000000"
+
+
+def make_session(project: Path, messages: int) -> str:
+    """A stored session of that many messages, as a coding session has them."""
+    rng = random.Random(messages)
+    store = SessionStore(project / ".clio" / "sessions")
+    session = store.new(project)
+    while len(session.messages) < messages:
+        number = len(session.messages)
+        words = " ".join(rng.choices(["read", "the", "parser", "fix", "test", "module", "value"], k=30))
+        session.append(UserMessage(content=words, created=float(number)))
+        call = ToolCall(id=f"c{number}", name="read_file", arguments='{"path": "a.py"}')
+        session.append(AssistantMessage(content=words, tool_calls=(call,), created=float(number)))
+        session.append(
+            ToolMessage(tool_call_id=call.id, name="read_file", content="x = 1\n" * 60, created=float(number))
+        )
+        session.append(AssistantMessage(content=words * 3, created=float(number)))
+    session.close()
+    return session.id
+
+
+async def clio_steps(project: Path, server: ChatServer, session_id: str, steps: int) -> list[float]:
+    """Seconds of each step, from the start of its request to its end on disk."""
+    marks: list[float] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, StepStarted | StepFinished):
+            marks.append(time.perf_counter())
+
+    app = make_app(project, server, emit)
+    app.open_session(session_id)
+    server.add(*(tool_calls([("read_file", {"path": "a.py"})], split="whole") for _ in range(steps)), text("done"))
+    finished = await app.run_turn("go")
+    assert finished.status == "done", finished.error
+    await app.close()
+    return [end - start for start, end in zip(marks[::2], marks[1::2], strict=True)][2:]
+
+
+def make_app(project: Path, server: ChatServer, emit: object) -> App:
+    env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
+    overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
+    overrides["max_steps"] = "1000"
+    loaded = load(Options(cwd=project, overrides=overrides), env)
+    return build_app(loaded, approver=None, asker=None, emit=emit, env=env)  # type: ignore[arg-type]
+
+
+async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:
+    """Seconds of the same requests through the openai package alone."""
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=server.url, api_key="bench", max_retries=0)
+    times: list[float] = []
+    for body in bodies:
+        server.add(tool_calls([("read_file", {"path": "a.py"})], split="whole"))
+        start = time.perf_counter()
+        async for _ in await client.chat.completions.create(**body):  # type: ignore[call-overload]
+            pass
+        times.append(time.perf_counter() - start)
+    await client.close()
+    return times[2:]
+
+
+def resumed_rss_mb(project: Path, session_id: str) -> float:
+    """Resident memory of a process that has opened the session, the whole app around it."""
+    code = (
+        "import os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "import clio.app, clio.entrypoints.repl, openai\n"
+        "from clio.sessions.store import SessionStore\n"
+        "s = SessionStore(Path(sys.argv[2]) / '.clio' / 'sessions').open(sys.argv[3])\n"
+        "pages = int(open('/proc/self/statm', encoding='utf-8').read().split()[1]); print(pages * os.sysconf('SC_PAGESIZE') / 2**20)\n"
+        "s.close()"
+    )
+    root = str(Path(__file__).parent.parent)
+    out = subprocess.run([sys.executable, "-c", code, root, str(project), session_id], capture_output=True, text=True)
+    return float(out.stdout) if out.returncode == 0 else float("nan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, nargs="+", default=[10, 2000])
+    parser.add_argument("--steps", type=int, default=60)
+    options = parser.parse_args()
+    os.environ.pop("OPENAI_BASE_URL", None)
+    print(f"{'messages':>8} {'step ms':>8} {'p95':>7} {'floor ms':>9} {'p95':>7} {'added ms':>9} {'RSS MB':>7}")
+    for count in options.messages:
+        with tempfile.TemporaryDirectory() as folder, ChatServer([]) as server:
+            project = Path(folder)
+            (project / "a.py").write_text("x = 1\n" * 60, encoding="utf-8")
+            session_id = make_session(project, count)
+            rss = resumed_rss_mb(project, session_id)
+            own = asyncio.run(clio_steps(project, server, session_id, options.steps))
+            bodies = [request.body for request in server.requests][: options.steps]
+            floor = asyncio.run(floor_steps(server, bodies))
+            row = [statistics.median(own) * 1e3, _p95(own) * 1e3, statistics.median(floor) * 1e3, _p95(floor) * 1e3]
+            print(
+                f"{count:8} {row[0]:8.1f} {row[1]:7.1f} {row[2]:9.1f} {row[3]:7.1f} {row[0] - row[2]:9.1f} {rss:7.1f}"
+            )
+
+
+def _p95(values: list[float]) -> float:
+    return sorted(values)[int(len(values) * 0.95)]
+
+
+if __name__ == "__main__":
+    main()
