@@ -181,6 +181,10 @@ def test_an_overflow_beside_the_words() -> None:
     assert (error.limit_tokens, error.sent_tokens) == (4096, 5011)
 
 
+def test_a_wrong_key_is_no_overflow_whatever_else_is_said() -> None:
+    assert isinstance(status(401, said("invalid key; also, the prompt is too long")), ProviderRefused)
+
+
 def test_a_body_too_large_for_the_proxy() -> None:
     assert isinstance(status(413, "<html>413 Request Entity Too Large</html>"), ContextOverflow)
 

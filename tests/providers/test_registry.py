@@ -98,6 +98,15 @@ def test_a_local_preset_never_takes_the_general_key() -> None:
     assert key_of(choose({"OPENAI_API_KEY": "o"}, provider="ollama", model="m")) is None
 
 
+def test_a_key_for_a_local_preset_chooses_nothing() -> None:
+    assert isinstance(choose({"OLLAMA_API_KEY": "k", "VLLM_API_KEY": "k"}), OfflineProvider)
+
+
+def test_a_local_address_is_no_preset_by_its_host() -> None:
+    provider = choose({"OPENAI_API_KEY": "o"}, base_url="http://localhost:11434", model="m")
+    assert (provider.name, key_of(provider)) == ("localhost:11434", "o")
+
+
 def test_the_model_named_wins() -> None:
     assert choose({"OPENAI_API_KEY": "o"}, model="gpt-4o").model == "gpt-4o"
 
