@@ -17,6 +17,8 @@ def merged(text: str, match: Match, old: str, new: str) -> str:
     """
     if not match.by_line:
         return _reflowed(text, match, old, new)
+    if "\n" not in new and text[match.start : match.end] == old and "\n" not in old:
+        return new  # a word in many places must not cost a comparison of lines in each
     ours, searched, wanted = split_lines(text[match.start : match.end]), split_lines(old), split_lines(new)
     local = _local_ending(text, match)
     bare_end = bool(ours) and old.endswith("\n") and not ending(ours[-1])

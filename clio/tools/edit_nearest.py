@@ -14,12 +14,12 @@ _ENOUGH = 0.5
 
 def show_places(text: str, offsets: list[int], how: str, first_line: int) -> str:
     """The message for a search that several places answer."""
-    numbers = [line_number(text, offset) + first_line - 1 for offset in offsets]
-    listed = ", ".join(map(str, numbers[:_MAX_PLACES])) + (", …" if len(numbers) > _MAX_PLACES else "")
+    numbers = [line_number(text, offset) + first_line - 1 for offset in offsets[:_MAX_PLACES]]
+    listed = ", ".join(map(str, numbers)) + (", …" if len(offsets) > _MAX_PLACES else "")
     lines = text.split("\n")
     shown = [_row(number, lines[number - first_line]) for number in numbers[:3]]
     return (
-        f"the text to find stands in {len(numbers)} places{how}, on lines {listed}; "
+        f"the text to find stands in {len(offsets):,} places{how}, on lines {listed}; "
         f"add lines around it until only one is meant, or replace all of them\n{LEGEND}:\n" + "\n".join(shown)
     )
 
