@@ -85,6 +85,7 @@ class App:
         self._env = env
         self._now = now
         self._loop: Loop | None = None
+        self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
         self.session = self._new()
 
     async def run_turn(self, text: str) -> TurnFinished:
@@ -128,6 +129,7 @@ class App:
         self.session.close()
         self.session = session
         self._loop = None
+        self._read_log = ReadLog()
         for warning in session.warnings:
             self.emit(Notice(text=warning, level="warning"))
 
@@ -164,7 +166,7 @@ class App:
 
     def _tools(self, compact: bool) -> list[Tool]:
         max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
-        tools = file_tools(self.workspace, ReadLog(), max_read_chars=max_chars) + work_tools(
+        tools = file_tools(self.workspace, self._read_log, max_read_chars=max_chars) + work_tools(
             self.workspace,
             lambda: self.session,
             self._asker,

@@ -43,7 +43,6 @@ HEAVY: dict[str, set[str]] = {
     "rich.syntax": {"clio.ui.code_block"},
     "markdown_it": {"clio.ui.markdown"},
     "pygments": {"clio.ui.code_block"},
-    "pathspec": {"clio.tools.file_index"},
 }
 MAX_LINES = 400
 
