@@ -68,6 +68,7 @@ async def clio_steps(project: Path, server: ChatServer, session_id: str, steps: 
 
 
 def make_app(project: Path, server: ChatServer, emit: object) -> App:
+    """A clio that talks to the server and asks nobody."""
     env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
@@ -98,7 +99,8 @@ def resumed_rss_mb(project: Path, session_id: str) -> float:
         "import clio.app, clio.entrypoints.repl, openai\n"
         "from clio.sessions.store import SessionStore\n"
         "s = SessionStore(Path(sys.argv[2]) / '.clio' / 'sessions').open(sys.argv[3])\n"
-        "pages = int(open('/proc/self/statm', encoding='utf-8').read().split()[1]); print(pages * os.sysconf('SC_PAGESIZE') / 2**20)\n"
+        "pages = int(open('/proc/self/statm', encoding='utf-8').read().split()[1])\n"
+        "print(pages * os.sysconf('SC_PAGESIZE') / 2**20)\n"
         "s.close()"
     )
     root = str(Path(__file__).parent.parent)
@@ -107,6 +109,7 @@ def resumed_rss_mb(project: Path, session_id: str) -> float:
 
 
 def main() -> None:
+    """Print one row per session length."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, nargs="+", default=[10, 2000])
     parser.add_argument("--steps", type=int, default=60)
@@ -122,10 +125,8 @@ def main() -> None:
             own = asyncio.run(clio_steps(project, server, session_id, options.steps))
             bodies = [request.body for request in server.requests][: options.steps]
             floor = asyncio.run(floor_steps(server, bodies))
-            row = [statistics.median(own) * 1e3, _p95(own) * 1e3, statistics.median(floor) * 1e3, _p95(floor) * 1e3]
-            print(
-                f"{count:8} {row[0]:8.1f} {row[1]:7.1f} {row[2]:9.1f} {row[3]:7.1f} {row[0] - row[2]:9.1f} {rss:7.1f}"
-            )
+            ms = [value * 1e3 for times in (own, floor) for value in (statistics.median(times), _p95(times))]
+            print(f"{count:8} {ms[0]:8.1f} {ms[1]:7.1f} {ms[2]:9.1f} {ms[3]:7.1f} {ms[0] - ms[2]:9.1f} {rss:7.1f}")
 
 
 def _p95(values: list[float]) -> float:
