@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.messages import Message
 from clio.sessions.state import Bill, SessionState, Todo
-from clio.sessions.text import valid_struct
+from clio.sessions.text import derived_id, valid_struct
 
 SCHEMA = "clio.session.journal"
 VERSION = 1
@@ -176,9 +176,14 @@ def opened(state: SessionState, journal: str) -> Opened:
 
 def _decode(line: bytes) -> Record | None:
     try:
-        return _decoder.decode(line)
+        record = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    if isinstance(record, Said) and record.message.id.encode() not in line:
+        # A damaged or hand-written line without an id: the Struct made one up, and would make another next time.
+        message = msgspec.structs.replace(record.message, id=derived_id(line))
+        return Said(n=record.n, message=message)
+    return record
 
 
 def _adopt(record: Opened, state: SessionState) -> None:

@@ -8,7 +8,6 @@ dropped from `history` only in `yarn`; `stm` entries without ids, at times with 
 tool calls in the nested `function` shape; times as epoch seconds, as `metadata.unix_timestamp` or as ISO text.
 """
 
-import hashlib
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, cast
@@ -18,6 +17,7 @@ from msgspec import Struct
 
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import Bill, SessionState, Todo, TodoStatus
+from clio.sessions.text import derived_id
 
 Json = dict[str, Any]
 STATUSES: dict[str, TodoStatus] = {
@@ -175,8 +175,7 @@ def _bills(value: Any) -> list[Bill]:
 def _made_id(session_id: str, number: int, entry: Json) -> str:
     """An id for a message without one, the same at every opening of the file."""
     seed = f"{session_id}\n{number}\n{entry.get('role')}\n{entry.get('content')}"
-    digest = hashlib.sha256(seed.encode("utf-8", "replace")).hexdigest()
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+    return derived_id(seed.encode("utf-8", "replace"))
 
 
 def _content(value: Any) -> str:

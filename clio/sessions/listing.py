@@ -50,7 +50,7 @@ def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
     """One line of the list; None where the session was deleted meanwhile, or never got to its first message."""
     try:
         info = _read_info(files, names)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError:
         info = SessionInfo(id=files.id)

@@ -70,9 +70,12 @@ _decoder = msgspec.json.Decoder(Snapshot)
 def decode(data: bytes) -> tuple[SessionState, str]:
     """The session in a file of this version, and its `merged_journal`.
 
-    Raises msgspec.DecodeError, UnicodeDecodeError.
+    Raises msgspec.DecodeError, UnicodeDecodeError. Where the ids in `yarn` are not those of the messages, it is a
+    msgspec.ValidationError: the file was edited, and a message without an id would get another one at every opening.
     """
     snap = _decoder.decode(data)
+    if snap.yarn.get(snap.id) != [message.id for message in snap.history]:
+        raise msgspec.ValidationError("`yarn` and `history` name different messages")
     state = SessionState(
         id=snap.id,
         name=snap.session_name,

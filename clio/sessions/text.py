@@ -1,5 +1,6 @@
-"""Text that can be written as UTF-8."""
+"""Text that can be written as UTF-8, and ids for what has none."""
 
+import hashlib
 import re
 from typing import Any, TypeVar, cast
 
@@ -18,6 +19,12 @@ def valid_text(text: str) -> str:
 def valid_struct(value: S) -> S:
     """A copy of a Struct with all its texts valid, those inside of it too."""
     return msgspec.convert(_valid(msgspec.to_builtins(value)), type=type(value))
+
+
+def derived_id(seed: bytes) -> str:
+    """An id in the form of a UUID, always the same for the same bytes."""
+    digest = hashlib.sha256(seed).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
 
 def _valid(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """Whatever a disk does to the files, a session opens with what can be read, and nothing damaged is thrown away."""
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -76,6 +77,8 @@ def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
         content[place] ^= 1 << bit
         journal.write_bytes(content)
         before = bytes(content)
+        if re.search(rb'"version":[2-9],', content):
+            return  # a valid line that says it is newer: see below
 
         found = ids_after_reopening(store, session_id)
         assert found[:8] == ids[:8]
@@ -103,7 +106,7 @@ def test_a_snapshot_damaged_anywhere(where: int, cut: bool) -> None:
         store = store_in(Path(folder))
         session_id, ids = prepared(store, closed=True)
         snapshot = store.folder / f"{session_id}.json"
-        content = bytearray(snapshot.read_bytes())
+        content = bytearray(snapshot.read_bytes().rstrip())
         place = where * len(content) // 10_000
         if cut:
             del content[place:]
@@ -199,3 +202,18 @@ def test_a_hand_edited_file_with_a_wrong_type_opens_and_is_kept(tmp_path: Path) 
     session.close()
     assert (store.folder / f"{session_id}.json.original").read_bytes() == edited
     assert len(store.read(session_id)) == 13
+
+
+def test_messages_without_ids_get_the_same_ones_at_every_opening(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session_id, _ = prepared(store, closed=True)
+    for path, lost in ((f"{session_id}.json", b'"id":"call_1'), (f"{session_id}.journal.jsonl", b'"id":"call_3')):
+        content = (store.folder / path).read_bytes()
+        assert lost in content
+        kept = content.replace(lost, b"CALL").replace(b'"id":"', b'"was":"').replace(b"CALL", lost)
+        head = content.find(b'"id":"')
+        (store.folder / path).write_bytes(content[: head + 6] + kept[head + 7 :])
+    first, second = store.read(session_id), store.read(session_id)
+    assert len(first) == 12
+    assert first == second
+    assert ids_after_reopening(store, session_id) == [message.id for message in first]

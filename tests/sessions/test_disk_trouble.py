@@ -1,0 +1,205 @@
+"""A disk that is full, read-only or emptied under a running session: said, and made good when it works again."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from clio.messages import UserMessage
+from clio.sessions import disk
+from clio.sessions.state import Bill
+from tests.sessions.talk import a_turn, files, kill, say, store_in
+
+ROOT = Path(__file__).parent.parent.parent
+NOBODY = 65534
+
+# A limit on the size of files is as hard as a full disk: the write stops in the middle of a line.
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from clio.messages import UserMessage
+from clio.sessions.store import SessionStore
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+session = SessionStore(Path(sys.argv[1])).new(Path("/project"))
+session.append(UserMessage(content="before"))
+assert session.unsaved is None
+resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, resource.RLIM_INFINITY))
+for number in range(20):
+    session.append(UserMessage(content=f"{number} " + "x" * 500))
+handle = session.write_blob("o" * 5_000)
+session.sync()
+print(session.unsaved)
+print(len(session.messages), session.read_blob(handle) == "o" * 5_000)
+if sys.argv[2] == "close full":
+    session.close()
+    print(session.unsaved)
+else:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    session.append(UserMessage(content="after"))
+    print(session.unsaved)
+    if sys.argv[2] == "close":
+        session.close()
+"""
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from clio.messages import UserMessage
+from clio.sessions.store import SessionStore
+
+store = SessionStore(Path(sys.argv[1]))
+if os.getuid() == 0:
+    os.setuid(int(sys.argv[2]))
+session = store.open(sys.argv[3]) if len(sys.argv) > 3 else store.new(Path("/project"))
+print(session.unsaved)
+session.append(UserMessage(content="hello"))
+session.write_blob("text")
+session.sync()
+print(session.unsaved)
+session.close()
+print(session.unsaved)
+"""
+
+
+def run(script: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that any user may enter: root is not stopped by modes, so such tests run as somebody else."""
+    folder = Path(mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("end", ["close", "die"])
+def test_full_disk_then_room_again(tmp_path: Path, end: str) -> None:
+    store = store_in(tmp_path)
+    full, kept, later = run(FULL_DISK, str(store.folder), end)
+    [info] = store.list()
+    assert full.startswith(f"Session '{info.id}' is not saved, because the file may not grow")
+    assert kept == "21 True"
+    assert later == "None"
+    session = store.open(info.id)
+    words = [message.content for message in session.messages if isinstance(message, UserMessage)]
+    assert words == ["before", *(f"{number} " + "x" * 500 for number in range(20)), "after"]
+    assert session.warnings == []
+    session.close()
+    assert len(files(store.folder / info.id / "blobs")) == 1
+
+
+def test_full_disk_to_the_end(tmp_path: Path) -> None:
+    """What fitted is there, the journal stays, and no half of a snapshot lies about."""
+    store = store_in(tmp_path)
+    full, _, closed = run(FULL_DISK, str(store.folder), "close full")
+    assert full == closed
+    [info] = store.list()
+    assert files(store.folder) == [f"{info.id}.journal.jsonl"]
+    session = store.open(info.id)
+    words = [message.content for message in session.messages if isinstance(message, UserMessage)]
+    assert 2 < len(words) < 21
+    assert words[:2] == ["before", "0 " + "x" * 500]
+    session.close()
+
+
+def test_a_project_nobody_may_write(public: Path) -> None:
+    public.chmod(0o555)
+    begun, unsaved, closed = run(READ_ONLY, str(public / ".clio" / "sessions"), str(NOBODY))
+    assert begun == "None"
+    assert "is not saved, because permission was denied" in unsaved
+    assert closed == unsaved
+    assert list(public.iterdir()) == []
+
+
+def test_a_session_in_a_read_only_folder_opens(public: Path) -> None:
+    store = store_in(public)
+    session = store.new(public)
+    say(session, a_turn())
+    session.close()
+    before = files(public)
+    for path in [*public.rglob("*"), public]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    begun, unsaved, _ = run(READ_ONLY, str(store.folder), str(NOBODY), session.id)
+    assert begun == "None"
+    assert "permission was denied" in unsaved
+    assert files(public) == before
+    for path in [public, *public.rglob("*")]:
+        path.chmod(0o755)
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / ".clio").write_text("", encoding="utf-8")
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    say(session, a_turn())
+    assert session.unsaved is not None and str(tmp_path / ".clio") in session.unsaved
+    assert store.list() == []
+    (tmp_path / ".clio").unlink()
+    session.append(UserMessage(content="again"))
+    assert session.unsaved is None
+    assert store.read(session.id) == tuple(session.messages)
+    session.close()
+
+
+@pytest.mark.parametrize("opened_before", [True, False])
+def test_files_deleted_under_a_running_session_are_written_anew(tmp_path: Path, opened_before: bool) -> None:
+    """`git clean -xfd` deletes what git ignores."""
+    store = store_in(tmp_path)
+    session = store.new(tmp_path, name="demo")
+    say(session, a_turn(1))
+    session.add_bill(Bill(model="m", prompt_tokens=1))
+    if opened_before:
+        session.close()
+        session = store.open(session.id)
+    shutil.rmtree(tmp_path / ".clio")
+    session.append(UserMessage(content="more"))
+    assert session.unsaved is None
+    assert not disk.FileLock(store.folder / f"{session.id}.lock").acquire()
+    kill(session)
+    again = store.open(session.id)
+    assert (again.messages, again.bills, again.name) == (session.messages, session.bills, "demo")
+    again.close()
+
+
+def test_a_journal_deleted_beside_its_snapshot_is_written_anew(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    say(session, a_turn(1))
+    session.add_bill(Bill(model="m", prompt_tokens=1))
+    session.close()
+    session = store.open(session.id)
+    say(session, a_turn(2))
+    (store.folder / f"{session.id}.journal.jsonl").unlink()
+    say(session, a_turn(3))
+    session.set_todos(())
+    kill(session)
+    again = store.open(session.id)
+    assert (again.messages, again.bills, again.stm) == (session.messages, session.bills, session.stm)
+    again.close()
+
+
+def test_a_file_system_without_locks_is_said_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(fd: int, *, shared: bool) -> bool:
+        raise OSError(37, os.strerror(37))
+
+    monkeypatch.setattr("clio.storage.filelock._lock", no_locks)
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    say(session, a_turn())
+    assert session.unsaved is None
+    assert len(session.warnings) == 1 and "no locks" in session.warnings[0]
+    session.close()
+    again = store.open(session.id)
+    again.append(UserMessage(content="more"))
+    assert (len(again.messages), again.unsaved) == (5, None)
+    again.close()
