@@ -120,36 +120,36 @@ class CommandView:
         touches_files = command.program in tables.FILES
         if not reads and not touches_files:
             return risk
-        where = self._outside(command)
+        where = self._outside(command, writes=not reads)
         if not where:
             return risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
         return medium(reason) if reads else high(reason)
 
-    def _outside(self, command: SimpleCommand) -> str:
+    def _outside(self, command: SimpleCommand, *, writes: bool) -> str:
         """What a command touches that it should not, as the end of a sentence; "" where all lies inside."""
         bases = self._bases(command.folders)
         if bases is None:
             return "files in a folder that cannot be told"
-        if any(not self._inside(Path(base)) for base in bases[:1]):
-            return f"{bases[0]!r}, outside the workspace"
+        away = next((base for base in bases if not all(map(self._inside, _places(base, glob=False)))), None)
+        if away is not None:
+            return f"{away!r}, outside the workspace"
         argv = command.argv
         for option, value in pairwise(argv):
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
         for word in command.words[1:]:
             for text in _paths_in(word):
-                if why := self._why_not(text, word, bases, writes=command.program in tables.FILES):
+                if why := self._why_not(text, word, bases, writes=writes):
                     return why
         return ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool) -> str:
-        explicit = text.startswith(("/", "~")) or ".." in text.split("/")
         for base in bases:
             path = posixpath.join(base, _expanded(text))
             if path in _HARMLESS_TARGETS:
                 continue
-            if explicit and not word.glob and not writes and not os.path.lexists(path):
+            if text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a pattern such as '/api/' names no file
             for place in _places(path, glob=word.glob):
                 if not self._inside(place):

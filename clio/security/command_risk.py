@@ -24,7 +24,8 @@ _HARMLESS = names("""
     """)
 _SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
 _SED_SUBSTITUTE = "|".join(
-    rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*" for mark in "/|#,:@"
+    rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*"
+    for mark in ("/", r"\|", "#", ",", ":", "@")
 )
 _SED_COMMAND = rf"(?:{_SED_PART}(?:,\s?[+~]?{_SED_PART})?)?\s?!?\s?(?:[pdq=]|{_SED_SUBSTITUTE})"
 _SED_SAFE = re.compile(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")

@@ -17,7 +17,8 @@ FETCH = "fetch"
 _SUBCOMMANDS = names(
     """
     git npm pnpm yarn bun cargo make gmake pip pip3 go docker podman kubectl uv poetry pipenv pdm just task dotnet mvn
-    gradle gradlew ./gradlew ./mvnw rake bundle composer gh hatch pre-commit conda mamba nx deno terraform helm rails mix
+    gradle gradlew ./gradlew ./mvnw rake bundle composer gh hatch pre-commit conda mamba nx deno terraform helm rails
+    mix
     brew apt apt-get dnf bazel cmake invoke nox stack cabal swift zig flutter dart rustup pipx ruff docker-compose
     """
 )

@@ -20,6 +20,12 @@ class Folders:
     """Where the line may be by now; shared by what runs in one shell, so that `cd` is seen by what follows."""
 
     paths: tuple[str, ...] | None = ("",)
+    entered: tuple[str, ...] | None = None
+
+    def join(self, other: "Folders") -> None:
+        """Be possibly where another one may be."""
+        both = None if self.paths is None or other.paths is None else tuple(dict.fromkeys((*self.paths, *other.paths)))
+        self.paths = both if both is None or len(both) <= _MAX_FOLDERS else None
 
     def enter(self, target: Word | None, *, again: bool) -> None:
         """A `cd` may or may not have worked, so both folders stay possible; in a loop a relative one has no end."""
@@ -29,9 +35,8 @@ class Folders:
         if self.paths is None or not known or (again and relative):
             self.paths = None
             return
-        added = {f"{path}/{text}" if path and relative else text for path in self.paths}
-        paths = (*self.paths, *sorted(added - set(self.paths)))
-        self.paths = paths if len(paths) <= _MAX_FOLDERS else None
+        self.entered = tuple(f"{path}/{text}" if path and relative else text for path in self.paths)
+        self.join(Folders(self.entered))
 
 
 @dataclass(frozen=True)

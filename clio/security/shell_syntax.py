@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clio.security import shell_words
 from clio.security.shell_collect import Collector, Folders, Place
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
@@ -21,6 +23,9 @@ MAX_CHARS = 60_000
 """Longer lines are not parsed; nobody writes them by hand, and a person could not read them either."""
 _MAX_DEPTH = 120
 _MAX_NESTING = 6
+_MAX_UPSTREAM = 32
+# The parser's time grows with the square of this: about 0.1 s at the limit.
+_MAX_JOINTS = 2000
 
 _SCOPES = frozenset({"subshell", "command_substitution", "process_substitution"})
 _LOOPS = frozenset({"while_statement", "for_statement", "c_style_for_statement", "function_definition"})
@@ -28,6 +33,9 @@ _EXPANSIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
     | {"brace_expression", "arithmetic_expression"}
 )
+# What holds text between its parts that belongs to it.
+_WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
+_SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _STRANGE = re.compile(r"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
@@ -47,6 +55,8 @@ def parse(command: str) -> CommandLine:
 def _parse(command: str, nesting: int) -> CommandLine:
     if len(command) > MAX_CHARS:
         return CommandLine(unknown=(f"the command is longer than {MAX_CHARS} characters",))
+    if sum(map(command.count, "|&;")) > _MAX_JOINTS:
+        return CommandLine(unknown=("too many commands are joined in it",))
     if nesting > _MAX_NESTING:
         return CommandLine(unknown=("shells are nested too deeply",))
     source = command.encode("utf-8", "surrogatepass")
@@ -56,6 +66,8 @@ def _parse(command: str, nesting: int) -> CommandLine:
         walk.unknown.append("it holds a control character or a space of another kind")
     walk.visit(root, Place())
     walk.second_look(root)
+    if root.has_error and not walk.unknown:
+        walk.unknown.append("the shell grammar cannot read all of it")
     return walk.result()
 
 
@@ -94,6 +106,8 @@ class _Walk(Collector):
                 self.redirected(node, place)
             case "pipeline":
                 self.pipeline(node, place)
+            case "list":
+                self.chain(node, place)
             case "function_definition":
                 self.function(node, place)
             case "declaration_command" | "unset_command":
@@ -118,6 +132,27 @@ class _Walk(Collector):
         for child in node.children:
             self.visit(child, place)
 
+    def chain(self, node: "Node", place: Place) -> Folders:
+        """A list of statements; gives where the line is when all of it worked, so that `cd x && …` is in `x`."""
+        folders = place.folders
+        if place.depth > _MAX_DEPTH:
+            self.unknown.append("it is nested too deeply")
+            return folders
+        place = replace(place, depth=place.depth + 1)
+        if node.type == "list" and len(node.children) == 3 and node.children[1].type == "&&":
+            left, _, right = node.children
+            inner = Folders(self.chain(left, place).paths)
+            after = self.chain(right, replace(place, folders=inner))
+            folders.join(inner)
+            return after
+        folders.entered = None
+        if node.type == "list":
+            self.children(node, place)
+        else:
+            self.visit(node, place)
+        moved = node.type == "command" and folders.entered is not None
+        return Folders(folders.entered if moved else folders.paths)
+
     def pipeline(self, node: "Node", place: Place) -> None:
         """Each part runs in a shell of its own and reads what the ones before it write."""
         upstream = place.upstream
@@ -126,7 +161,7 @@ class _Walk(Collector):
                 continue
             before = len(self.commands)
             self.visit(child, replace(place, folders=Folders(place.folders.paths), upstream=upstream))
-            upstream = (*upstream, *(command.program for command in self.commands[before:]))
+            upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
     def function(self, node: "Node", place: Place) -> None:
         name = node.child_by_field_name("name")
@@ -160,18 +195,23 @@ class _Walk(Collector):
         body = node.child_by_field_name("body")
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
+        first = len(self.redirects)
         for child in node.children:
             if child == body or not child.is_named:
                 continue
             stdin = self.redirect(child, place, extra, after)
             place = replace(place, stdin=stdin) if stdin is not None else place
-        before = len(self.commands)
+        before, noted = len(self.commands), self.redirects[first:]
         if body is not None and body.type == "command":
             self.call(body, place, extra)
         elif body is not None:
             self.visit(body, place)
             if extra:
                 self.unknown.append("words follow a redirect")
+        # The redirects may belong to the last of several statements, which runs where a `cd` among them leads.
+        self.redirects[first : first + len(noted)] = [
+            structs.replace(each, folders=place.folders.paths) for each in noted
+        ]
         programs = tuple(command.program for command in self.commands[before:])
         for late, operator in after:
             piped = operator in ("|", "|&") or late.type == "pipeline"
@@ -232,9 +272,13 @@ class _Walk(Collector):
                 stdin = self.redirect(child, place, words, after)
                 place = replace(place, stdin=stdin) if stdin is not None else place
             else:
-                if end == child.start_byte and self.source[end : end + 1].strip():
-                    self.unknown.append(f"two words run together at {self.text(child)[:40]!r}")
-                words.append(self.word(child))
+                word = self.word(child)
+                if end == child.start_byte and words:  # the grammar sometimes parts what the shell does not
+                    last = words.pop()
+                    word = Word(last.text + word.text, last.dynamic or word.dynamic, last.glob or word.glob)
+                    if last.text == "$":
+                        self.unknown.append(f"the word {word.text[:40]!r} may be translated")
+                words.append(word)
                 self.children(child, place)
                 end = child.end_byte
         for late, _ in after:
@@ -294,13 +338,19 @@ class _Walk(Collector):
         """Every substitution in the raw text must be one the grammar saw, or stand where the shell does not look."""
         opened: set[int] = set()
         quiet: list[tuple[int, int]] = []
+        seen = bytearray(len(self.source))
         for node in _below(root):
             if node.type in ("`", "$(", "$((", "((", "<(", ">("):
                 opened.update((node.start_byte, node.end_byte - len(node.type)))
             elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, self.source):
                 quiet.append((node.start_byte, node.end_byte))
+            if not node.child_count or node.type in _WHOLE:
+                seen[node.start_byte : node.end_byte] = b"x" * (node.end_byte - node.start_byte)
             if node.type == "comment" and self.source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
                 self.unknown.append("a comment may not be one")
+        skipped = bytes(0 if mark else byte for mark, byte in zip(seen, self.source, strict=True))
+        if _SKIPPED.search(skipped):
+            self.unknown.append("the shell grammar left a part of it out")
         visible = bytearray(self.source)
         for start, end in quiet:
             visible[start:end] = b"_" * (end - start)

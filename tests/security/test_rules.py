@@ -1,0 +1,138 @@
+"""Rules cover what they say and no more; the one offered is the narrowest worth keeping."""
+
+import pytest
+
+from clio.security.command_risk import assess
+from clio.security.rules import allows, denies, read_rule, suggest
+from clio.security.shell_syntax import parse
+
+
+def covered(rule: str, line: str) -> bool:
+    commands = parse(line).commands
+    return all(allows(read_rule(rule), command, assess(command).level) for command in commands)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git log *", "git log"),
+        ("git log *", "git log --oneline -5"),
+        ("git log *", "git --no-pager log"),
+        ("git log *", "/usr/bin/git log"),
+        ("pytest", "pytest"),
+        ("pytest *", "LANG=C pytest -q"),
+        ("pytest *", "timeout 60 pytest -q"),
+        ("pytest *", "uv run pytest -q"),
+        ("uv run pytest *", "uv run pytest -q"),
+        ("npm run test *", "npm run test -- --watch"),
+        ("npm run test:*", "npm run test:unit"),
+        ("make * build", "make -j4 build"),
+        ("git *", "git commit -m x"),
+        ("git push *", "git push origin main"),
+        ("rm -rf build", "rm -rf build"),
+        ("python -m pytest *", "python -m pytest -x tests"),
+        ("pytest *", "pytest $ARGS"),
+        ("*", "make all"),
+    ],
+)
+def test_covers(rule: str, line: str) -> None:
+    assert covered(rule, line)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git log *", "git push"),
+        ("git log *", "git log --output=x"),
+        ("git log *", "git -c core.pager=x log"),
+        ("git log *", "./git log"),
+        ("git log *", "git $X"),
+        ("git *", "git push"),
+        ("git *", "git reset --hard"),
+        ("pytest", "pytest -q"),
+        ("pytest *", "PYTHONPATH=. pytest"),
+        ("pytest *", "FOO=1 pytest"),
+        ("pytest *", "env LD_PRELOAD=x pytest"),
+        ("pytest *", "sudo pytest"),
+        ("pytest *", "py.test"),
+        ("npm run test *", "npm run deploy"),
+        ("npm run test:*", "npm run test:unit extra"),
+        ("rm -rf build", "rm -rf build src"),
+        ("rm *", "rm -rf build"),
+        ("*", "rm -rf build"),
+        ("*", "$CMD x"),
+        ("", "ls"),
+        ("ls", "ls *.py"),
+    ],
+)
+def test_does_not_cover(rule: str, line: str) -> None:
+    assert not covered(rule, line)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git push", "git push --force"),
+        ("git push *", "git --no-pager push"),
+        ("git push *", "/usr/bin/git push"),
+        ("sudo", "sudo ls"),
+        ("rm", "timeout 5 rm x"),
+        ("rm", "xargs rm"),
+        ("rm", "./bin/rm x"),
+        ("curl *", "ls; curl x | sh"),
+        ("npm publish", "npm publish --tag next"),
+    ],
+)
+def test_denies(rule: str, line: str) -> None:
+    assert any(denies(read_rule(rule), command) for command in parse(line).commands)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"), [("git push", "git log push"), ("rm", "ls rm"), ("fetch x.org", "fetch x.org")]
+)
+def test_does_not_deny(rule: str, line: str) -> None:
+    assert not any(denies(read_rule(rule), command) for command in parse(line).commands)
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("git commit -m x", "git commit *"),
+        ("git stash push", "git stash push *"),
+        ("npm run test -- x", "npm run test *"),
+        ("npm install left-pad", "npm install *"),
+        ("cargo test --lib", "cargo test *"),
+        ("make", "make *"),
+        ("make test", "make test *"),
+        ("pytest -q tests", "pytest *"),
+        ("uv run pytest -q", "pytest *"),
+        ("python -m pytest -x", "python -m pytest *"),
+        ("python scripts/gen.py --all", "python scripts/gen.py *"),
+        ("./run.sh now", "./run.sh *"),
+        ("go test ./...", "go test *"),
+        ("python -c 'print(1)'", None),
+        ("python3 -", None),
+        ("node -e 1", None),
+        ("bash script.sh", None),
+        ("rm x", None),
+        ("sudo ls", None),
+        ("curl https://example.com", None),
+        ("git push", None),
+        ("git -C ../x commit", None),
+        ("FOO=1 make", None),
+        ("make -j4 test", None),
+        ("$CMD", None),
+        ("cp a b", None),
+        ("npx thing", None),
+    ],
+)
+def test_suggestion(line: str, rule: str | None) -> None:
+    (command,) = parse(line).commands
+    assert suggest(command, assess(command).level) == rule
+
+
+@pytest.mark.parametrize("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
+def test_a_suggested_rule_covers_what_it_was_made_of(line: str) -> None:
+    (command,) = parse(line).commands
+    level = assess(command).level
+    assert allows(read_rule(suggest(command, level) or ""), command, level)

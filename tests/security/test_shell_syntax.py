@@ -1,0 +1,129 @@
+"""The parser takes quotes off as a shell does, follows folders, and admits what it does not understand."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.security.shell_syntax import MAX_CHARS, parse
+
+words = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")) | st.sampled_from(" \n\t'\"\\$`*"),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(st.lists(words, min_size=1, max_size=5))
+def test_quoted_words_come_back(argv: list[str]) -> None:
+    line = parse("run " + shlex.join(argv))
+    assert line.unknown == ()
+    assert [command.argv for command in line.commands] == [("run", *argv)]
+
+
+@given(st.text(max_size=200) | st.text("ab '\"`$(){}[];|&<>\\\n#!*?~=-", max_size=60))
+def test_no_text_breaks_it(text: str) -> None:
+    parse(text)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    "words",
+    [
+        r"""a"b c"'d e'\f g\ h i""",
+        r"""$'x\ty\x41\101\u00e9' "q\"r\\s\$t\`u" """,
+        r"""'it'\''s' "a'b" ~x a\*b""",
+        "plain --opt=va,lue a=b {} HEAD@{1} 'a{b,c}' \"[x]\"",
+        "a\\\n  b 'c\nd' \"e\\\nf\"",
+    ],
+)
+def test_words_are_those_bash_sees(words: str) -> None:
+    seen = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True, timeout=20
+    ).stdout.decode("utf-8", "surrogateescape")
+    assert parse(f"run {words}").commands[0].argv[1:] == tuple(seen.split("\0")[:-1])
+
+
+@pytest.mark.parametrize(
+    ("line", "folders"),
+    [
+        ("cd a && cd b && run", ("a/b",)),
+        ("cd a; run", ("", "a")),
+        ("(cd a); run", ("",)),
+        ("cd a | cat; run", ("",)),
+        ("cd /x && run", ("/x",)),
+        ("cd && run", ("~",)),
+        ("cd $X && run", None),
+        ("cd - && run", None),
+        ("for i in 1 2; do cd ..; done; run", None),
+        ("f() { run; }; cd /etc; f", None),
+        ("trap run EXIT; cd /etc", None),
+        ("eval 'cd /etc'; run", None),
+    ],
+)
+def test_folders(line: str, folders: tuple[str, ...] | None) -> None:
+    (command,) = [command for command in parse(line).commands if command.program == "run"]
+    assert command.folders == folders
+
+
+def test_wrappers_and_pipes_are_noted() -> None:
+    line = parse("curl -s x | sudo -u root env A=1 timeout 5 sh -s")
+    assert (line.commands[1].wrappers, line.commands[1].upstream) == (("sudo", "env", "timeout"), ("curl",))
+    assert line.commands[1].written[0].text == "sudo"
+    assert line.commands[1].env == (("A", "1"),)
+
+
+def test_redirects() -> None:
+    line = parse("a 2>&1 >out <in 2>>err; b &> all; c <<< x >| f; d >&-")
+    assert [(each.operator, each.target.text) for each in line.redirects] == [
+        (">", "out"),
+        ("<", "in"),
+        (">>", "err"),
+        ("&>", "all"),
+        (">|", "f"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo 'open",
+        "if true",
+        "cat <<EOF\n`id`\nEOF",
+        "echo ${X:-`id`}",
+        "$CMD x",
+        'eval "$X"',
+        'bash -c "$X"',
+        "find . -exec $CMD {} ;",
+        "ls\r\nrm x",
+        "ls\u00a0-l",
+        "r\\\nm x",
+        r"run 'd e'\ f",
+        r"run \ f",
+        "c > f <<< x",
+        "$'r'\"m\"`echo`",
+        "x" * (MAX_CHARS + 1),
+        "(" * 300 + "ls" + ")" * 300,
+        "a && " * 300 + "b",
+        "a|" * 3000 + "b",
+        "timeout --new-option 5 ls",
+        "env --split-string='rm x'",
+    ],
+    ids=lambda line: line[:30],
+)
+def test_what_is_not_understood_is_said(line: str) -> None:
+    assert parse(line).unknown
+
+
+@pytest.mark.parametrize("text", ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "sh -c '" * 5_000])
+def test_hostile_lines_end(text: str) -> None:
+    parse(text)
+
+
+def test_the_grammar_is_loaded_when_first_needed() -> None:
+    code = "import sys, clio.security.approval; print('tree_sitter' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60).strip() == "False"
