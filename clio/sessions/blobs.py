@@ -18,13 +18,15 @@ class BlobNotFound(LookupError):
 
 
 class BlobStore:
-    """The outputs of one session. `folder` None keeps them in memory only.
+    """The outputs of one session; those that are not written yet are readable from memory.
 
-    An output that cannot be written stays in memory, readable, until `flush` succeeds.
+    folder: where stored ones are read from; None for none.
+    writable: False keeps new ones in memory only.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, *, writable: bool = True) -> None:
         self._folder = folder
+        self._writable = writable
         self._waiting: dict[str, bytes] = {}
         self._not_durable: list[Path] = []
 
@@ -56,7 +58,7 @@ class BlobStore:
 
     def flush(self) -> None:
         """Write what waits. Raises OSError; what could not be written waits on."""
-        if self._folder is None:
+        if self._folder is None or not self._writable:
             return
         for digest in list(self._waiting):
             path = self._folder / digest

@@ -175,6 +175,5 @@ class SessionDisk:
         why = REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
         place = error.filename or self._files.journal
         self.unsaved = (
-            f"Session {self._state.id!r} is not saved, because {why} ({str(place)!r}); "
-            "it is kept in memory and written as soon as that works again."
+            f"{why} ({str(place)!r}); what is missing there is kept in memory and written as soon as that works again."
         )

@@ -13,13 +13,13 @@ from clio.sessions.state import NAME_CHARS, Bill, SessionState, Todo, one_line
 class Session:
     """A conversation and its files; made by `SessionStore`, used from one thread at a time.
 
-    disk: None for a session that is never to be on disk.
+    disk: None for a session that is never to be on disk; `blobs` then holds the outputs an earlier run stored.
     """
 
-    def __init__(self, state: SessionState, disk: SessionDisk | None) -> None:
+    def __init__(self, state: SessionState, disk: SessionDisk | None, blobs: BlobStore | None = None) -> None:
         self._state = state
         self._disk = disk
-        self._blobs = disk.blobs if disk else BlobStore(None)
+        self._blobs = disk.blobs if disk else blobs or BlobStore(None)
         self._closed = False
 
     @property
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def unsaved(self) -> str | None:
-        """Why the newest state is not on disk, as one sentence; None when it is.
+        """Why the newest state is not on disk, as the rest of a sentence that begins "not saved:"; None when it is.
 
         What could not be written stays in memory and is written with the next change for which the disk works.
         """

@@ -8,6 +8,7 @@ from pathlib import Path
 from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, answer_open_calls
+from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
 from clio.sessions.files import SessionFiles, is_session_id
 from clio.sessions.listing import file_names, list_sessions
@@ -43,24 +44,19 @@ class SessionStore:
         files = SessionFiles(self.folder, state.id)
         return Session(state, SessionDisk(Loaded(state=state), files, FileLock(files.lock, state.id)))
 
-    def open(self, session_id: str) -> Session:
+    def open(self, session_id: str, *, persist: bool = True) -> Session:
         """Resume a session; calls without a result are answered with "interrupted".
 
         session_id: a full id, as `find` returns it. What was wrong with the files is in the session's `warnings`.
+        persist: False goes on with a copy in memory: no file is created or changed, running sessions open too.
         Raises SessionNotFound, SessionLocked, NewerDocument; CorruptDocument where nothing of it can be read, after
         setting its files aside; OSError where they cannot be read.
         """
         files = self._files(session_id)
-        lock = self._lock(files)
-        try:
-            loaded = self._load(files)
-        except BaseException:
-            lock.release()
-            raise
-        disk = SessionDisk(loaded, files, lock)
-        if loaded.corrupt:
-            disk.save_whole()  # before anything is appended: else a kill would lose what was rescued
-        session = Session(loaded.state, disk)
+        if persist:
+            session = self._open_for_writing(files)
+        else:
+            session = Session(load(files).state, None, BlobStore(files.blobs, writable=False))
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         return session
@@ -120,6 +116,18 @@ class SessionStore:
                 shutil.rmtree(files.private)
         finally:
             lock.release()
+
+    def _open_for_writing(self, files: SessionFiles) -> Session:
+        lock = self._lock(files)
+        try:
+            loaded = self._load(files)
+        except BaseException:
+            lock.release()
+            raise
+        disk = SessionDisk(loaded, files, lock)
+        if loaded.corrupt:
+            disk.save_whole()  # before anything is appended: else a kill would lose what was rescued
+        return Session(loaded.state, disk)
 
     def _files(self, session_id: str) -> SessionFiles:
         files = SessionFiles(self.folder, session_id)

@@ -222,3 +222,21 @@ def test_each_message_is_one_line_whatever_came_before(tmp_path: Path) -> None:
     assert journal.stat().st_ino == inode
     assert max(growth[1:]) - min(growth[1:]) <= 2  # digits of `n`
     session.close()
+
+
+def test_a_copy_in_memory_of_a_stored_session(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    running = store.new(tmp_path, name="demo")
+    said = a_turn()
+    say(running, said[:2])
+    handle = running.write_blob("stored")
+    before = {path: (tmp_path / path).read_bytes() for path in files(tmp_path)}
+    copy = store.open(running.id, persist=False)
+    assert (copy.id, copy.name, copy.messages[:2], len(copy.messages)) == (running.id, "demo", said[:2], 3)
+    copy.append(UserMessage(content="private"))
+    assert (copy.read_blob(handle), copy.read_blob(copy.write_blob("new"))) == ("stored", "new")
+    copy.sync()
+    copy.close()
+    assert {path: (tmp_path / path).read_bytes() for path in files(tmp_path)} == before
+    assert running.messages == said[:2]
+    running.close()
