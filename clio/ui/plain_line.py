@@ -22,18 +22,23 @@ class PlainLine:
         self._reading: asyncio.Future[str] | None = None
 
     async def read(
-        self, *, on_start: Callable[[], None] | None = None, on_ready: Callable[[], None] | None = None
+        self,
+        *,
+        default: str = "",
+        on_start: Callable[[], None] | None = None,
+        on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """The next message. Raises EOFError at the end of input."""
+        """The next message. Raises EOFError at the end of input. default: how it begins already."""
         if on_start:
             on_start()
         message = ""
         while not message.strip():
-            self._write(self._text)
+            self._write(self._text + default)
             if on_ready:
                 on_ready()
                 on_ready = None
-            message = await self._line()
+            message = default + await self._line()
+            default = ""
         while lacking := open_part(message):
             self._write(_MORE)
             message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()

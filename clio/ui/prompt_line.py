@@ -81,11 +81,16 @@ class PromptLine:
         self._session.default_buffer.on_text_changed += self._forget_hint
 
     async def read(
-        self, *, on_start: Callable[[], None] | None = None, on_ready: Callable[[], None] | None = None
+        self,
+        *,
+        default: str = "",
+        on_start: Callable[[], None] | None = None,
+        on_ready: Callable[[], None] | None = None,
     ) -> str:
         """The next message, whole pastes included. Raises EOFError when the person leaves with Ctrl-D.
 
-        on_start: called just before the terminal is taken over; on_ready: once the line is drawn and can be typed on.
+        default: what stands on the line already. on_start: called just before the terminal is taken over; on_ready:
+        once the line is drawn and can be typed on.
         """
         self._hint = ""
         self._on_ready = on_ready
@@ -93,8 +98,14 @@ class PromptLine:
         self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
-        line = await self._session.prompt_async([("class:prompt", self._text)], set_exception_handler=False)
+        line = await self._session.prompt_async(
+            [("class:prompt", self._text)], default=default, set_exception_handler=False, handle_sigint=False
+        )
         return self._pastes.expand(line.rstrip())
+
+    async def confirm(self, question: str) -> bool:
+        """Ask yes or no in place of the next line."""
+        return await confirm(question, input=self._session.app.input, output=self._session.app.output)
 
     async def print_above(self, show: Callable[[], None]) -> None:
         """Let `show` print while the line is open: it is taken away and drawn again below."""
@@ -161,7 +172,9 @@ class PromptLine:
         if not earlier or earlier[-1] != entry:
             self._session.history.append_string(entry)
 
-    def _interrupt(self, buffer: Buffer) -> None:
+    def interrupt(self) -> None:
+        """Ctrl-C: take the line away; on an empty one, say how to leave."""
+        buffer = self._session.default_buffer
         if buffer.text:
             buffer.text = ""  # not `reset`: Ctrl-_ brings it back
         else:
@@ -187,9 +200,8 @@ class PromptLine:
             event.current_buffer.insert_text("\n")
 
         @bindings.add("c-c", filter=typing)
-        @bindings.add("<sigint>")
         def _(event: KeyPressEvent) -> None:
-            self._interrupt(self._session.default_buffer)
+            self.interrupt()
 
         @bindings.add(Keys.BracketedPaste, filter=typing)
         def _(event: KeyPressEvent) -> None:
@@ -220,4 +232,5 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
-    return await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False) == "yes"
+    answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
+    return answer == "yes"

@@ -1,0 +1,123 @@
+"""What comes before the conversation: trust in the folder, the choice of a session, and what is said at the start."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from clio import __version__
+from clio.commands.session_commands import count_messages, session_table
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.show import withheld_note, withheld_rows
+from clio.config.trust import decline_all, grant_all, should_ask
+from clio.errors import ClioError, SessionNotFound
+from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+
+Ask = Callable[[str], str]
+"""Shows a question and gives the answer line; raises EOFError where there is none."""
+TAIL_MESSAGES = 10
+_TAIL_LINES = 6
+_OFFLINE = "offline: set OPENAI_API_KEY, start a local server such as Ollama, or give --base-url and --model"
+
+
+def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
+    """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
+    if loaded.config.incognito or not should_ask(loaded):
+        return loaded
+    rows = "\n".join(withheld_rows(loaded.withheld))
+    try:
+        answer = ask(
+            f"This folder's configuration asks for more than usual:\n{rows}\nTrust this folder with it? [y/N] "
+        )
+    except EOFError:
+        sys.stdout.write("\n")
+        return loaded
+    if answer.strip().lower() not in ("y", "yes"):
+        decline_all(loaded)
+        return loaded
+    grant_all(loaded)
+    return load(options, env)
+
+
+def choose_session(options: Options, store: SessionStore, ask: Ask, *, width: int) -> str | None:
+    """The id of the session to go on with; None for a new one.
+
+    Raises SessionNotFound or AmbiguousSession, EOFError where the person gives up choosing.
+    """
+    if options.new:
+        return None
+    if options.resume:
+        return store.find(options.resume)
+    if options.resume is None and not options.continue_latest:
+        return None
+    latest = store.latest()
+    if latest is None:
+        raise SessionNotFound("there is no session to continue in this project; start clio without -c and -r")
+    return _pick(store, ask, width) if options.resume is not None else latest
+
+
+def _pick(store: SessionStore, ask: Ask, width: int) -> str | None:
+    from clio.ui.table import table_lines
+
+    heading, lines = table_lines(session_table(store.list(), running=None, now=time.time()), width)
+    sys.stdout.write("\n".join([*([heading] if heading else []), *lines]) + "\n")
+    while True:
+        answer = ask("Number, id or name (Enter starts a new session): ").strip()
+        if not answer:
+            return None
+        try:
+            return store.find(answer)
+        except ClioError as error:
+            sys.stdout.write(f"{error}\n")
+
+
+def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
+    """What a person must know before the first line: three lines at the very first start, later what is unusual."""
+    if first:
+        yield f"clio {__version__} · {_OFFLINE if server == 'offline' else f'{model} at {server}'}"
+        yield f"folder: {_short(loaded.project, user_home)}"
+        yield "/help shows what can be typed here"
+    if loaded.config.incognito:
+        yield "incognito: nothing is written and nothing is remembered"
+    if loaded.withheld:
+        yield withheld_note(loaded)
+
+
+def recap(session: Session) -> Iterator[str]:
+    """A resumed session in short: what it is called, how long it is, and how it ended."""
+    parts = [f"session {session.name or session.id}", count_messages(len(session.messages))]
+    open_todos = sum(todo.status != "completed" for todo in session.todos)
+    if open_todos:
+        parts.append(f"{open_todos} open todo{'s' * (open_todos != 1)}")
+    yield " · ".join(parts)
+    yield from tail(session.messages)
+
+
+def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
+    """The last messages as lines of plain text, each message cut to a few lines."""
+    for message in messages[-count:]:
+        match message:
+            case UserMessage(origin="user"):
+                yield from _cut(message.content, "› ")
+            case AssistantMessage() if message.content.strip():
+                yield from _cut(message.content, "  ")
+            case ToolMessage():
+                yield f"● {message.name} … {message.summary or ('done' if message.ok else 'failed')}"
+            case _:
+                pass  # calls are shown by their results; what clio itself said is not shown
+
+
+def _cut(text: str, mark: str) -> Iterator[str]:
+    lines = text.strip().splitlines()
+    for number, line in enumerate(lines[:_TAIL_LINES]):
+        yield (mark if number == 0 else "  ") + line
+    if len(lines) > _TAIL_LINES:
+        yield f"  … {len(lines) - _TAIL_LINES} more lines"
+
+
+def _short(path: Path, home: Path) -> str:
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) and path != home else str(path)
