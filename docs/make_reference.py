@@ -12,18 +12,22 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
+
+import msgspec
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.commands.registry import command_table  # noqa: E402 the path must be set first
+from clio.agent.events import Event  # noqa: E402 the path must be set first
+from clio.commands.registry import command_table  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
 from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field  # noqa: E402
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
 
-PAGES = ("README.md", "docs/configuration.md")
+PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md")
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -71,9 +75,19 @@ def variables() -> str:
     return table(("variable", "sets", "flag"), rows)
 
 
+def events() -> str:
+    """Every event of the loop with its fields."""
+    rows: list[tuple[str, str, str]] = []
+    for event in get_args(Event):
+        fields = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(event))
+        rows.append((f"`{event.__struct_config__.tag}`", fields, " ".join(str(event.__doc__).split())))
+    return table(("type", "fields", "meaning"), rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
+    "events": events,
     "settings": settings,
     "variables": variables,
 }

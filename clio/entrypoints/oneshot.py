@@ -16,6 +16,8 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.messages import Usage
+from clio.providers.registry import OFFLINE
+from clio.providers.transport import start_import
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.pipe_screen import PipeScreen
 
@@ -97,6 +99,8 @@ class Reporter:
 
 def run(options: Options, loaded: Loaded) -> int:
     """Run the one turn `options.prompt` asks for and return the exit code."""
+    if loaded.config.provider != OFFLINE:
+        start_import()  # the longest part of a start, beside all the rest of it
     return asyncio.run(_run(options, loaded))
 
 
