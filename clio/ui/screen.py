@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal, TextIO, assert_never
 
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from clio.agent.events import (
@@ -27,7 +26,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.base import CommandResult, Table
+from clio.commands.base import CommandResult
 from clio.ui.live import LiveArea
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.output import Output
@@ -36,6 +35,7 @@ from clio.ui.pipe_screen import RESTARTED, PipeScreen, retry_line
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.reasoning import ReasoningStream
 from clio.ui.status import footer, format_seconds, spinner_frame
+from clio.ui.table import table_lines
 from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
 from clio.ui.tool_rows import details, finished_row, running_row
@@ -159,7 +159,9 @@ class Screen:
         elif result.text:
             self.markdown(result.text)
         if result.table is not None:
-            self._print("notes", Part(body=_rich_table(result.table, self.theme.faint)), apart=True)
+            heading, rows = table_lines(result.table, self._painter.width)
+            head = [Part(body=Text(heading, self.theme.faint), wraps=False)] if heading else []
+            self._print("notes", *head, *(Part(body=Text(row), wraps=False) for row in rows), apart=True)
         self._refresh(now=True)
 
     def set_typed(self, text: str) -> None:
@@ -333,14 +335,3 @@ def open_screen(stream: TextIO, terminal: Terminal, size: Size) -> Screen | Pipe
 def _needs_gap(before: Section, after: Section) -> bool:
     """Whether a blank line stands between two sections; calls and notes belong together."""
     return before not in ("", after) and not {before, after} <= {"tools", "notes"}
-
-
-def _rich_table(table: Table, border: str) -> RichTable:
-    """A table whose `wide` column gives way; every cell stays on one line."""
-    result = RichTable(box=None, pad_edge=False, header_style=border)
-    for number, heading in enumerate(table.columns):
-        wide = number == table.wide
-        result.add_column(heading, no_wrap=not wide, overflow="fold" if wide else "ellipsis", ratio=1 if wide else None)
-    for row in table.rows:
-        result.add_row(*(clean_line(cell) for cell in row))
-    return result
