@@ -16,6 +16,7 @@ INTRODUCTION = (
 _HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
 _NUMBER = re.compile(r"^\s*\d+→")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
+_IN_NAME = 0.8  # the file is named after it
 _TEST = -0.75  # tests repeat the names of what they test
 _MAX_HITS, _MAX_HITS_A_FILE, _MAX_PASSAGES = 6, 2, 2
 _PASSAGE_BEFORE, _PASSAGE_LINES = 1, 12
@@ -52,12 +53,17 @@ def further_lookups(plan: Plan, found: Sequence[Found]) -> tuple[Lookup, ...]:
 def rank(subject: str, found: Iterable[Found]) -> list[Hit]:
     """The hits of all text searches, best first; those that hold less than half of the words are left out."""
     stems = [name_stem(word).casefold() for word in subject.split()]
+    lines = [
+        (order == 0, *hit)
+        for order, item in enumerate(item for item in found if item.lookup.tool == "search_text")
+        for hit in _hits(item.result.content)
+    ]
+    weights = _weights(stems, [text for _, _, _, text in lines])
     best: dict[tuple[str, int], Hit] = {}
-    for order, item in enumerate(item for item in found if item.lookup.tool == "search_text"):
-        for path, line, text in _hits(item.result.content):
-            score = _score(stems, path, text, defines=order == 0, asks_for_tests="test" in stems)
-            if score * 2 >= len(stems):
-                best.setdefault((path, line), Hit(path=path, line=line, text=text.strip(), score=score))
+    for defines, path, line, text in lines:
+        score = _score(weights, path, text, defines=defines)
+        if sum(stem in text.casefold() or stem in path.casefold() for stem in stems) * 2 >= len(stems):
+            best.setdefault((path, line), Hit(path=path, line=line, text=text.strip(), score=score))
     ranked = sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.line))
     taken: dict[str, int] = {}
     kept: list[Hit] = []
@@ -68,12 +74,19 @@ def rank(subject: str, found: Iterable[Found]) -> list[Hit]:
     return kept[:_MAX_HITS]
 
 
-def _score(stems: list[str], path: str, text: str, *, defines: bool, asks_for_tests: bool) -> float:
-    line, place = text.casefold(), path.casefold()
-    score = sum(1.0 if stem in line else 0.6 if stem in place else 0.0 for stem in stems)
+def _weights(stems: list[str], texts: list[str]) -> dict[str, float]:
+    """How much each word says: 1.0 for one in every line found, up to 1.5 for a rare one."""
+    total = max(len(texts), 1)
+    return {stem: 1.5 - 0.5 * sum(stem in text.casefold() for text in texts) / total for stem in stems}
+
+
+def _score(weights: dict[str, float], path: str, text: str, *, defines: bool) -> float:
+    line, place, name = text.casefold(), path.casefold(), PurePosixPath(path).name.casefold()
+    score = sum(weight for stem, weight in weights.items() if stem in line)
+    score += _IN_NAME * sum(weight for stem, weight in weights.items() if stem in name)
     if defines:
         score += _DEFINITION
-    if "test" in place and not asks_for_tests:
+    if "test" in place and "test" not in weights:
         score += _TEST
     return score
 
