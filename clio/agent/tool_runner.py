@@ -23,6 +23,7 @@ from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
+_TITLE_CHARS = 120
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -80,7 +81,7 @@ class ToolRunner:
             prepared = await asyncio.to_thread(
                 tool.prepare, parse_arguments(call.arguments, tool.args, cut_off=cut_off)
             )
-            title = self._redactor.redact(prepared.title).text
+            title = shorten(self._redactor.redact(prepared.title).text)
             self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
             await self._approve(prepared)
             started = time.perf_counter()  # a person's thinking is not the tool's time
@@ -161,6 +162,12 @@ class ToolRunner:
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+def shorten(title: str) -> str:
+    """A title on one line of at most 120 characters."""
+    line = " ".join(title.split())
+    return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
 
 
 def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:

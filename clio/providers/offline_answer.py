@@ -189,7 +189,7 @@ def _files(found: Sequence[Found]) -> str:
 def plain_lines(numbered: str) -> str:
     """What read_file answers, as the file has it: without line numbers and without the notice of where it stopped."""
     lines = [_NUMBER.sub("", line) for line in numbered.splitlines() if _NUMBER.match(line)]
-    return "\n".join(lines) if lines else numbered
+    return "\n".join(lines).strip("\n") if lines else numbered
 
 
 def _is_path(line: str) -> bool:
