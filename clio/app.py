@@ -96,7 +96,7 @@ class App:
 
     def open_session(self, session_id: str) -> Session:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
-        opened = self.store.open(session_id)
+        opened = self.store.open(session_id, persist=not self.config.incognito)
         self._switch(opened)
         return opened
 

@@ -10,7 +10,8 @@ from tests.turns.conftest import MakeDesk
 
 
 def test_a_failing_test_is_fixed_and_committed(make_desk: MakeDesk) -> None:
-    run_tests = ("run_command", {"command": f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:xdist"})
+    # -B: Python takes a .pyc for fresh if second and size are the same, and here both are.
+    run_tests = ("run_command", {"command": f"{sys.executable} -B -m pytest -q -p no:cacheprovider -p no:xdist"})
     desk = make_desk(
         [
             tool_calls([("read_file", {"path": "test_calc.py"}), ("read_file", {"path": "calc.py"})]),
