@@ -50,7 +50,7 @@ class CodeHighlighter:
         if self._in_comment:
             end = text.find("*/") + 2
             if end < 2:
-                return Text(text, _COMMENT_STYLE)
+                return Text().append(text, _COMMENT_STYLE)
             self._in_comment = False
             return Text().append(text[:end], _COMMENT_STYLE).append_text(self._highlight(text[end:]))
         stack = list(self._stack)

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from types import TracebackType
@@ -33,11 +34,15 @@ class KeyWatch:
     ) -> None:
         self._on_interrupt = on_interrupt
         self._on_text = on_text
-        stdin = stdin or sys.stdin
-        self._keyboard = keyboard or (create_input(stdin) if stdin.isatty() else None)
+        self._keyboard = keyboard or _tty_input(stdin)
         self._attached: ExitStack | None = None
         self._flush: asyncio.TimerHandle | None = None
         self._typed: list[str] = []
+        self._typed_at = -1e9
+
+    def typed_within(self, seconds: float) -> bool:
+        """Whether a key was pressed that recently: a question that pops up now could catch keys not meant for it."""
+        return time.monotonic() - self._typed_at < seconds
 
     @property
     def pending_text(self) -> str:
@@ -115,6 +120,7 @@ class KeyWatch:
             if press.key == Keys.ControlC or (press.key == Keys.Escape and follower == Keys.Escape):
                 self._on_interrupt()
             elif not after_escape:
+                self._typed_at = time.monotonic()
                 self._type(press)
         if self._on_text is not None and self.pending_text != before:
             self._on_text(self.pending_text)
@@ -135,3 +141,10 @@ class KeyWatch:
                 self._typed.append(press.key)
             case _:
                 pass
+
+
+def _tty_input(stdin: TextIO | None) -> Input | None:
+    stream = stdin if stdin is not None else sys.stdin
+    if stream is None or not stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None under pythonw
+        return None
+    return create_input(stream)

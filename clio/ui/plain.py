@@ -31,6 +31,15 @@ def clean_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def visible(text: str) -> str:
+    """The text with every control character spelled out, for a person who must judge all of it; newline and tab stay.
+
+    `clean` would hide what a control sequence carries; here it reads "\\x1b[8m".
+    """
+    text = _LONE_SURROGATE.sub("\ufffd", text)
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
 class Cleaner:
     """`clean` for text that comes in pieces; a control sequence cut in two is still one.
 

@@ -1,0 +1,103 @@
+"""Small questions below the scrollback: one key, or one line. Esc and Ctrl-C give no answer."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+from prompt_toolkit.output import Output
+
+_ESCAPE_S = 0.05
+_GUARD_S = 1.0
+
+
+class Questions:
+    """Asks one question at a time on this keyboard and display; the real ones where none is given.
+
+    live: the terminal can do more than lines. Without it every question is answered by a line.
+    """
+
+    def __init__(self, *, live: bool, keyboard: Input | None = None, display: Output | None = None) -> None:
+        self._live = live
+        self._keyboard = keyboard
+        self._display = display
+        self._one_at_a_time = asyncio.Lock()
+
+    async def key(self, choices: Mapping[str, str], *, guarded: bool = False) -> str | None:
+        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+
+        choices: letter → what it means, shown in this order.
+        guarded: somebody was typing just now: keys of the first second count as not meant for this question.
+        """
+        async with self._one_at_a_time:
+            return await (self._press(choices, guarded) if self._live else self._spell(choices))
+
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        async with self._one_at_a_time:
+            return await self._line(prompt)
+
+    async def _press(self, choices: Mapping[str, str], guarded: bool) -> str | None:
+        shown: StyleAndTextTuples = [("", "  ")]
+        for letter, meaning in choices.items():
+            shown += [("bold", letter), ("", f" {meaning}   ")]
+        open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
+        app: Application[str | None] = Application(
+            layout=Layout(Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)),
+            key_bindings=_choice_keys(choices, open_from),
+            erase_when_done=True,
+            input=self._keyboard,
+            output=self._display,
+        )
+        app.ttimeoutlen = _ESCAPE_S
+        try:
+            return await app.run_async()
+        except EOFError:
+            return None
+
+    async def _spell(self, choices: Mapping[str, str]) -> str | None:
+        prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
+        while (answer := await self._line(prompt)) is not None:
+            if answer.strip().lower()[:1] in choices and answer.strip():
+                return answer.strip().lower()[:1]
+        return None
+
+    async def _line(self, prompt: str) -> str | None:
+        keys = KeyBindings()
+
+        @keys.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt)
+
+        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        session.app.ttimeoutlen = _ESCAPE_S
+        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
+        try:
+            return await session.prompt_async(prompt)
+        except (KeyboardInterrupt, EOFError):
+            return None
+
+
+def _choice_keys(choices: Mapping[str, str], open_from: float) -> KeyBindings:
+    keys = KeyBindings()
+
+    def choose(letter: str) -> Callable[[KeyPressEvent], None]:
+        def handler(event: KeyPressEvent) -> None:
+            if asyncio.get_running_loop().time() >= open_from:
+                event.app.exit(result=letter)
+
+        return handler
+
+    def give_up(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    for letter in choices:
+        keys.add(letter)(choose(letter))
+        keys.add(letter.upper())(choose(letter))
+    keys.add("escape", eager=True)(give_up)
+    keys.add("c-c")(give_up)
+    return keys
