@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _undo: "Callable[[], None] | None" = None
 """Puts the terminal back as it was; None where nothing was changed."""
+_drawn = False
 _DUMB = ("", "dumb", "unknown")
 _NARROW_FONTS = ("linux", "vt100", "vt220", "ansi")  # consoles whose fonts lack the arrow
 
@@ -34,23 +35,59 @@ def prompt_text() -> str:
 
 
 def paint(*, color: bool = True) -> None:
-    """Draw the prompt and stop the terminal from echoing; nothing where no person is at a capable terminal.
+    """Draw the prompt and silence the terminal; nothing where no person is at a capable terminal.
 
     What is typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
     """
-    global _undo
-    if _undo is not None or sys.platform == "win32" or not is_terminal():
+    global _drawn
+    if not _silence() or _drawn:
         return
+    _drawn = True
+    text = prompt_text()
+    _write(f"\x1b[1;36m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)
+
+
+def take_over() -> None:
+    """Give the line to an editor that draws its own prompt over the painted one at once.
+
+    The terminal stays silent between two prompts too, until `clear` or the end of the process: what is typed while a
+    command runs is not echoed into its output, it waits for the next prompt.
+    """
+    global _drawn
+    if _silence() and _drawn:
+        _drawn = False
+        _write("\r")
+
+
+def clear() -> None:
+    """Take the prompt off the screen and leave the terminal as it was found. Harmless when nothing is there."""
+    global _undo, _drawn
+    if _drawn:
+        _drawn = False
+        _write("\r\x1b[K")
+    if _undo is not None:
+        undo, _undo = _undo, None
+        atexit.unregister(clear)
+        undo()
+
+
+def _silence() -> bool:
+    """Stop the terminal from echoing and from waiting for whole lines, until `clear`. False where there is none."""
+    global _undo
+    if _undo is not None:
+        return True
+    if sys.platform == "win32" or not is_terminal():
+        return False
     import termios
 
     try:
         before = termios.tcgetattr(0)
-        waiting = termios.tcgetattr(0)
-        waiting[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
-        waiting[3] &= ~(termios.ECHO | termios.ICANON)
-        termios.tcsetattr(0, termios.TCSANOW, waiting)
+        silent = termios.tcgetattr(0)
+        silent[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR)
+        silent[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(0, termios.TCSANOW, silent)
     except termios.error:
-        return
+        return False
 
     def undo() -> None:
         try:
@@ -60,29 +97,6 @@ def paint(*, color: bool = True) -> None:
 
     _undo = undo
     atexit.register(clear)
-    text = prompt_text()
-    _write(f"\x1b[1;36m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)
-
-
-def take_over() -> None:
-    """Give the terminal, with the prompt still on it, to a line editor that draws its own over it at once."""
-    if _restore():
-        _write("\r")
-
-
-def clear() -> None:
-    """Take the prompt off the screen again and leave the terminal as it was found. Harmless when nothing is there."""
-    if _restore():
-        _write("\r\x1b[K")
-
-
-def _restore() -> bool:
-    global _undo
-    if _undo is None:
-        return False
-    undo, _undo = _undo, None
-    atexit.unregister(clear)
-    undo()
     return True
 
 

@@ -1,0 +1,118 @@
+"""What the shell is made of: the line, which stands at once, and everything behind it, which is imported later."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clio.agent.events import Emit
+from clio.config.loaded import Loaded
+from clio.entrypoints import first_paint
+from clio.ui.theme import Terminal
+
+if TYPE_CHECKING:
+    from clio.app import App
+    from clio.ui.keys import KeyWatch
+    from clio.ui.line_history import LineHistory
+    from clio.ui.pipe_screen import PipeScreen
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
+    from clio.ui.screen import Screen
+
+_TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
+
+
+class Parts(Struct, frozen=True):
+    """What is behind the line."""
+
+    app: "App"
+    screen: "Screen | PipeScreen"
+
+
+def make_line(
+    loaded: Loaded,
+    terminal: Terminal,
+    history: "LineHistory | None",
+    *,
+    app: "Callable[[], App | None]",
+    status: Callable[[], Sequence[str]],
+) -> "PromptLine | PlainLine":
+    """The line for this terminal. history: None keeps earlier lines in memory only."""
+    if not terminal.live:
+        from clio.ui.plain_line import PlainLine
+
+        return PlainLine(text="> ", output=sys.stdout)
+    from prompt_toolkit.history import InMemoryHistory
+
+    from clio.ui.completer import LineCompleter
+    from clio.ui.prompt_line import PromptLine
+
+    def list_files() -> Sequence[str]:
+        from clio.tools.file_index import list_files
+
+        return list_files(loaded.project)
+
+    return PromptLine(
+        text=first_paint.prompt_text(),
+        history=history or InMemoryHistory(),
+        completer=LineCompleter(loaded.project, app, list_files),
+        status=status,
+        color=terminal.colour,
+    )
+
+
+def make_parts(
+    loaded: Loaded,
+    terminal: Terminal,
+    *,
+    watch: "Callable[[], KeyWatch | None]",
+    interrupt: Callable[[], None],
+    wrap: Callable[[Emit], Emit],
+) -> Parts:
+    """Everything behind the line; may run in a thread. About 0.2 s of imports the first time.
+
+    watch: the keyboard watch of the running turn. interrupt: stops that turn. wrap: listens in on the loop's events.
+    Raises ConfigError where no provider can be made.
+    """
+    from clio.app import build_app
+    from clio.security.path_policy import Workspace
+    from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+    from clio.ui.pause import suspended_both
+    from clio.ui.screen import open_screen
+
+    def is_typing() -> bool:
+        running = watch()
+        return running is not None and running.typed_within(_TYPING_S)
+
+    screen = open_screen(sys.stdout, terminal, terminal_size)
+    suspended = suspended_both(screen, watch)
+    desk = Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    app = build_app(
+        loaded,
+        approver=TerminalApprover(desk, Workspace(loaded.project).display),
+        asker=TerminalAsker(desk),
+        emit=wrap(screen.handle),
+        env=os.environ,
+    )
+    return Parts(app, screen)
+
+
+def warm_up(app: "App") -> None:
+    """Import what the first turn needs; for a thread, while the person types."""
+    from clio.providers.openai_chat import OpenAIChatProvider
+    from clio.ui.markdown import preload
+
+    preload()
+    if isinstance(app.provider, OpenAIChatProvider):
+        app.provider.warm_up()
+
+
+def terminal_size() -> tuple[int, int]:
+    """The terminal's columns and lines; COLUMNS in the environment is not believed."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24
