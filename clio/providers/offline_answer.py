@@ -14,6 +14,8 @@ INTRODUCTION = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
 _HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
+_RECALLED = re.compile(r"^- (?P<when>[\d: -]+) in '(?P<title>.*)' \(.*?\), (?P<role>\w+)[^:]*: (?P<text>.*)$")
+_MAX_SAID, _FEW_WORDS = 3, 4
 _NUMBER = re.compile(r"^\s*\d+→")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _IN_NAME = 0.8  # the file is named after it
@@ -135,7 +137,7 @@ def _searched(plan: Plan, found: Sequence[Found]) -> str:
         _section("Project memory", _memory(found, "search")),
         _section("Code", _code(plan, found)),
         _section("Files", _files(found)),
-        _section("Earlier sessions", _memory(found, "recall_sessions")),
+        _section("Earlier sessions", _said_before(plan, found)),
     ]
     body = "\n\n".join(section for section in sections if section)
     if body:
@@ -154,6 +156,19 @@ def _memory(found: Sequence[Found], operation: str) -> str:
         if item.lookup.arguments.get("operation") == operation and item.result.ok and not _is_empty(item)
     ]
     return "\n".join(texts)
+
+
+def _said_before(plan: Plan, found: Sequence[Found]) -> str:
+    """What people and models said, without the question itself; what tools printed then is better looked up now."""
+    said = [match for line in _memory(found, "recall_sessions").splitlines() if (match := _RECALLED.match(line))]
+    stems = {name_stem(word).casefold() for word in plan.subject.split()}
+    told = [match for match in said if match["role"] in ("user", "assistant") and _says_more(match["text"], stems)]
+    return "\n".join(f"- {match['when']}, *{match['title']}*: {match['text'][:300]}" for match in told[:_MAX_SAID])
+
+
+def _says_more(text: str, stems: set[str]) -> bool:
+    words = [word for word in re.findall(r"\w+", text.casefold()) if not any(stem in word for stem in stems)]
+    return len(words) > _FEW_WORDS
 
 
 def _is_empty(item: Found) -> bool:
