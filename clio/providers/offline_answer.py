@@ -15,6 +15,7 @@ INTRODUCTION = (
 )
 _HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
 _RECALLED = re.compile(r"^- (?P<when>[\d: -]+) in '(?P<title>.*)' \(.*?\), (?P<role>\w+)[^:]*: (?P<text>.*)$")
+_QUOTES_CODE = re.compile(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 _NUMBER = re.compile(r"^\s*\d+→")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
@@ -167,6 +168,8 @@ def _said_before(plan: Plan, found: Sequence[Found]) -> str:
 
 
 def _says_more(text: str, stems: set[str]) -> bool:
+    if _QUOTES_CODE.search(text):
+        return False  # an answer that quoted code; the code itself is found above, as it is now
     words = [word for word in re.findall(r"\w+", text.casefold()) if not any(stem in word for stem in stems)]
     return len(words) > _FEW_WORDS
 
