@@ -44,6 +44,11 @@ class PlainLine:
             message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()
         return message.rstrip()
 
+    async def answer(self, prompt: str) -> str:
+        """One line, as it is typed, after a prompt of its own. Raises EOFError at the end of input."""
+        self._write(prompt)
+        return await self._line()
+
     async def confirm(self, question: str) -> bool:
         """Ask yes or no; everything but "y" and "yes" is no."""
         self._write(f"{question} [y/N] ")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TextIO
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
@@ -11,6 +12,8 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
 
+from clio.ui.plain_line import PlainLine
+
 _ESCAPE_S = 0.05
 _GUARD_S = 1.0
 
@@ -18,11 +21,15 @@ _GUARD_S = 1.0
 class Questions:
     """Asks one question at a time on this keyboard and display; the real ones where none is given.
 
-    live: the terminal can do more than lines. Without it every question is answered by a line.
+    live: the terminal can do more than lines. Without it every question is written to `stream` and answered by a line
+    in the terminal's own line mode, where Ctrl-C is a signal and not an answer.
     """
 
-    def __init__(self, *, live: bool, keyboard: Input | None = None, display: Output | None = None) -> None:
+    def __init__(
+        self, stream: TextIO, *, live: bool, keyboard: Input | None = None, display: Output | None = None
+    ) -> None:
         self._live = live
+        self._plain = PlainLine(text="", output=stream, file=keyboard.fileno() if keyboard is not None else 0)
         self._keyboard = keyboard
         self._display = display
         self._one_at_a_time = asyncio.Lock()
@@ -40,6 +47,12 @@ class Questions:
         """A line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
             return await self._line(prompt)
+
+    async def _plain_line(self, prompt: str) -> str | None:
+        try:
+            return await self._plain.answer(prompt)
+        except EOFError:
+            return None
 
     async def _press(self, choices: Mapping[str, str], guarded: bool) -> str | None:
         shown: StyleAndTextTuples = [("", "  ")]
@@ -61,12 +74,14 @@ class Questions:
 
     async def _spell(self, choices: Mapping[str, str]) -> str | None:
         prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
-        while (answer := await self._line(prompt)) is not None:
-            if answer.strip().lower()[:1] in choices and answer.strip():
-                return answer.strip().lower()[:1]
+        while (answer := await self._plain_line(prompt)) is not None:
+            if (letter := answer.strip().lower()[:1]) in choices:
+                return letter
         return None
 
     async def _line(self, prompt: str) -> str | None:
+        if not self._live:
+            return await self._plain_line(prompt)
         keys = KeyBindings()
 
         @keys.add("escape")

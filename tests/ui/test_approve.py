@@ -1,0 +1,213 @@
+"""Questions to the person at the terminal, over prompt_toolkit's pipe input."""
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from clio.errors import ToolFailed
+from clio.security.actions import ChangeFiles, FetchUrl, FileChange, RunCommand
+from clio.security.approval import Answer, ApprovalRequest, Ask
+from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.theme import Terminal
+from tests.support.terminal_picture import render_bytes, screen_lines
+from tests.ui.test_screen import golden
+
+LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)
+DUMB = Terminal(live=False, escapes=False, colour=False, reflows=False)
+ROOT = Path("/project")
+EDIT = ChangeFiles(
+    changes=(FileChange(path=ROOT / "app.py", kind="update", before="import os\nx = 1\n", after="import os\nx = 2\n"),)
+)
+
+
+class Person:
+    """Somebody at a terminal whose keys are typed beforehand; what the terminal printed can be read."""
+
+    def __init__(self, keys: str, terminal: Terminal = LIVE, *, columns: int = 80, typing: bool = False) -> None:
+        self.keys = keys
+        self.terminal = terminal
+        self.columns = columns
+        self.typing = typing
+        self.stream = io.StringIO()
+        self.log: list[str] = []
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncGenerator[None]:
+        self.log.append("paused")
+        yield
+        self.log.append("resumed")
+
+    def meet(self, talk: "Any") -> Any:
+        """Run a conversation with this person's desk."""
+        with create_pipe_input() as keyboard:
+            keyboard.send_text(self.keys)
+            desk = Desk(
+                self.stream,
+                self.terminal,
+                lambda: (self.columns, 24),
+                self.suspended,
+                lambda: self.log.append("interrupt"),
+                is_typing=lambda: self.typing,
+                keyboard=keyboard,
+                display=DummyOutput(),
+            )
+
+            async def bounded() -> Any:
+                async with asyncio.timeout(10):
+                    return await talk(desk)
+
+            return asyncio.run(bounded())
+
+    @property
+    def screen(self) -> str:
+        lines = 120
+        return "\n".join(screen_lines(render_bytes(self.stream.getvalue().encode(), self.columns, lines))).rstrip()
+
+
+def approve(person: Person, request: ApprovalRequest) -> Answer:
+    def talk(desk: Desk) -> Coroutine[Any, Any, Answer]:
+        return TerminalApprover(desk, lambda path: str(path.relative_to(ROOT))).ask(request)
+
+    return person.meet(talk)
+
+
+def edit_request(rule: str | None = None) -> ApprovalRequest:
+    return ApprovalRequest(title="edit app.py", action=EDIT, verdict=Ask("medium", "it changes a file", rule))
+
+
+def command_request(command: str, rule: str | None = "git log *") -> ApprovalRequest:
+    action = RunCommand(command=command, cwd=ROOT)
+    return ApprovalRequest(title=f"run {command}", action=action, verdict=Ask("high", "it removes files", rule))
+
+
+@pytest.mark.parametrize(
+    ("terminal", "keys", "expected"),
+    [
+        (LIVE, "y", Answer("once")),
+        (LIVE, "Y", Answer("once")),
+        (LIVE, "xq\ry", Answer("once")),
+        (LIVE, "s", Answer("session")),
+        (LIVE, "a", Answer("always")),
+        (LIVE, "n\r", Answer("no")),
+        (LIVE, "nuse the other file\r", Answer("no", "use the other file")),
+        (LIVE, "\x1b", Answer("no", "interrupted")),
+        (LIVE, "\x03", Answer("no", "interrupted")),
+        (LIVE, "n\x03", Answer("no", "interrupted")),
+        (DUMB, "x\n\ny\n", Answer("once")),
+        (DUMB, "always\n", Answer("always")),
+        (DUMB, "n\nwrong file\n", Answer("no", "wrong file")),
+        (DUMB, "n\n\n", Answer("no")),
+    ],
+)
+def test_one_key_decides(terminal: Terminal, keys: str, expected: Answer) -> None:
+    person = Person(keys, terminal)
+    assert approve(person, edit_request("write app.py")) == expected
+    interrupted = ["interrupt"] if expected.reason == "interrupted" else []
+    assert person.log == ["paused", "resumed", *interrupted]
+
+
+def test_always_is_not_offered_without_a_rule() -> None:
+    assert approve(Person("ay"), edit_request()) == Answer("once")
+
+
+def test_an_arrow_key_is_no_interruption() -> None:
+    assert approve(Person("\x1b[A\x1b[By"), edit_request()) == Answer("once")
+
+
+def test_keys_that_were_meant_for_the_prompt_do_not_approve() -> None:
+    """Typing ahead while the question appears: the first second does not count, Esc always does."""
+    assert approve(Person("yyy\x1b", typing=True), edit_request()) == Answer("no", "interrupted")
+
+
+def test_what_is_shown_for_an_edit_and_a_command() -> None:
+    person = Person("y")
+    approve(person, edit_request())
+    approve(person, command_request("cd src && rm -rf build/ 2>/dev/null | tee log.txt; echo $(whoami)"))
+    fetch = ApprovalRequest(
+        title="fetch", action=FetchUrl(url="http://10.0.0.1/"), verdict=Ask("medium", "private", None)
+    )
+    approve(person, fetch)
+    golden("approvals", person.screen)
+
+
+def test_an_approval_fits_twenty_columns() -> None:
+    person = Person("y", columns=20)
+    approve(person, edit_request())
+    golden("approval_20", person.screen)
+
+
+def test_a_long_diff_is_bounded_and_d_shows_all() -> None:
+    after = "".join(f"line {number}\n" for number in range(200))
+    action = ChangeFiles(changes=(FileChange(path=ROOT / "new.txt", kind="add", after=after),))
+    request = ApprovalRequest(title="write new.txt", action=action, verdict=Ask("medium", "new file", None))
+    short = Person("y")
+    approve(short, request)
+    assert "line 20" in short.screen and "line 199" not in short.screen
+    assert "more lines, d shows all" in short.screen
+    full = Person("dy")
+    assert approve(full, request) == Answer("once")
+    assert "+line 199" in full.stream.getvalue()
+
+
+def test_several_files_are_named() -> None:
+    action = ChangeFiles(
+        changes=(
+            FileChange(path=ROOT / "a", kind="delete", before="x\n"),
+            FileChange(path=ROOT / "b", kind="move", before="y\n", after="y\n", moved_to=ROOT / "c"),
+        )
+    )
+    person = Person("y")
+    approve(person, ApprovalRequest(title="patch", action=action, verdict=Ask("medium", "", None)))
+    assert "delete a" in person.screen and "move b → c" in person.screen
+
+
+def test_control_sequences_in_a_command_are_spelled_out_not_obeyed_nor_hidden() -> None:
+    person = Person("y")
+    approve(person, command_request("echo hi\x1b]0;rm -rf ~\x07\u202e"))
+    assert "\\x1b]0;rm -rf ~\\x07\\u202e" in person.screen
+    assert "\x1b]" not in person.stream.getvalue()
+
+
+def ask(person: Person, question: str, options: tuple[str, ...]) -> str:
+    return person.meet(lambda desk: TerminalAsker(desk).ask(question, options))
+
+
+@pytest.mark.parametrize("terminal", [LIVE, DUMB])
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [("2\r", "keep it"), ("1.\r", "drop it"), ("9\r", "9"), ("neither of\r", "neither of"), ("\r", "")],
+)
+def test_a_number_chooses_and_words_answer(terminal: Terminal, keys: str, expected: str) -> None:
+    person = Person(keys if terminal.live else keys.replace("\r", "\n"), terminal)
+    assert ask(person, "What about the **old** file?", ("drop it", "keep it")) == expected
+    assert person.log == ["paused", "resumed"]
+    assert "1 drop it" in person.screen and "2 keep it" in person.screen
+
+
+@pytest.mark.parametrize("key", ["\x1b", "\x03"])
+def test_an_interrupted_question_says_so(key: str) -> None:
+    person = Person(key)
+    with pytest.raises(ToolFailed, match="interrupted"):
+        ask(person, "Well?", ())
+    assert person.log == ["paused", "resumed", "interrupt"]
+
+
+def test_a_cancelled_question_gives_the_terminal_back() -> None:
+    person = Person("")
+
+    async def talk(desk: Desk) -> None:
+        task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    person.meet(talk)
+    assert person.log[0] == "paused" and "interrupt" not in person.log

@@ -1,0 +1,104 @@
+"""Screen, keys and questions together in a real pseudo-terminal, on a real event loop."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.pty_session import PtySession
+
+PROGRAM = """
+import asyncio, os, sys
+from pathlib import Path
+from prompt_toolkit.output import create_output
+from clio.agent.events import *
+from clio.messages import Usage
+from clio.security.actions import RunCommand
+from clio.security.approval import ApprovalRequest, Ask
+from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.keys import KeyWatch
+from clio.ui.pause import suspended_both
+from clio.ui.screen import open_screen
+from clio.ui.theme import detect_terminal
+
+async def main():
+    terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
+    output = create_output()
+    def size():
+        now = output.get_size()
+        return now.columns, now.rows
+    screen = open_screen(sys.stdout, terminal, size)
+    stop = asyncio.Event()
+    keys = KeyWatch(stop.set, on_text=screen.set_typed)
+    pause = suspended_both(screen, lambda: keys)
+    desk = Desk(sys.stdout, terminal, size, pause, stop.set)
+    async with keys:
+        screen.handle(TurnStarted(session_id="s", text="t", model="m"))
+        screen.handle(TextDelta(text="Streaming **words** "))
+        await asyncio.sleep(0.1)
+        screen.handle(ToolStarted(call_id="1", name="run", title="run git log"))
+        request = ApprovalRequest(title="run git log", verdict=Ask("low", "a command", "git log *"),
+                                  action=RunCommand(command="git log", cwd=Path.cwd()))
+        answer = await TerminalApprover(desk, lambda path: ".").ask(request)
+        screen.handle(Notice(text=f"answer was {answer.kind}"))
+        word = await TerminalAsker(desk).ask("Which one?", ("left", "right"))
+        screen.handle(ToolFinished(call_id="1", name="run", title="run git log", ok=True, summary=word, seconds=1))
+        screen.handle(TextDelta(text="now waiting"))
+        await stop.wait()
+        screen.handle(TurnFinished(status="interrupted", text="", steps=1, usage=Usage(), seconds=1.0))
+    screen.close()
+    print("typed ahead:", repr(keys.take_text()), "echo:", os.popen("stty -a").read().count(" echo "))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[PtySession]:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent), "COLUMNS": "33"}
+    for name in ("NO_COLOR", "XTERM_VERSION", "STY"):
+        env.pop(name, None)
+    with PtySession([sys.executable, str(program)], cwd=tmp_path, env=env, columns=70, lines=20) as running:
+        yield running
+
+
+def test_a_turn_with_questions_and_an_interruption(session: PtySession) -> None:
+    session.wait_for("a always git log *")
+    assert "esc stops" not in session.text
+    session.send("a")
+    session.wait_for("answer was always")
+    session.wait_for("number or answer:")
+    session.line("2")
+    session.wait_for("run git log … right")
+    session.wait_for("now waiting")
+    session.wait_for("esc stops")
+    session.send("next ")
+    session.wait_for("› next")
+    session.key("escape")
+    session.wait_for("typed ahead: 'next ' echo: 1")
+    assert session.wait_exit() == 0
+    assert session.everything.count("Streaming words") == 1
+    assert "esc stops" not in session.everything
+    assert "git log *" not in session.text.replace("always allowed: git log *", "")
+
+
+def test_a_dumb_terminal_gets_no_control_sequences(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent), "TERM": "dumb"}
+    with PtySession([sys.executable, str(program)], cwd=tmp_path, env=env, columns=70, lines=20) as session:
+        session.wait_for("n = no:")
+        session.line("y")
+        session.wait_for("answer was once")
+        session.wait_for("number or answer:")
+        session.line("left")
+        session.wait_for("run git log ... left")
+        session.wait_for("now waiting")
+        session.key("ctrl-c")  # raw again: a key, not a signal
+        session.wait_for("typed ahead")
+        assert session.wait_exit() == 0
+        assert b"\x1b" not in session.raw

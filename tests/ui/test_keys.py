@@ -1,0 +1,154 @@
+"""The keys of a running turn, over a real pseudo-terminal."""
+
+import asyncio
+import os
+import termios
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pytest
+
+from clio.ui.keys import FLUSH_S, KeyWatch
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+
+
+@contextmanager
+def pty() -> Iterator[tuple[int, TextIO]]:
+    """The side a person types at, and the side a program reads."""
+    person, program = os.openpty()
+    with os.fdopen(program, "r", encoding="utf-8") as stdin:
+        try:
+            yield person, stdin
+        finally:
+            os.close(person)
+
+
+def mode(stdin: TextIO) -> list[object]:
+    return termios.tcgetattr(stdin.fileno())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Watched:
+    """A running watch and what it has seen."""
+
+    def __init__(self, person: int, stdin: TextIO) -> None:
+        self.person = person
+        self.stdin = stdin
+        self.interrupts = 0
+        self.shown = ""
+        self.watch = KeyWatch(self.interrupt, on_text=self.show, stdin=stdin)
+
+    def interrupt(self) -> None:
+        self.interrupts += 1
+
+    def show(self, text: str) -> None:
+        self.shown = text
+
+    def press(self, keys: str) -> None:
+        os.write(self.person, keys.encode())
+
+
+def run(play: Callable[[Watched], Awaitable[None]]) -> Watched:
+    """Play inside the watch; the terminal must be as before afterwards."""
+    with pty() as (person, stdin):
+        watched = Watched(person, stdin)
+        before = mode(stdin)
+
+        async def go() -> None:
+            async with watched.watch:
+                assert mode(stdin) != before
+                await play(watched)
+
+        asyncio.run(go())
+        assert mode(stdin) == before
+        return watched
+
+
+@pytest.mark.parametrize("key", ["\x1b", "\x03"])
+def test_escape_and_ctrl_c_interrupt(key: str) -> None:
+    async def play(watched: Watched) -> None:
+        watched.press(key)
+        await until(lambda: watched.interrupts == 1)
+
+    run(play)
+
+
+@pytest.mark.parametrize("keys", ["\x1b[A\x1b[D", "\x1bOP", "\x1b[200~a\x1b[201~", "\x1bx", "\x1b[3~", "\x1b[12;40R"])
+def test_other_keys_that_begin_with_escape_do_not(keys: str) -> None:
+    async def play(watched: Watched) -> None:
+        watched.press(keys + "z")
+        await until(lambda: watched.watch.pending_text.endswith("z"))
+        await asyncio.sleep(2 * FLUSH_S)
+
+    assert run(play).interrupts == 0
+
+
+def test_an_arrow_that_comes_in_pieces_is_still_an_arrow() -> None:
+    async def play(watched: Watched) -> None:
+        watched.press("\x1b")
+        await asyncio.sleep(FLUSH_S / 10)
+        watched.press("[A!")
+        await until(lambda: watched.watch.pending_text == "!")
+
+    assert run(play).interrupts == 0
+
+
+def test_typed_text_is_kept_and_can_be_edited() -> None:
+    async def play(watched: Watched) -> None:
+        watched.press("alsx")
+        await until(lambda: watched.shown == "alsx")
+        watched.press("\x7fo 漢字\r\x1b[200~pasted\r\nlines\x1b[201~")
+        await until(lambda: watched.shown.endswith("lines"))
+
+    watched = run(play)
+    assert watched.watch.take_text() == "also 漢字\npasted\nlines"
+    assert watched.watch.take_text() == ""
+
+
+def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
+    async def play(watched: Watched) -> None:
+        raw = mode(watched.stdin)
+        async with watched.watch.suspended():
+            assert mode(watched.stdin) != raw
+            watched.press("for somebody else\n")
+            assert os.read(watched.stdin.fileno(), 100) == b"for somebody else\n"
+        assert mode(watched.stdin) == raw
+        watched.press("seen")
+        await until(lambda: watched.watch.pending_text == "seen")
+        assert watched.watch.typed_within(60)
+
+    run(play)
+
+
+def test_the_terminal_is_restored_after_an_error_and_a_cancellation() -> None:
+    for error in (RuntimeError("boom"), asyncio.CancelledError()):
+        with pty() as (person, stdin):
+            before = mode(stdin)
+
+            async def go(person: int = person, stdin: TextIO = stdin, error: BaseException = error) -> None:
+                async with Watched(person, stdin).watch:
+                    raise error
+
+            with pytest.raises(type(error)):
+                asyncio.run(go())
+            assert mode(stdin) == before
+
+
+def test_without_a_terminal_it_does_nothing() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "r", encoding="utf-8") as stdin:
+
+        async def go() -> None:
+            async with KeyWatch(lambda: None, stdin=stdin) as watch, watch.suspended():
+                os.write(writer, b"untouched\n")
+
+        asyncio.run(go())
+        os.close(writer)
+        assert stdin.read() == "untouched\n"

@@ -1,0 +1,122 @@
+"""Terminal detection, the words for times and tokens, widths, highlighting."""
+
+import subprocess
+import sys
+
+import pytest
+from rich.text import Text
+
+from clio.agent.events import TurnFinished
+from clio.messages import Usage
+from clio.ui.code_block import CodeHighlighter
+from clio.ui.markdown import whole
+from clio.ui.painter import Painter
+from clio.ui.status import footer, format_seconds, format_tokens, format_usage
+from clio.ui.theme import Terminal, Theme, detect_terminal
+from clio.ui.width import cells_of, chop, crop
+
+
+@pytest.mark.parametrize(
+    ("env", "is_tty", "wants_colour", "expected"),
+    [
+        ({"TERM": "xterm-256color"}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, True, Terminal(live=True, escapes=True, colour=False, reflows=True)),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
+        ({"TERM": "xterm"}, True, False, Terminal(live=True, escapes=True, colour=False, reflows=True)),
+        ({"TERM": "dumb"}, True, True, Terminal(live=False, escapes=False, colour=False, reflows=False)),
+        ({"TERM": "xterm"}, False, True, Terminal(live=False, escapes=False, colour=False, reflows=False)),
+        ({"TERM": "linux"}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=False)),
+        ({}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
+    ],
+)
+def test_what_a_terminal_can_do(env: dict[str, str], is_tty: bool, wants_colour: bool, expected: Terminal) -> None:
+    assert detect_terminal(env, is_tty=is_tty, wants_colour=wants_colour) == expected
+
+
+def test_times_and_counts() -> None:
+    assert [format_seconds(s) for s in (-1, 0.04, 9.94, 9.96, 59.4, 59.6, 65, 3599.6, 7380)] == [
+        "0.0 s", "0.0 s", "9.9 s", "10 s", "59 s", "1 min 00 s", "1 min 05 s", "1 h 00 min", "2 h 03 min",
+    ]  # fmt: skip
+    assert [format_tokens(n) for n in (0, 999, 1000, 9949, 9950, 12_345, 999_499, 999_500, 2_345_678)] == [
+        "0", "999", "1.0k", "9.9k", "10k", "12k", "999k", "1.0M", "2.3M",
+    ]  # fmt: skip
+    assert format_usage(Usage(prompt_tokens=1200, completion_tokens=5)) == "1.2k in, 5 out"
+    event = TurnFinished(status="done", text="", steps=1, usage=Usage(), seconds=0.5)
+    assert footer(event) == "1 step · 0.5 s"
+
+
+def test_cropping_counts_columns() -> None:
+    assert [crop("漢字かな", cells) for cells in (8, 7, 5, 2, 1, 0)] == ["漢字かな", "漢字か…", "漢字…", "…", "…", ""]
+    assert [line.plain for line in chop(Text("漢字ab"), 3)] == ["漢", "字a", "b"]
+    assert cells_of("漢a") == 3
+
+
+def painted(language: str, code: str) -> list[list[str]]:
+    """The words of each line with their look, as "look:word"."""
+    highlighter = CodeHighlighter(language)
+    lines = []
+    for line in code.splitlines():
+        text = highlighter.line(line)
+        assert text.plain == line
+        lines.append([f"{span.style}:{text.plain[span.start : span.end]}" for span in text.spans])
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "line", "look"),
+    [
+        ("python", 'x = """a\nb\nc"""\ny = 1', 1, "yellow:b"),
+        ("python", 'x = """a\nb\nc"""\nimport os', 3, "bright_blue:import"),
+        ("js", "/* a\n b */ let c = 1", 0, "dim:/* a"),
+        ("js", "/* a\n b */ let c = 1", 1, "bright_blue:let"),
+        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 1, "dim: c"),
+        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 3, "cyan:int"),
+        ("rust", "/* a\n b */ let c = 1;", 1, "bright_blue:let"),
+    ],
+)
+def test_highlighting_remembers_the_lines_before(language: str, code: str, line: int, look: str) -> None:
+    words = painted(language, code)[line]
+    assert look in [word.replace("bright_cyan", "cyan") for word in words] or look in words
+
+
+@pytest.mark.parametrize(
+    "language", ["", "nolanguage", "json", "yaml", "html", "console", "make", "go", "diff", "c++", "../x"]
+)
+def test_every_language_keeps_the_text(language: str) -> None:
+    painted(language, 'a: {"b": [1, "ü"]}\n\n<c d="e">`\'"""\n$ f\n\x60\x60')
+
+
+def test_a_preview_changes_nothing() -> None:
+    highlighter = CodeHighlighter("python")
+    highlighter.preview('x = """open')
+    assert [str(span.style) for span in highlighter.line("import os").spans][:1] == ["bright_blue"]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 20, 200])
+def test_any_width_will_do(columns: int) -> None:
+    theme = Theme()
+    painter = Painter(theme, lambda: (columns, 5))
+    text = (
+        "# T\n\n- a\n  - b\n\n| a | b | c |\n|---|---|---|\n| 漢字 | 2 | 3 |\n\n> q\n\n```py\nx = '漢'\n```\n\n1. x\n"
+    )
+    for part in whole(text, theme):
+        assert painter.lines(part).endswith("\n")
+        assert all("\n" not in row for row in painter.rows(part))
+
+
+def test_nothing_heavy_is_imported_with_the_screen() -> None:
+    code = (
+        "import sys, clio.ui.screen, clio.ui.approve, clio.ui.keys; "
+        "print(*(m for m in ('rich.markdown','rich.syntax','markdown_it','pygments','importlib.metadata','numpy',"
+        "'openai','tree_sitter','email') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == []
+
+
+def test_the_plain_screen_needs_neither_rich_nor_prompt_toolkit() -> None:
+    code = (
+        "import sys, clio.ui.pipe_screen; print(*(m for m in ('rich','prompt_toolkit','asyncio') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == []

@@ -1,0 +1,93 @@
+"""The screen of one-shot runs and dumb terminals."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from clio.agent.events import StreamRestarted, TextDelta, ToolStarted
+from clio.commands.base import CommandResult, Table
+from clio.ui.pipe_screen import PipeScreen
+from tests.ui.stage import end, start, whole_turn
+from tests.ui.test_screen import HOSTILE, golden
+
+
+def play(*events, **options) -> tuple[str, str]:
+    answer, report = io.StringIO(), io.StringIO()
+    screen = PipeScreen(answer, report, **options)
+    for event in events:
+        screen.handle(event)
+    return answer.getvalue(), report.getvalue()
+
+
+def test_answer_and_report_are_apart() -> None:
+    answer, report = play(*whole_turn())
+    golden("pipe_answer", answer)
+    golden("pipe_report", report)
+
+
+def test_text_comes_as_it_streams() -> None:
+    answer = io.StringIO()
+    screen = PipeScreen(answer, io.StringIO())
+    screen.handle(TextDelta(text="wor"))
+    assert answer.getvalue() == "wor"
+    screen.handle(TextDelta(text="ds"))
+    screen.handle(ToolStarted(call_id="1", name="x", title="t"))
+    assert answer.getvalue() == "words\n"
+
+
+def test_one_stream_for_both_reads_like_a_transcript() -> None:
+    stream = io.StringIO()
+    screen = PipeScreen(stream, stream, show_footer=True)
+    for event in (*start(), TextDelta(text="half"), StreamRestarted(), TextDelta(text="whole"), end()):
+        screen.handle(event)
+    assert stream.getvalue() == (
+        "half\nthe connection broke; the answer starts again\nwhole\n2 steps · 12k in (8.0k cached), 432 out · 12 s\n"
+    )
+
+
+def test_no_control_character_gets_through() -> None:
+    answer, report = play(*start(), TextDelta(text=HOSTILE), end("failed", HOSTILE))
+    assert not any(ord(character) < 32 and character not in "\n\t" for character in answer + report)
+    assert "\u202e" not in answer + report
+
+
+def test_a_narrow_encoding_gets_readable_substitutes() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    PipeScreen(stream, stream, show_footer=True).handle(end())
+    assert raw.getvalue() == b"2 steps - 12k in (8.0k cached), 432 out - 12 s\n"
+
+
+def test_results_of_commands() -> None:
+    stream = io.StringIO()
+    screen = PipeScreen(stream, stream)
+    screen.show_result(CommandResult(text="All:", table=Table(columns=("#", "x"), rows=(("1", "two\nlines"),))))
+    screen.show_result(CommandResult(text="no", ok=False))
+    assert stream.getvalue() == "All:\n#  x\n1  two lines\nerror: no\n"
+
+
+def test_a_closed_pipe_is_quiet_and_tells_once(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "from clio.agent.events import TextDelta\n"
+        "from clio.ui.pipe_screen import PipeScreen\n"
+        "screen = PipeScreen(sys.stdout, sys.stderr, lambda: sys.stderr.write('broken;'))\n"
+        "for number in range(20000): screen.handle(TextDelta(text=f'line {number}\\n'))\n"
+        "sys.stderr.write('end')\n",
+        encoding="utf-8",
+    )
+    running = subprocess.Popen(
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)},
+    )
+    assert running.stdout is not None and running.stderr is not None
+    running.stdout.readline()
+    running.stdout.close()
+    errors = running.stderr.read()
+    running.stderr.close()
+    assert (errors, running.wait(timeout=20)) == (b"broken;end", 0)

@@ -1,0 +1,45 @@
+"""Control characters and sequences from models and tools."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clio.ui.plain import Cleaner, clean, clean_line, visible
+
+PARTS = st.sampled_from([
+    "a", "漢", "\n", "\t", "\r\n", "\r", "\x1b", "\x1b[", "[31m", "\x1b[0m", "\x1b]0;t", "\x07", "\x1b\\", "\x9b", "1m",
+    "\x08", "\x7f", "\x85", "\u202e", "\u2066", "\ud800", "]", ";", " ", "\x1b(B", "\x1bc", "P", "\x1bP",
+])  # fmt: skip
+HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@given(st.lists(PARTS, max_size=30))
+@settings(max_examples=400, deadline=None)
+def test_nothing_harmful_stays_however_it_is_cut(parts: list[str]) -> None:
+    cleaner = Cleaner()
+    streamed = "".join([cleaner.feed(part) for part in parts]) + cleaner.finish()
+    assert not HARMFUL.search(streamed)
+    assert not HARMFUL.search(clean("".join(parts)))
+    assert not HARMFUL.search(visible("".join(parts)))
+
+
+def test_sequences_go_and_text_stays() -> None:
+    assert clean("a\x1b[1;31mb\x1b[0mc\x1b]8;;http://x\x1b\\link\x1b]8;;\x07d\te\r\nf\rg\x1bch") == "abclinkd\te\nf\ngh"
+    assert clean("👩‍👩‍👧 é 漢字") == "👩‍👩‍👧 é 漢字"
+    assert clean_line(" a\n  b\t c\x07 ") == "a b c"
+
+
+def test_a_sequence_cut_in_two_is_still_one() -> None:
+    cleaner = Cleaner()
+    assert [cleaner.feed(part) for part in ("a\x1b", "[3", "1mb\r", "\nc")] == ["a", "", "b", "\nc"]
+
+
+def test_a_sequence_without_end_does_not_swallow_the_answer() -> None:
+    cleaner = Cleaner()
+    text = cleaner.feed("a\x1b]0;" + "title " * 200) + cleaner.feed("more") + cleaner.finish()
+    assert text.startswith("a") and text.endswith("more") and "title" in text
+
+
+def test_for_a_judge_everything_is_spelled_out() -> None:
+    assert visible("ls\x1b]0;rm -rf ~\x07 \u202etxt") == "ls\\x1b]0;rm -rf ~\\x07 \\u202etxt"
