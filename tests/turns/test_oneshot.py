@@ -162,7 +162,7 @@ def test_a_large_prompt_is_sent_whole(project: Path) -> None:
     with ChatServer([text("long")]) as server:
         done = clio(project, "-p", "-", server=server, stdin=words, CLIO_CONTEXT_WINDOW="200000")
     assert done.returncode == 0, done.stderr
-    assert server.requests[0].body["messages"][-1]["content"].endswith(words.strip())
+    assert server.requests[0].body["messages"][-1]["content"].rstrip().endswith(words.strip())
 
 
 def test_offline_answers_and_says_how_to_connect(project: Path) -> None:
