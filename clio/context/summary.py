@@ -1,8 +1,9 @@
 """What happened in a stretch of conversation, as data; `summary_text` renders it.
 
-The summary of two stretches is the merge of their summaries: `summarise(a + b) == merge(summarise(a), summarise(b))`,
-up to the caps below. So a session is summed up trim by trim, each message is looked at once, and nothing is ever
-parsed back out of rendered text.
+The summary of two stretches is the merge of their summaries: `summarise(a + b) == merge(summarise(a), summarise(b))`
+wherever no unit is split. So a session is summed up trim by trim, each message is looked at once, and nothing is ever
+parsed back out of rendered text. Nothing is capped here but the length of single texts: what must give way for a
+window is decided by whoever renders.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,13 +13,11 @@ from msgspec import Struct
 
 from clio.context.deeds import deeds_of
 from clio.context.units import is_substantive
-from clio.messages import AssistantMessage, Commit, Deeds, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 
-FIRST_KEPT, LAST_KEPT = 30, 170
-"""Of the requests, decisions and files the oldest 30 and newest 170 are kept; the counts tell how many there were."""
-COMMITS_KEPT = 1_000
-ASK_CHARS = 2_000
-"""A longer request keeps its beginning and its end; the archive has the whole."""
+TEXT_CHARS = 2_000
+"""A longer request, question or answer keeps its beginning and its end; the archive has the whole."""
+_COMMAND_CHARS, _LINE_CHARS = 300, 200
 FileKind = Literal["written", "moved", "deleted"]
 
 Item = TypeVar("Item")
@@ -39,124 +38,137 @@ class Decision(Struct, frozen=True, kw_only=True):
     answer: str
 
 
+class FileState(Struct, frozen=True, kw_only=True):
+    """What became of a file last. `moved_to` is where it stands now."""
+
+    kind: FileKind = "written"
+    moved_to: str = ""
+
+
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The last command that ran to its end."""
+    """The last command that ran to its end, and the last line it printed."""
 
     command: str
     exit_code: int
-
-
-class Counts(Struct, frozen=True, kw_only=True):
-    """How many there were, kept or not."""
-
-    messages: int = 0
-    asks: int = 0
-    decisions: int = 0
-
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            messages=self.messages + other.messages,
-            asks=self.asks + other.asks,
-            decisions=self.decisions + other.decisions,
-        )
+    last_line: str = ""
 
 
 class ThreadSummary(Struct, frozen=True, kw_only=True):
     """A stretch of conversation; all in the order of time.
 
-    files: path → what became of it last; read: paths only read. The file that was touched last stands last.
+    messages: how many there were. files: path → what became of it; read: paths only read; the file that was touched
+    last stands last.
     """
 
-    counts: Counts = Counts()
+    messages: int = 0
     asks: tuple[Ask, ...] = ()
     decisions: tuple[Decision, ...] = ()
     commits: tuple[Commit, ...] = ()
-    files: dict[str, FileKind] = {}
+    files: dict[str, FileState] = {}
     read: tuple[str, ...] = ()
     tools: dict[str, int] = {}
     outcome: Outcome | None = None
 
 
 def summarise(messages: Iterable[Message]) -> ThreadSummary:
-    """The summary of messages in their order; a result counts for the call before it that it answers."""
+    """The summary of messages in their order; a result counts where its call stands, however late it came."""
     gathered = _Gathered()
-    for message in messages:
-        gathered.take(message)
-    return gathered.summary()
+    listed = list(messages)
+    for message, call in _in_order(listed):
+        gathered.take(message, call)
+    return gathered.summary(len(listed))
 
 
 def merge(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
     """The summary of both stretches, one after the other."""
     files = _latest_last(earlier.files, later.files)
-    read = tuple(_latest_last(dict.fromkeys(earlier.read), dict.fromkeys(later.read)))
+    read = _latest_last(dict.fromkeys(earlier.read), dict.fromkeys(later.read))
     return ThreadSummary(
-        counts=earlier.counts + later.counts,
-        asks=_capped(earlier.asks + later.asks),
-        decisions=_capped(earlier.decisions + later.decisions),
-        commits=(earlier.commits + later.commits)[-COMMITS_KEPT:],
-        files=dict(_capped(tuple(files.items()))),
-        read=_capped(tuple(path for path in read if path not in files)),
+        messages=earlier.messages + later.messages,
+        asks=earlier.asks + later.asks,
+        decisions=earlier.decisions + later.decisions,
+        commits=_once(earlier.commits + later.commits),
+        files=files,
+        read=tuple(path for path in read if path not in files),
         tools=_added(earlier.tools, later.tools),
         outcome=later.outcome or earlier.outcome,
     )
+
+
+def _in_order(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
+    """The messages with each first result moved behind its call, and that call; other results belong to none.
+
+    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    """
+    asked: dict[str, tuple[int, ToolCall]] = {}
+    placed: list[tuple[int, int, Message, ToolCall | None]] = []
+    for position, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            asked.update((call.id, (position, call)) for call in message.tool_calls)
+        found = asked.pop(message.tool_call_id, None) if isinstance(message, ToolMessage) else None
+        placed.append((found[0], 1, message, found[1]) if found else (position, 0, message, None))
+    placed.sort(key=lambda item: item[:2])
+    return [(message, call) for _, _, message, call in placed]
 
 
 class _Gathered:
     """A summary in the making."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, ToolCall] = {}
-        self._messages = 0
         self._asks: list[Ask] = []
         self._decisions: list[Decision] = []
         self._commits: list[Commit] = []
-        self._files: dict[str, FileKind] = {}
+        self._files: dict[str, FileState] = {}
         self._read: dict[str, None] = {}
         self._tools: dict[str, int] = {}
         self._outcome: Outcome | None = None
 
-    def take(self, message: Message) -> None:
-        self._messages += 1
+    def take(self, message: Message, call: ToolCall | None) -> None:
         if isinstance(message, UserMessage):
             if message.origin == "user" and is_substantive(message.content):
-                self._asks.append(Ask(id=message.id, text=shorten(message.content, ASK_CHARS)))
-        elif isinstance(message, AssistantMessage):
-            self._calls.update((call.id, call) for call in message.tool_calls)
+                self._asks.append(Ask(id=message.id, text=shorten(message.content, TEXT_CHARS)))
         elif isinstance(message, ToolMessage):
-            call = self._calls.get(message.tool_call_id) or ToolCall(id=message.tool_call_id, name=message.name)
+            call = call or ToolCall(id=message.tool_call_id, name=message.name)
             self._tools[call.name] = self._tools.get(call.name, 0) + 1
-            self._take_deeds(deeds_of(call, message), message.id)
+            self._take_deeds(deeds_of(call, message), message)
 
-    def _take_deeds(self, deeds: Deeds, message_id: str) -> None:
+    def _take_deeds(self, deeds: Deeds, message: ToolMessage) -> None:
         for deed in deeds.changed:
-            self._put(deed.path, "moved" if deed.kind == "move" else "deleted" if deed.kind == "delete" else "written")
-            if deed.moved_to:
-                self._put(deed.moved_to, "written")
+            self._change(deed)
         for path in deeds.read:
             self._read.pop(path, None)
             self._read[path] = None
         self._commits.extend(deeds.commits)
         if deeds.command and deeds.exit_code is not None:
-            self._outcome = Outcome(command=shorten(deeds.command, 300), exit_code=deeds.exit_code)
-        if deeds.question:
-            self._decisions.append(
-                Decision(
-                    id=message_id, question=shorten(deeds.question, ASK_CHARS), answer=shorten(deeds.answer, ASK_CHARS)
-                )
+            self._outcome = Outcome(
+                command=shorten(deeds.command, _COMMAND_CHARS),
+                exit_code=deeds.exit_code,
+                last_line=_last_line(message.content),
             )
+        if deeds.question:
+            question, answer = shorten(deeds.question, TEXT_CHARS), shorten(deeds.answer, TEXT_CHARS)
+            self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
-    def _put(self, path: str, kind: FileKind) -> None:
+    def _change(self, deed: FileDeed) -> None:
+        if deed.kind == "move":
+            self._put(deed.path, FileState(kind="moved", moved_to=deed.moved_to))
+            if deed.moved_to:
+                self._put(deed.moved_to, FileState())
+        else:
+            self._put(deed.path, FileState(kind="deleted" if deed.kind == "delete" else "written"))
+
+    def _put(self, path: str, state: FileState) -> None:
         self._files.pop(path, None)
-        self._files[path] = kind
+        self._files[path] = state
 
-    def summary(self) -> ThreadSummary:
+    def summary(self, messages: int) -> ThreadSummary:
         return ThreadSummary(
-            counts=Counts(messages=self._messages, asks=len(self._asks), decisions=len(self._decisions)),
-            asks=_capped(tuple(self._asks)),
-            decisions=_capped(tuple(self._decisions)),
-            commits=tuple(self._commits)[-COMMITS_KEPT:],
-            files=dict(_capped(tuple(self._files.items()))),
-            read=_capped(tuple(path for path in self._read if path not in self._files)),
+            messages=messages,
+            asks=tuple(self._asks),
+            decisions=tuple(self._decisions),
+            commits=_once(tuple(self._commits)),
+            files=dict(self._files),
+            read=tuple(path for path in self._read if path not in self._files),
             tools=dict(sorted(self._tools.items())),
             outcome=self._outcome,
         )
@@ -171,10 +183,19 @@ def shorten(text: str, chars: int) -> str:
     return f"{text[: chars - tail - 3].rstrip()} … {text[-tail:].lstrip()}"
 
 
-def _capped(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    if len(items) <= FIRST_KEPT + LAST_KEPT:
-        return items
-    return items[:FIRST_KEPT] + items[-LAST_KEPT:]
+def _last_line(output: str) -> str:
+    """The last line a command printed; the state clio puts before the output is none."""
+    lines = [line for line in output.rstrip()[-4 * _LINE_CHARS :].splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else ""
+    return "" if last in {"(no output)", ""} or (len(lines) == 1 and last.startswith("[exit ")) else last[:_LINE_CHARS]
+
+
+def _once(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
+    """Each commit where it was first told; `git commit` and a later report of it are one."""
+    first: dict[str, Commit] = {}
+    for commit in commits:
+        first.setdefault(commit.hash[:7], commit)
+    return tuple(first.values())
 
 
 def _latest_last(earlier: Mapping[str, Item], later: Mapping[str, Item]) -> dict[str, Item]:

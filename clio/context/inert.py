@@ -1,0 +1,56 @@
+"""Quoted text that stays text: whatever it holds, it forges none of clio's tags and begins no line of its own.
+
+Used where words of the user, of a tool or of a file name are put into text that clio frames.
+"""
+
+import re
+
+from clio.tokens import text_units
+
+_TAGS = ("thread_summary", "context")
+# Spaces and characters nobody sees may stand between the letters of a forged tag; a model reads over them.
+_UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
+_TAG = re.compile(
+    "[<\uff1c\ufe64]"
+    + f"(?={_UNSEEN}[/\uff0f]?{_UNSEEN}(?:{'|'.join(_UNSEEN.join(map(re.escape, name)) for name in _TAGS)}))",
+    re.I,
+)
+# Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
+_NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_BREAKS = re.compile("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
+_TWO_ENDS = 160  # characters; below, the beginning alone says more
+_PREFIX = "\n  | "
+
+
+def one_line(text: str) -> str:
+    """The text on one line, unable to forge a tag."""
+    return " ".join(_inert(text).split())
+
+
+def quoted(text: str) -> str:
+    """The text with its lines, every line after the first marked as quoted; empty lines are left out."""
+    return _PREFIX.join(line for line in _BREAKS.split(_inert(text).strip()) if line)
+
+
+def cut(text: str, units: float) -> str:
+    """The text, or its beginning and end with an ellipsis between, of at most this weight (see clio.tokens).
+
+    What is too short to keep both keeps its beginning; below the weight of the ellipsis nothing is left.
+    """
+    weight = text_units(text)
+    if weight <= units:
+        return text
+    keep = int(len(text) * units / weight) - 4
+    while keep > 0:
+        tail = keep // 4 if keep >= _TWO_ENDS else 0
+        short = f"{text[: keep - tail].rstrip()} …{' ' + text[-tail:].lstrip() if tail else ''}"
+        over = text_units(short) - units
+        if over <= 0:
+            return short
+        keep -= max(1, int(over / 4))
+    return ""
+
+
+def _inert(text: str) -> str:
+    text = _NOISE.sub("", text)
+    return _TAG.sub("<\\\\", text) if "<" in text or not text.isascii() else text

@@ -1,0 +1,300 @@
+"""A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
+
+What must be said shares the budget first: the task, the requests, the commits, the files changed, the decisions, the
+last command, the open todos. Spans, tool counts and files that were only read get what is left.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from clio.context.inert import cut, one_line, quoted
+from clio.context.summary import Decision, FileState, ThreadSummary
+from clio.messages import Commit
+from clio.prompt_files import fill_prompt
+from clio.sessions.state import Todo
+from clio.tokens import TokenEstimator, text_units
+
+ASKS_TOKENS = 1_500
+"""The most that all requests together may take, whatever the window."""
+_OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
+_LEAST_ASK, _MOST_ASK = 48, 2_000
+_FIRST_ASK_SHARES = 3  # how much longer the first request may be than the others: it says what the work is for
+_LEAST_TASK = 200.0
+_SUBJECT = 120
+_HASH_NOTE = 24.0
+_SHOWN_SPANS = 12
+_ITEM = 7.0  # what surrounds one item of a list: the longest mark and the line break, in units
+_NOTE = 48.0  # weight kept for a line such as "- (1,234 more in the archive)"
+
+
+class SpanInfo(Struct, frozen=True, kw_only=True):
+    """A trimmed stretch: the handle that brings it back, how many messages it holds, how it begins."""
+
+    handle: str
+    messages: int
+    first_words: str = ""
+
+
+class _Section(Struct, frozen=True, kw_only=True):
+    """A part of the text.
+
+    fit: the best text within a weight, empty where nothing fits. least: the weight that is its own before the rest is
+    divided by share.
+    """
+
+    fit: Callable[[float], str]
+    share: float
+    least: float = 0.0
+
+
+def render_summary(
+    summary: ThreadSummary,
+    *,
+    budget_tokens: int,
+    estimator: TokenEstimator,
+    todos: Sequence[Todo] = (),
+    spans: Sequence[SpanInfo] = (),
+    task: str = "",
+) -> str:
+    """The summary between its tags, at most `budget_tokens` by the estimator; empty if not even the frame fits.
+
+    task: the words of the message that says what is being worked on; shortened, as that message itself is sent too.
+    """
+    frame = fill_prompt("context/thread_summary", messages=f"{summary.messages:,}")
+    left = budget_tokens * estimator.ratio - text_units(f"{_OPEN}\n{frame}\n{_CLOSE}")
+    if left < 0:
+        return ""
+    asks = ASKS_TOKENS * estimator.ratio
+    hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
+    must = (
+        _Section(fit=lambda units: _one("Current task:", quoted(task[:_MOST_ASK]), units), share=2, least=_LEAST_TASK),
+        _Section(fit=lambda units: _asks(summary, min(units, asks)), share=6, least=_LEAST_TASK),
+        _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
+        _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
+        _Section(fit=lambda units: _files(summary.files, units), share=6),
+        _Section(fit=lambda units: _outcome(summary, units), share=2),
+        _Section(fit=lambda units: _todos(todos, units), share=3),
+    )
+    rest = (
+        _Section(fit=lambda units: _spans(spans, units), share=3),
+        _Section(fit=lambda units: _tools(summary, units), share=1),
+        _Section(fit=lambda units: _read(summary.read, units), share=1),
+    )
+    # The handles are what brings the rest back: their shortest form comes before anything that can be shortened.
+    handles = text_units(_spans(spans, 0.0)) + 1 if spans else 0.0
+    said = _share_out(must, left - handles)
+    left -= sum(text_units(text) + 1 for text in said)
+    said += _share_out(rest, left)
+    return "\n".join([_OPEN, frame, *said, _CLOSE])
+
+
+def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
+    """The texts of the sections within a weight, by share; what one does not need goes to the others."""
+    texts = [section.fit(total - 1) for section in sections]
+    needs = [text_units(text) + 1 if text else 0.0 for text in texts]
+    reserved = sum(section.least for section in sections)
+    scale = min(1.0, max(total, 0.0) / reserved) if reserved else 0.0
+    least = [min(section.least * scale, need) for section, need in zip(sections, needs, strict=True)]
+    free = total - sum(least)
+    hungry = [index for index, need in enumerate(needs) if need > 0]
+    while hungry:
+        part = free / sum(sections[index].share for index in hungry)
+        fed = [index for index in hungry if needs[index] - least[index] <= part * sections[index].share]
+        if not fed:
+            for index in hungry:
+                texts[index] = sections[index].fit(least[index] + part * sections[index].share - 1)
+            break
+        free -= sum(needs[index] - least[index] for index in fed)
+        hungry = [index for index in hungry if index not in fed]
+    return [text for text in texts if text]
+
+
+def _one(title: str, text: str, units: float) -> str:
+    short = cut(text, units - len(title) - 3) if text else ""
+    return f"{title}\n- {short}" if short else ""
+
+
+def _asks(summary: ThreadSummary, units: float) -> str:
+    """All requests, each cut to the longest length that lets all stand; the oldest after the first go if none does."""
+    title = "Requests of the user:"
+    if not summary.asks:
+        return ""
+    room = units - len(title) - 1 - _NOTE
+    first = quoted(summary.asks[0].text)
+    later = (quoted(ask.text) for ask in reversed(summary.asks[1:]))
+    texts = [first, *_that_fit(later, room - min(text_units(first), _FIRST_ASK_SHARES * _LEAST_ASK))]
+    missing = len(summary.asks) - len(texts)
+    lines = _evenly(texts, room, first=_FIRST_ASK_SHARES)
+    if missing and lines:
+        lines.insert(1, f"- ({missing:,} more in the archive)")
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _decisions(decisions: Sequence[Decision], units: float) -> str:
+    title = "Questions to the user, with the answers:"
+    room = units - len(title) - 1 - _NOTE
+    said = (text for one in reversed(decisions) for text in (quoted(one.answer) or "(none)", quoted(one.question)))
+    texts = _that_fit(said, room)
+    lines = _evenly(texts[len(texts) % 2 :], room)  # an answer whose question did not fit goes with it
+    if not lines:
+        return ""
+    missing = len(decisions) - len(lines) // 2
+    pairs = [line if index % 2 == 0 else f"  → {line[2:]}" for index, line in enumerate(lines)]
+    return "\n".join([title, *([f"- ({missing:,} earlier in the archive)"] if missing else []), *pairs])
+
+
+def _that_fit(newest_first: Iterator[str], units: float) -> list[str]:
+    """As many of the newest texts as can stand as list items if all are cut to the least length; oldest first."""
+    texts: list[str] = []
+    for text in newest_first:
+        units -= min(text_units(text), _LEAST_ASK) + _ITEM
+        if units < 0:
+            break
+        texts.append(text)
+    return texts[::-1]
+
+
+def _evenly(texts: Sequence[str], units: float, first: int = 1) -> list[str]:
+    """The texts as list items, all cut to one weight such that they fit; the first may have several times as much."""
+    sizes = [text_units(text) for text in texts]
+    shares = [first if index == 0 else 1 for index in range(len(texts))]
+    room = units - _ITEM * len(texts)
+    low, high = 0, _MOST_ASK * 4
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = sum(min(size, middle * share) for size, share in zip(sizes, shares, strict=True)) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
+    cuts = [cut(text, low * share) for text, share in zip(texts, shares, strict=True)]
+    return [f"- {text}" for text in cuts] if any(cuts) else []
+
+
+def _commits(commits: Sequence[Commit], units: float) -> str:
+    """The newest with their subjects, those before by hash; where the hashes do not fit, the first and the newest."""
+    if not commits:
+        return ""
+    title = "Commits, oldest first:"
+    hashes = [one_line(commit.hash)[:8] for commit in commits]
+    room = units - len(title) - _HASH_NOTE - sum(len(name) + 1 for name in hashes)
+    if room < 0:
+        return _commit_range(hashes, units)
+    subjects: list[str] = []
+    for commit, name in zip(reversed(commits), reversed(hashes), strict=True):
+        line = f"- {name} {cut(one_line(commit.subject), _SUBJECT)}"
+        room -= text_units(line) - len(name)
+        if room < 0:
+            break
+        subjects.append(line)
+    older = hashes[: len(hashes) - len(subjects)]
+    head = [f"- {len(older):,} {'earlier' if subjects else 'commits'}: {' '.join(older)}"] if older else []
+    return "\n".join([title, *head, *reversed(subjects)])
+
+
+def _commit_range(hashes: Sequence[str], units: float) -> str:
+    line = f"Commits: {len(hashes):,}, from {hashes[0]} to {hashes[-1]}; `git log` lists them"
+    if len(line) > units:
+        return line[: line.index(";")] if line.index(";") <= units else ""
+    last: list[str] = []
+    room = units - len(line) - len("; the last: ")
+    for name in reversed(hashes):
+        room -= len(name) + 1
+        if room < 0:
+            break
+        last.append(name)
+    return f"{line}; the last: {' '.join(reversed(last))}" if last else line
+
+
+def _files(files: dict[str, FileState], units: float) -> str:
+    lines = (f"- {_file(path, state)}" for path, state in reversed(files.items()))
+    return _newest("Files changed:", lines, len(files), units)
+
+
+def _file(path: str, state: FileState) -> str:
+    name = one_line(path)
+    match state.kind:
+        case "written":
+            return name
+        case "deleted":
+            return f"{name} (deleted)"
+        case "moved":
+            return f"{name} (moved to {one_line(state.moved_to)})" if state.moved_to else f"{name} (moved away)"
+
+
+def _read(paths: Sequence[str], units: float) -> str:
+    return _newest("Files only read:", (f"- {one_line(path)}" for path in reversed(paths)), len(paths), units)
+
+
+def _newest(title: str, newest_first: Iterator[str], total: int, units: float) -> str:
+    """As many of the newest lines as fit, oldest first, under a title that says how many more there are."""
+    if not total:
+        return ""
+    room = units - len(title) - _NOTE
+    lines: list[str] = []
+    for line in newest_first:
+        room -= text_units(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    if not lines:
+        bare = f"{title[:-1]}: {total:,}, listed in the archive"
+        return bare if len(bare) <= units else ""
+    missing = total - len(lines)
+    more = [f"- ({missing:,} more in the archive)"] if missing else []
+    return "\n".join([title, *more, *reversed(lines)])
+
+
+def _outcome(summary: ThreadSummary, units: float) -> str:
+    outcome = summary.outcome
+    if outcome is None:
+        return ""
+    head = f"Last command: exit {outcome.exit_code}: "
+    command = cut(one_line(outcome.command), (units - len(head)) * (0.6 if outcome.last_line else 1.0))
+    text = head + command
+    if outcome.last_line:
+        said = cut(one_line(outcome.last_line), units - text_units(text) - 5)
+        text += f"\n  | {said}" if said else ""
+    return text if command else ""
+
+
+def _todos(todos: Sequence[Todo], units: float) -> str:
+    still_open = [todo for todo in todos if todo.status != "completed"]
+    if not still_open:
+        return ""
+    title = f"Open todos ({len(todos) - len(still_open)} of {len(todos)} done):"
+    texts = [f"{todo.id}. {_todo(todo)}" for todo in sorted(still_open, key=lambda todo: todo.status != "in_progress")]
+    room = units - len(title) - 1 - _NOTE
+    lines = _evenly(_that_fit(iter(texts), room)[::-1], room)
+    if not lines:
+        return ""
+    missing = len(texts) - len(lines)
+    return "\n".join([title, *lines, *([f"- ({missing:,} more in the list of todos)"] if missing else [])])
+
+
+def _todo(todo: Todo) -> str:
+    state = "" if todo.status == "pending" else f"[{todo.status.replace('_', ' ')}] "
+    return state + one_line(todo.title) + (f" ({one_line(todo.note)})" if todo.note else "")
+
+
+def _tools(summary: ThreadSummary, units: float) -> str:
+    used = sorted(summary.tools.items(), key=lambda item: (-item[1], item[0]))
+    text = "Tool calls: " + ", ".join(f"{one_line(name)[:60]} {count:,}" for name, count in used)
+    return text if used and text_units(text) <= units else ""
+
+
+def _spans(spans: Sequence[SpanInfo], units: float) -> str:
+    """The handles, the newest with what they hold as far as there is room; the first line is given at any weight."""
+    if not spans:
+        return ""
+    names = spans[0].handle if len(spans) == 1 else f"{spans[0].handle} to {spans[-1].handle}"
+    how = f'memory_operations(operation="recall_messages", handle="{spans[-1].handle}")'
+    head = f"Archived: {names}; {how} gives the messages word for word"
+    room = units - text_units(head)
+    lines: list[str] = []
+    for span in reversed(spans[-_SHOWN_SPANS:]):
+        words = one_line(span.first_words)[:80]
+        line = f"- {span.handle}: {span.messages:,} messages" + (f", from: {words}" if words else "")
+        room -= text_units(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join([head, *reversed(lines)])
