@@ -161,6 +161,8 @@ def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
     if len(runs) > 1 or (runs and runs[0] != command.strip()):
         yield from (Text(f"    runs {clean_line(visible(run))}", theme.faint) for run in runs)
     for redirect in parsed.redirects:
+        if redirect.target.text == "/dev/null":
+            continue
         yield Text(f"    {'writes' if redirect.writes else 'reads'} {visible(redirect.target.text)}", theme.warning)
     for unknown in parsed.unknown:
         yield Text(f"    not understood: {visible(unknown)}", theme.warning)

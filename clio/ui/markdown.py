@@ -1,5 +1,6 @@
 """Markdown for the screen: the parts of a streamed answer, and whole texts such as the result of a slash command."""
 
+from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ CODE_INDENT = "  "
 def preload() -> None:
     """Import what rendering needs (about 100 ms); for a worker thread, while the model has not answered yet."""
     _parser()
-    _markdown_class()
+    _template()
 
 
 class StreamingMarkdown:
@@ -82,14 +83,19 @@ def whole(text: str, theme: Theme) -> list[Part]:
 
 def prose(text: str) -> "Markdown":
     """Markdown with tags shown as they are, link targets in sight, and no boxes around headings or code."""
-    markdown = _markdown_class()("", hyperlinks=False)
-    markdown.markup = text
+    markdown = copy(_template())
     markdown.parsed = _parser().parse(text)
     return markdown
 
 
 def _code_line(text: Text) -> Text:
     return Text(CODE_INDENT).append_text(text)
+
+
+@cache
+def _template() -> "Markdown":
+    """An empty one to copy: the constructor would build a parser of its own each time."""
+    return _markdown_class()("", hyperlinks=False)
 
 
 @cache

@@ -1,5 +1,6 @@
-"""A text stream that a reader may close and whose encoding may be narrow; writing to it never fails."""
+"""A text stream that a reader may close and whose encoding may be narrow; neither makes writing fail."""
 
+import errno
 import os
 from collections.abc import Callable
 from typing import TextIO
@@ -8,6 +9,8 @@ from typing import TextIO
 _ASCII = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
 })  # fmt: skip
+# A closed pipe, a closed connection, a terminal whose window was closed.
+_GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 
 
 class Output:
@@ -29,7 +32,9 @@ class Output:
         try:
             self._stream.write(self._encodable(text))
             self._stream.flush()
-        except (BrokenPipeError, ConnectionResetError):
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
             self._break()
         self.at_line_start = text.endswith("\n")
 

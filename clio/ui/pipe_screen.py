@@ -88,7 +88,8 @@ class PipeScreen:
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):
-                self._answer.write("  ".join(clean_line(cell) for cell in row).rstrip() + "\n")
+                line = "  ".join(clean_line(cell) for cell in row).rstrip()
+                self._answer.write(f"{line}\n" if line else "")
 
     def set_typed(self, text: str) -> None:
         """Typing ahead is not shown here."""

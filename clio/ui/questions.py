@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -13,6 +13,7 @@ from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
 
 from clio.ui.plain_line import PlainLine
+from clio.ui.width import cells_of
 
 _ESCAPE_S = 0.05
 _GUARD_S = 1.0
@@ -55,9 +56,7 @@ class Questions:
             return None
 
     async def _press(self, choices: Mapping[str, str], guarded: bool) -> str | None:
-        shown: StyleAndTextTuples = [("", "  ")]
-        for letter, meaning in choices.items():
-            shown += [("bold", letter), ("", f" {meaning}   ")]
+        shown = _choice_line(choices, (self._display or get_app_session().output).get_size().columns)
         open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
         app: Application[str | None] = Application(
             layout=Layout(Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)),
@@ -95,6 +94,15 @@ class Questions:
             return await session.prompt_async(prompt)
         except (KeyboardInterrupt, EOFError):
             return None
+
+
+def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
+    """The choices beside each other, or below each other where that is too wide."""
+    beside = sum(cells_of(f"  {letter} {meaning} ") for letter, meaning in choices.items()) < columns
+    shown: StyleAndTextTuples = []
+    for number, (letter, meaning) in enumerate(choices.items()):
+        shown += [("", "  " if beside or not number else "\n  "), ("bold", letter), ("", f" {meaning} ")]
+    return shown
 
 
 def _choice_keys(choices: Mapping[str, str], open_from: float) -> KeyBindings:

@@ -80,14 +80,25 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
     run(play)
 
 
-@pytest.mark.parametrize("keys", ["\x1b[A\x1b[D", "\x1bOP", "\x1b[200~a\x1b[201~", "\x1bx", "\x1b[3~", "\x1b[12;40R"])
-def test_other_keys_that_begin_with_escape_do_not(keys: str) -> None:
+@pytest.mark.parametrize(
+    ("keys", "typed"),
+    [
+        ("\x1b[A\x1b[D", ""),
+        ("\x1bOP", ""),
+        ("\x1b[200~a\x1b[201~", "a"),
+        ("\x1bx", ""),
+        ("\x1b[3~", ""),
+        ("\x1b[9;4R", ""),
+    ],
+)
+def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None:
     async def play(watched: Watched) -> None:
         watched.press(keys + "z")
         await until(lambda: watched.watch.pending_text.endswith("z"))
         await asyncio.sleep(2 * FLUSH_S)
 
-    assert run(play).interrupts == 0
+    watched = run(play)
+    assert (watched.interrupts, watched.watch.pending_text) == (0, f"{typed}z")
 
 
 def test_an_arrow_that_comes_in_pieces_is_still_an_arrow() -> None:
