@@ -61,6 +61,7 @@ class ToolRunner:
         self._remember_rule = remember_rule
         self._now = now
         self._max_result_chars = max_result_chars
+        self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
     def is_read_only(self, call: ToolCall) -> bool:
@@ -77,12 +78,12 @@ class ToolRunner:
         started = time.perf_counter()
         missing = False
         try:
-            tool = self._find(call.name)
-            prepared = await asyncio.to_thread(
-                tool.prepare, parse_arguments(call.arguments, tool.args, cut_off=cut_off)
-            )
-            title = shorten(self._redactor.redact(prepared.title).text)
-            self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
+            async with self._preparing:  # in the order of the calls, so that the screen shows them so
+                tool = self._find(call.name)
+                arguments = parse_arguments(call.arguments, tool.args, cut_off=cut_off)
+                prepared = await asyncio.to_thread(tool.prepare, arguments)
+                title = shorten(self._redactor.redact(prepared.title).text)
+                self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
             await self._approve(prepared)
             started = time.perf_counter()  # a person's thinking is not the tool's time
             output = await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
