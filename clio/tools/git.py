@@ -66,8 +66,8 @@ class GitTool:
             if reading is not None:
                 return self._read(repo, reading, _title(call))
             if call.operation == "commit":
-                return self._change(_commit_commands(repo, self._cwd, call), _committed)
-            return self._change([_changing(repo, call)], _done)
+                return self._change(_commit_commands(repo, self._cwd, call), _committed, _title(call))
+            return self._change([_changing(repo, call)], _done, _title(call))
         finally:
             repo.close()
 
@@ -80,7 +80,7 @@ class GitTool:
 
         return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
 
-    def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput]) -> Prepared:
+    def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput], title: str) -> Prepared:
         async def go(progress: Progress) -> ToolOutput:
             text = ""
             for command in commands:
@@ -93,7 +93,7 @@ class GitTool:
             return await asyncio.to_thread(report, self._cwd, text)
 
         line = " && ".join(shlex.join(command) for command in commands)
-        return Prepared(title=line.partition("\n")[0], action=RunCommand(command=line, cwd=self._cwd), run=go)
+        return Prepared(title=title, action=RunCommand(command=line, cwd=self._cwd), run=go)
 
 
 def open_repository(folder: Path) -> "Repo":
@@ -130,7 +130,9 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 
 def _title(call: GitArgs) -> str:
     staged = "staged" if call.staged else ""
-    return " ".join(word for word in ("git", call.operation, staged, call.revision, call.path) if word)
+    subject = call.message.strip().partition("\n")[0]
+    words = ("git", call.operation, call.action, staged, call.revision, call.name, call.path, subject)
+    return " ".join(word for word in words if word)
 
 
 def _refuse_options(call: GitArgs) -> None:
