@@ -40,7 +40,7 @@ def paint(*, color: bool = True) -> None:
     What is typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
     """
     global _drawn
-    if not _silence() or _drawn:
+    if not silence() or _drawn:
         return
     _drawn = True
     text = prompt_text()
@@ -54,24 +54,30 @@ def take_over() -> None:
     command runs is not echoed into its output, it waits for the next prompt.
     """
     global _drawn
-    if _silence() and _drawn:
+    if silence() and _drawn:
         _drawn = False
         _write("\r")
 
 
-def clear() -> None:
-    """Take the prompt off the screen and leave the terminal as it was found. Harmless when nothing is there."""
-    global _undo, _drawn
+def erase() -> None:
+    """Take the prompt off the screen, for text that comes before it; the terminal stays silent."""
+    global _drawn
     if _drawn:
         _drawn = False
         _write("\r\x1b[K")
+
+
+def clear() -> None:
+    """Take the prompt off the screen and leave the terminal as it was found. Harmless when nothing is there."""
+    global _undo
+    erase()
     if _undo is not None:
         undo, _undo = _undo, None
         atexit.unregister(clear)
         undo()
 
 
-def _silence() -> bool:
+def silence() -> bool:
     """Stop the terminal from echoing and from waiting for whole lines, until `clear`. False where there is none."""
     global _undo
     if _undo is not None:

@@ -73,7 +73,10 @@ def _piped(options: Options, loaded: Loaded) -> int:
 def _ask(question: str) -> str:
     """A question before the line editor runs."""
     first_paint.clear()
-    return input(question)
+    try:
+        return input(question)
+    finally:
+        first_paint.silence()
 
 
 class Repl:
@@ -104,7 +107,7 @@ class Repl:
         """The id of the session to go on with; None for a new one. May ask the person."""
         if not self._options.continue_latest and self._options.resume is None:
             return None
-        first_paint.clear()
+        first_paint.erase()
         self._parts = self._make_parts()
         return choose_session(self._options, self._parts.app.store, _ask, width=terminal_size()[0])
 
@@ -113,7 +116,7 @@ class Repl:
         self._end_on_signals()
         try:
             if session_id is not None or not self._terminal.live:
-                first_paint.clear()
+                first_paint.erase()
                 parts = await self._load()
                 if session_id is not None:
                     self._open(parts, session_id)
@@ -226,8 +229,9 @@ class Repl:
             raise
         finally:
             self._turn = self._watch = None
-        typed = watch.take_text()
-        self._typed_ahead = typed.rstrip("\n") if turn.cancelled() else typed  # after Esc nothing is sent by itself
+        self._typed_ahead += watch.take_text()
+        if turn.cancelled():  # after Esc nothing is sent by itself
+            self._typed_ahead = self._typed_ahead.rstrip("\n")
         self._report(parts, turn)
 
     def _report(self, parts: Parts, turn: asyncio.Task[TurnFinished]) -> None:

@@ -1,0 +1,49 @@
+"""A clio in a pseudo-terminal, with a model server on loopback and a home of its own."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.chat_server import ChatServer
+from tests.support.pty_session import PtySession
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@dataclass
+class Place:
+    """A project, a home, a server."""
+
+    project: Path
+    home: Path
+    server: ChatServer | None = None
+
+    def env(self, **more: str) -> dict[str, str]:
+        """The environment of a person who has configured one server."""
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUTF8": "1",
+        }
+        if self.server is not None:
+            env |= {"OPENAI_BASE_URL": self.server.url, "OPENAI_API_KEY": "test-key", "CLIO_MODEL": "test-model"}
+        return env | more
+
+    def clio(self, *options: str, columns: int = 80, lines: int = 24, code: str = "", **env: str) -> PtySession:
+        """Start clio, or a program that starts it."""
+        start = ["-c", code] if code else ["-m", "clio"]
+        argv = [sys.executable, *start, *options]
+        return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines)
+
+
+def make_place(folder: Path, server: ChatServer | None = None, *, visited: bool = True) -> Place:
+    """visited: clio has been started here before, so that it does not introduce itself."""
+    place = Place(folder / "project", folder / "home", server)
+    place.project.mkdir(parents=True)
+    (place.home / ".clio").mkdir(parents=True)
+    if visited:
+        (place.home / ".clio" / "history").touch()
+    return place
