@@ -75,7 +75,10 @@ class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths."""
+    """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
+
+    asked: a person was shown what it would do, diff and all, and said yes.
+    """
 
     call_id: str
     name: str
@@ -85,6 +88,7 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
     seconds: float
     preview: str = ""
     diff: str = ""
+    asked: bool = False
     files_changed: tuple[str, ...] = ()
 
 

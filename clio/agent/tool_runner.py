@@ -76,7 +76,7 @@ class ToolRunner:
         """
         title = call.name
         started = time.perf_counter()
-        missing = False
+        missing = asked = False
         try:
             async with self._preparing:  # in the order of the calls, so that the screen shows them so
                 tool = self._find(call.name)
@@ -84,7 +84,7 @@ class ToolRunner:
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
                 title = shorten(self._redactor.redact(prepared.title).text)
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
-            await self._approve(prepared)
+            asked = await self._approve(prepared)
             started = time.perf_counter()  # a person's thinking is not the tool's time
             output = await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
         except ApprovalNeeded as error:
@@ -93,7 +93,7 @@ class ToolRunner:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
             output = _bug(call.name, error)
-        return self._finish(call, title, output, time.perf_counter() - started, missing)
+        return self._finish(call, title, output, time.perf_counter() - started, asked=asked, missing=missing)
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
@@ -103,19 +103,23 @@ class ToolRunner:
             raise ToolFailed(f"there is no tool {name!r}; {hint}")
         return tool
 
-    async def _approve(self, prepared: Prepared) -> None:
-        """Return if the action may be done. Raises ToolFailed if not, ApprovalNeeded if nobody is there to say."""
+    async def _approve(self, prepared: Prepared) -> bool:
+        """Return if the action may be done: whether a person was asked.
+
+        Raises ToolFailed if it may not, ApprovalNeeded if nobody is there to say.
+        """
         first = self._policy.judge(prepared.action)
         if not isinstance(first, Ask):
             self._settle(first)
-            return
+            return False
         async with self._asking:
             verdict = self._policy.judge(prepared.action)  # the answer before this one may have settled it
             if isinstance(verdict, Ask):
                 request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
                 self._obey(await self._approver.ask(request), request)
-            else:
-                self._settle(verdict)
+                return True
+            self._settle(verdict)
+            return False
 
     def _settle(self, verdict: Allow | Deny) -> None:
         if isinstance(verdict, Deny):
@@ -134,7 +138,9 @@ class ToolRunner:
             case "once":
                 pass
 
-    def _finish(self, call: ToolCall, title: str, output: ToolOutput, seconds: float, missing: bool) -> Outcome:
+    def _finish(
+        self, call: ToolCall, title: str, output: ToolOutput, seconds: float, *, asked: bool, missing: bool
+    ) -> Outcome:
         text = self._redactor.redact(output.text).text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
         message = ToolMessage(
@@ -159,6 +165,7 @@ class ToolRunner:
                 diff=self._redactor.redact(
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
+                asked=asked,
                 files_changed=tuple(self._workspace.display(path) for path in changed_paths(output.changed)),
             )
         )

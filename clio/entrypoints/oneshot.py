@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -110,7 +111,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     reporter = Reporter()
-    listen = _listener(options, reporter)
+    listen = _listener(options, reporter, stop=lambda: _cancel(task))
     app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=listen, env=os.environ)
     exit_code = EXIT_CODES["interrupted"]
     try:
@@ -125,6 +126,10 @@ async def _run(options: Options, loaded: Loaded) -> int:
     return exit_code
 
 
+def _cancel(task: "asyncio.Task[int]") -> None:
+    task.cancel()
+
+
 def _choose_session(app: App, options: Options) -> None:
     """A new session unless an earlier one was asked for."""
     if options.resume:
@@ -136,14 +141,15 @@ def _choose_session(app: App, options: Options) -> None:
         app.open_session(latest)
 
 
-def _listener(options: Options, reporter: Reporter) -> Emit:
+def _listener(options: Options, reporter: Reporter, stop: Callable[[], None]) -> Emit:
+    """Who hears the events. stop: called when nobody reads the answer any more."""
     match options.output:
         case "json":
             return reporter.handle
         case "stream-json":
             return _print_line
         case "text":
-            return PipeScreen(sys.stdout, sys.stderr).handle
+            return PipeScreen(sys.stdout, sys.stderr, on_broken=stop).handle
 
 
 def _print_line(value: Struct) -> None:

@@ -31,7 +31,9 @@ def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
 
 
 def details(event: ToolFinished, theme: Theme) -> Iterator[Text]:
-    """What is shown below a finished call: the diff of a change, or the first lines of a failure."""
+    """What is shown below a finished call: the diff of a change not seen before, or the first lines of a failure."""
+    if event.diff and event.asked:
+        return
     if event.diff:
         yield from diff_rows(event.diff, theme, MAX_DIFF_ROWS)
     elif not event.ok:
