@@ -21,6 +21,9 @@ from clio.security.redact_patterns import (
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")
 _MAX_TRIES = 64
+_MAX_ROUNDS = 8
+_FAR = 2048
+_NEAR = 100
 _SPLITS = re.compile(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = re.compile(r"[A-Za-z0-9_+/=.~%-]*")
 
@@ -63,19 +66,27 @@ class Redactor:
         if self._has_long_unit(text):
             stream = self.stream()
             return Redacted(stream.feed(text) + stream.finish(), stream.counts)
-        spans = merged(self.spans(text))
-        if not spans:
-            return Redacted(text, {})
-        counts: dict[str, int] = {}
-        result = replaced(text, spans, counts)
-        self.count(counts)
+        result, counts = self.cleaned(text)
         return Redacted(result, counts)
+
+    def cleaned(self, text: str) -> tuple[str, dict[str, int]]:
+        """A text that can be looked at as one, without its secrets, and their numbers.
+
+        Looked at again after each change: a mark may stand where a letter kept two keys in one word.
+        """
+        counts: dict[str, int] = {}
+        for _ in range(_MAX_ROUNDS):
+            if not (spans := merged(self.spans(text))):
+                break
+            text = replaced(text, spans, counts)
+        self._count(counts)
+        return text, counts
 
     def stream(self) -> "StreamRedactor":
         """A redactor for one text that comes in pieces."""
         return StreamRedactor(self)
 
-    def count(self, counts: dict[str, int]) -> None:
+    def _count(self, counts: dict[str, int]) -> None:
         """Add to the totals."""
         _add(self._counts, counts)
 
@@ -103,21 +114,24 @@ class Redactor:
         """Where the unit begins that a place lies in; the place itself right after white space."""
         if self._patterns:
             return text.rfind("\n", 0, place) + 1
-        while place > 0 and not text[place - 1].isspace():
-            place -= 1
-        return place
+        before = text[:place]
+        if not before or before[-1].isspace():
+            return place
+        return place - len(before.rsplit(None, 1)[-1])
 
     def safe(self, text: str, cut: int) -> int:
         """The last place up to `cut` where a text falls apart into two that can be redacted each by itself.
 
         More text may still follow. `cut` lies between two units, or after a character no key holds.
         """
-        spans = list(self.spans(text))
         begun = [place for place in (open_block(text), self._open_value(text)) if place is not None]
+        cut = min([cut, *(self.unit_start(text, place) for place in begun if place < cut)])
+        spans = list(self.spans(text)) if cut else []
         while cut > 0:
             crossing = [span.start for span in spans if span.start < cut < span.end]
-            crossing += [place for place in begun if place < cut]
-            if (name := open_name(text, cut)) is not None:
+            # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
+            settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
+            if not settled and (name := open_name(text, cut)) is not None:
                 crossing.append(name)
             if not crossing:
                 break
@@ -177,6 +191,11 @@ class StreamRedactor:
         self._swallow = False
         self.counts: dict[str, int] = {}
 
+    @property
+    def held(self) -> int:
+        """How many characters are held back."""
+        return len(self._held)
+
     def feed(self, text: str) -> str:
         """The next piece of the text; gives what is ready of it."""
         if not self._redactor.enabled:
@@ -200,13 +219,10 @@ class StreamRedactor:
         if self._swallow:
             text = _GOES_ON.sub("", text, count=1)
             self._swallow = not text
-        spans = merged(self._redactor.spans(text))
-        if broken and spans and spans[-1].end == len(text):
+        if broken and any(span.end == len(text) for span in self._redactor.spans(text)):
             self._swallow = True
-        counts: dict[str, int] = {}
-        result = replaced(text, spans, counts)
+        result, counts = self._redactor.cleaned(text)
         _add(self.counts, counts)
-        self._redactor.count(counts)
         return result
 
     def _long_unit(self) -> int | None:

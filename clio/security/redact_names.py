@@ -43,13 +43,15 @@ _OPEN = re.compile(
 )
 _OPENERS = re.compile(rf"{_ANY_WORD.pattern}|bearer|basic", re.IGNORECASE)
 _OPEN_WINDOW = 240
-_CODE = re.compile(r"[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
+_CODE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*\d?(?:[.:/-][A-Za-z_][A-Za-z_]*\d?)*[,;]?")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NO_VALUE = ("http://", "https://", "./", "../", "/", "~", "data:", "file:", "env:", "$", "%")
 _CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-_CUT = re.compile(r"[,;&)\]}<>|]")
+# A further name with a sign behind it ends a value; so texts full of names are not read over and over.
+_NEXT_NAME = re.compile(r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]")
+_CUT = re.compile(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 
 
 def named_spans(text: str) -> Iterator[Span]:
@@ -104,6 +106,8 @@ def _value_at(text: str, place: int) -> Span | None:
     """The secret given to the name that holds the word at this place."""
     left = _NAME_BACK.match(text[max(0, place - 48) : place][::-1])
     start = place - (left.end() if left else 0)
+    if text.endswith("[REDACTED:", 0, start):
+        return None  # the kind in a mark is no name
     name = _NAME.match(text, start)
     full = name[0] if name else ""
     match = _AFTER.match(text, place)
@@ -111,15 +115,15 @@ def _value_at(text: str, place: int) -> Span | None:
         separator, quoted = match["sep"], match["quoted"]
         good = separator not in ("==", "!=") and _is_secret_name(full) and _looks_secret(quoted, full, "quoted")
         return Span(match.start("quoted"), match.end("quoted"), _kind(full), 300) if good else None
-    separator = match["sep"] if match else ""
+    separator = match["sep"] if match else "="
     if match is None and full.startswith("--"):
         match = _FLAG.match(text, place)
     if match is None or separator in ("==", "!=") or not _is_secret_name(full):
         return None
     tight = separator == "=" and _capitals(full) and text[start - 1 : start] not in ("?", "&")
     bare = match["bare"]
-    cut = None if tight else _CUT.search(bare)
-    value = bare.rstrip(",;)]}>") if tight else (bare[: cut.start()] if cut else bare).rstrip(".:")
+    cut = (_NEXT_NAME if tight else _CUT).search(bare)
+    value = (bare[: cut.start()] if cut else bare).rstrip(",;)]}>" if tight else ".:")
     if not value or not _looks_secret(value, full, "tight" if tight else "bare"):
         return None
     return Span(match.start("bare"), match.start("bare") + len(value), _kind(full), 300)

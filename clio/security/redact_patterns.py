@@ -215,7 +215,8 @@ def bearer_spans(text: str) -> Iterator[Span]:
 _PLACEHOLDER = re.compile(
     r"(?:x{3,}|\*{3,}|\.{3,}|-{3,}|_{3,}|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\{\{?.*|%[\w(<{].*|#\{.*|@.*@"
     r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
-    r"|put|replace|change|update)(?=[-_.A-Z ])[-_. \w]*|\w*(?:changeme|change_me|placeholder|redacted|example|dummy)\w*"
+    r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"
+    r"|[\w-]*(?:changeme|change_me|placeholder|redacted|example|dummy)[\w-]*"
     r"|(?:user)?(?:name)?(?:pass|password|passwd|passphrase|pwd|secret|token|key|apikey|api_key|hunter2|none|null|nil|true"
     r"|false|undefined|todo|tbd|string|str|admin|root|guest|postgres|mysql|foobar|foo|bar|baz|qwerty|letmein|test|testing"
     r"|unset|empty|missing|hidden|masked|optional|required)\d{0,4})",

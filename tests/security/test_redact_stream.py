@@ -1,0 +1,121 @@
+"""Redacting piece by piece gives what redacting the whole gives, wherever the pieces end."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clio.security.redact import Redactor
+from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
+
+VALUES = ("correct-horse-battery", "with a space 77")
+PLAIN = Redactor()
+FULL = Redactor(patterns=(r"ACME-\d+", r"project \w+"), env_secrets=VALUES)
+
+secrets = [text for _, text in keys()] + [text for _, text, _ in in_context()] + [*VALUES, "ACME-77", "project blue"]
+pieces = st.one_of(
+    st.sampled_from(secrets),
+    st.sampled_from(HARMLESS),
+    st.sampled_from(
+        [
+            "password = " * 250,
+            "word " * 500,
+            "password",
+            "token: ",
+            'api_key = "',
+            "Bearer ",
+            "--password ",
+            "-----BEGIN ",
+            "://u:",
+            "=",
+            ": ",
+            "str = ",
+        ]
+    ),
+    st.sampled_from([" ", "\n", '"', "'", ",", "=", "&", "\t", "", "\u00a0", "."]),
+    st.text(max_size=12),
+)
+texts = st.lists(pieces, max_size=12).map("".join)
+
+
+def streamed(redactor: Redactor, text: str, cuts: list[int]) -> str:
+    stream = redactor.stream()
+    places = sorted({0, *(cut % (len(text) + 1) for cut in cuts), len(text)})
+    parts = [stream.feed(text[start:end]) for start, end in pairwise(places)]
+    return "".join(parts) + stream.finish()
+
+
+@pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
+@given(text=texts, cuts=st.lists(st.integers(0, 10_000), max_size=30))
+@settings(max_examples=400)
+def test_any_split_gives_the_whole(redactor: Redactor, text: str, cuts: list[int]) -> None:
+    assert streamed(redactor, text, cuts) == redactor.redact(text).text
+
+
+@pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
+def test_every_split_of_every_secret(redactor: Redactor) -> None:
+    for secret in secrets:
+        text = f"see {secret} there"
+        whole = redactor.redact(text).text
+        for cut in range(len(text) + 1):
+            assert streamed(redactor, text, [cut]) == whole
+        assert streamed(redactor, text, list(range(len(text)))) == whole
+
+
+@given(text=texts)
+@settings(max_examples=300)
+def test_twice_is_once(text: str) -> None:
+    once = PLAIN.redact(text).text
+    assert PLAIN.redact(once).text == once
+
+
+@pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
+def test_long_words_and_lines(redactor: Redactor) -> None:
+    secret = keys()[0][1]
+    for fill in ("a" * 30_000, "ab," * 10_000, "word " * 6_000, f"{secret}," * 300):
+        text = f"x {fill}{secret}{fill} y\n"
+        whole = redactor.redact(text).text
+        for size in (1, 7, 1000, 8191, 8192, 8193):
+            stream = redactor.stream()
+            parts = [stream.feed(text[place : place + size]) for place in range(0, len(text), size)] if size > 1 else []
+            if parts:
+                assert "".join(parts) + stream.finish() == whole
+
+
+def test_ordinary_words_are_not_held_back() -> None:
+    stream = PLAIN.stream()
+    assert stream.feed("The quick brown fox jum") == "The quick brown fox "
+    assert stream.feed("ps over the token ") == "jumps over the "
+    assert stream.feed("counter and ") == "token counter and "
+    assert stream.feed("no more") == "no "
+    assert stream.finish() == "more"
+
+
+def test_what_is_held_back_is_bounded() -> None:
+    key_lines = "\n".join(drawn(64, seed=seed) for seed in range(250))
+    endless = [
+        "-----BEGIN PRIVATE KEY-----\n" + key_lines,
+        "a" * 20_000,
+        "Bearer " * 1_500,
+        "password = " * 2_000,
+        "with a space 7" * 1_500,
+        "ACME " * 3_000,
+    ]
+    for text in endless:
+        for redactor in (PLAIN, FULL):
+            stream = redactor.stream()
+            given_out = 0
+            for place in range(0, len(text), 128):
+                given_out = max(given_out, len(stream.feed(text[place : place + 128])))
+                assert stream.held <= 8192 + 1024
+    assert given_out > 0
+
+
+def test_counts_of_a_stream() -> None:
+    redactor = Redactor()
+    stream = redactor.stream()
+    stream.feed(keys()[0][1] + " ")
+    stream.feed(in_context()[0][1])
+    stream.finish()
+    assert stream.counts == redactor.counts == {"openai-key": 1, "password": 1}

@@ -1,0 +1,134 @@
+"""Only the open internet is fetched from, and the address that was checked is the one that is used."""
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.security.url_policy import Target, UrlRefused, check_url, read_address, read_url, why_private
+
+
+def looked_up(*addresses: str):  # type: ignore[no-untyped-def]
+    return lambda host, port: list(addresses)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "gopher://example.com/",
+        "javascript:alert(1)",
+        "example.com",
+        "//example.com",
+        "http://",
+        "https:///path",
+        "http://user@example.com/",
+        "http://user:pass@example.com/",
+        "http://example.com\\@evil.org/",
+        "http://exa mple.com/",
+        "http://example.com/\r\nHost: x",
+        "http://example.com:99999/",
+        "http://[::1",
+        "http://localhost/",
+        "http://LOCALHOST./",
+        "http://api.localhost/",
+        "http://printer.local/",
+        "http://metadata.google.internal/",
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0177.0.0.1/",
+        "http://0.0.0.0/",
+        "http://10.1.2.3/",
+        "http://172.16.0.1/",
+        "http://192.168.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://100.64.0.1/",
+        "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://224.0.0.1/",
+        "http://255.255.255.255/",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[::127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[fe80::1]/",
+        "http://[fe80::1%25eth0]/",
+        "http://[fc00::1]/",
+        "http://[fd00:ec2::254]/",
+        "http://[ff02::1]/",
+        "http://" + "a" * 5000 + "/",
+    ],
+)
+def test_refused_by_the_text_alone(url: str) -> None:
+    with pytest.raises(UrlRefused):
+        read_url(url, allow_private=False)
+
+
+def test_parts() -> None:
+    parts = read_url("HTTPS://Docs.Python.ORG./3/?q=1#x", allow_private=False)
+    assert (parts.scheme, parts.host, parts.port) == ("https", "docs.python.org", 443)
+    assert read_url("http://bücher.example/", allow_private=False).host == "xn--bcher-kva.example"
+    assert read_url("http://example.com:8080/", allow_private=False).port == 8080
+
+
+def test_the_checked_address_is_pinned() -> None:
+    answers = iter([["93.184.216.34"], ["127.0.0.1"]])
+    target = check_url("https://example.com/", False, lambda host, port: next(answers))
+    assert isinstance(target, Target)
+    assert (target.parts.host, target.address) == ("example.com", "93.184.216.34")
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:192.168.1.1", "fe80::1"]
+)
+def test_names_that_lead_inside(address: str) -> None:
+    with pytest.raises(UrlRefused):
+        check_url("https://rebind.example/", False, looked_up(address))
+    with pytest.raises(UrlRefused):
+        check_url("https://rebind.example/", False, looked_up("93.184.216.34", address))
+    assert check_url("https://rebind.example/", True, looked_up(address)).address == address
+
+
+def test_names_that_lead_nowhere() -> None:
+    with pytest.raises(UrlRefused):
+        check_url("https://nowhere.example/", False, looked_up())
+    with pytest.raises(UrlRefused):
+        check_url("https://nowhere.example/", False, looked_up("not an address"))
+
+
+def test_loopback_is_reached_when_allowed() -> None:
+    assert check_url("http://127.0.0.1:8000/", True).address == "127.0.0.1"
+    assert check_url("http://localhost:8000/", True).address in ("127.0.0.1", "::1")
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"])
+def test_public_addresses(address: str) -> None:
+    assert why_private(ipaddress.ip_address(address)) == ""
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_inside_ipv6_is_judged_as_itself(address: ipaddress.IPv4Address) -> None:
+    inside = ipaddress.IPv6Address(f"::ffff:{address}")
+    assert bool(why_private(inside)) or not why_private(address)
+
+
+@given(st.ip_addresses())
+def test_what_is_not_global_is_refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    if not address.is_global:
+        assert why_private(address)
+
+
+@given(st.text(max_size=60))
+def test_no_text_breaks_it(text: str) -> None:
+    try:
+        read_url(text, allow_private=False)
+    except UrlRefused as error:
+        assert str(error)
+    read_address(text)
