@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.agent.arguments import parse_arguments
+from clio.agent.deed_notes import note_deeds
 from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
@@ -151,6 +152,7 @@ class ToolRunner:
             summary=self._redactor.redact(output.summary).text,
             seconds=round(seconds, 3),
             blob=handle,
+            deeds=note_deeds(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
             created=self._now(),
         )
         self._emit(

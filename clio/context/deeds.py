@@ -9,16 +9,33 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 
-_READERS = frozenset({"read_file", "read", "view", "open_file", "cat"})
-_WRITERS = frozenset({"write_file", "edit_file", "write", "edit", "create_file", "str_replace", "multiedit"})
-_ASKERS = frozenset({"ask_user", "user_collaboration", "askuserquestion"})
-_RUNNERS = frozenset({"run_command", "bash", "shell", "terminal_operations", "execute"})
-_PATHS = ("path", "file_path", "filename", "file")
-_COMMITTED = re.compile(r"^\[(?:[^\]\n]*\s)?(?P<hash>[0-9a-f]{7,40})\] (?P<subject>.+)$", re.M)
-_GIT_COMMIT = re.compile(r"\bgit\b[^\n;&|]*\bcommit\b")
-_EXIT_CODE = re.compile(r"\bexit(?:ed with|\s+code|\s+status)?:?\s+(?:code\s+)?(?P<code>-?\d{1,3})\b", re.I)
+_READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
+_WRITERS = frozenset(
+    "write_file edit_file write edit create_file create str_replace insert multiedit notebookedit write_to_file "
+    "replace_in_file append_file replace_string multi_replace_string insert_at_line undo_edit".split()
+)
+_DELETERS = frozenset({"delete_file", "remove_file"})
+_MOVERS = frozenset({"rename_file", "move_file"})
+_ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
+_RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
+# Tools that are several in one: what they do stands in an argument.
+_FAMILIES = {
+    "file_operations": "operation",
+    "terminal_operations": "operation",
+    "version_control": "operation",
+    "user_collaboration": "operation",
+    "git": "operation",
+    "str_replace_editor": "command",
+}
+_PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
+_MOVED_TO = ("new_path", "destination", "to")
+_QUESTIONS = ("question", "message")
+_EXIT_CODE = re.compile(
+    r"^\W{0,3}(?:\w+ ){0,2}exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
+)
 
 
 def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
@@ -27,28 +44,58 @@ def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
         return result.deeds
     arguments = _arguments(call)
     name = call.name.casefold()
-    path = next((str(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), "")
+    if name in _FAMILIES:
+        name = _word(arguments, (_FAMILIES[name],)).casefold() or name
     if name in _RUNNERS:
-        return _of_command(str(arguments.get("command", "")), result)
-    if name in _ASKERS:
-        return Deeds(question=str(arguments.get("question", "")), answer=result.content) if result.ok else Deeds()
-    if not (path and result.ok):
+        return _of_command(_word(arguments, ("command",)), result)
+    if not result.ok:
         return Deeds()
+    if name in _ASKERS:
+        return Deeds(question=_word(arguments, _QUESTIONS), answer=result.content)
+    if name == "commit":
+        return Deeds(commits=commits_in(result.content))
+    return _of_file(name, arguments)
+
+
+def _of_file(name: str, arguments: dict[str, Any]) -> Deeds:
+    path = _word(arguments, _PATHS)
+    if not path:
+        return Deeds()
+    if name in _READERS:
+        return Deeds(read=(path,))
     if name in _WRITERS:
         return Deeds(changed=(FileDeed(path=path, kind="update"),))
-    return Deeds(read=(path,)) if name in _READERS else Deeds()
+    if name in _DELETERS:
+        return Deeds(changed=(FileDeed(path=path, kind="delete"),))
+    if name in _MOVERS:
+        return Deeds(changed=(FileDeed(path=path, kind="move", moved_to=_word(arguments, _MOVED_TO)),))
+    return Deeds()
 
 
 def _of_command(command: str, result: ToolMessage) -> Deeds:
-    code = _EXIT_CODE.search(result.summary) or _EXIT_CODE.search(result.content[-300:])
-    exit_code = int(code["code"]) if code else 0 if result.ok else 1
-    commits = commits_in(result.content) if _GIT_COMMIT.search(command) else ()
-    return Deeds(command=command, exit_code=exit_code if command else None, commits=commits)
+    if not command:
+        return Deeds()
+    commits = commits_in(result.content) if runs_commit(command) else ()
+    return Deeds(command=command, exit_code=_exit_code(result), commits=commits)
+
+
+def _exit_code(result: ToolMessage) -> int:
+    """As the result's summary, first or last line says; else by whether it is called a success."""
+    text = result.content.strip()
+    for line in (result.summary, text.partition("\n")[0], text.rpartition("\n")[2]):
+        code = _EXIT_CODE.match(line.strip())
+        if code:
+            return int(code["code"])
+    return 0 if result.ok else 1
 
 
 def commits_in(output: str) -> tuple[Commit, ...]:
     """The commits that the output of `git commit` reports: lines such as `[main 1a2b3c4] fix: add adds`."""
-    return tuple(Commit(hash=match["hash"], subject=match["subject"].strip()) for match in _COMMITTED.finditer(output))
+    return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
+
+
+def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:

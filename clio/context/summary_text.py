@@ -97,10 +97,10 @@ def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
     scale = min(1.0, max(total, 0.0) / reserved) if reserved else 0.0
     least = [min(section.least * scale, need) for section, need in zip(sections, needs, strict=True)]
     free = total - sum(least)
-    hungry = [index for index, need in enumerate(needs) if need > 0]
+    hungry: list[int] = [index for index, need in enumerate(needs) if need > 0]
     while hungry:
         part = free / sum(sections[index].share for index in hungry)
-        fed = [index for index in hungry if needs[index] - least[index] <= part * sections[index].share]
+        fed: list[int] = [index for index in hungry if needs[index] - least[index] <= part * sections[index].share]
         if not fed:
             for index in hungry:
                 texts[index] = sections[index].fit(least[index] + part * sections[index].share - 1)

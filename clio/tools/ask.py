@@ -5,6 +5,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import Meta, Struct
 
 from clio.errors import ToolRetry
+from clio.messages import Deeds
 from clio.security.actions import Internal
 from clio.tools.base import Prepared, Progress, ToolOutput
 
@@ -49,9 +50,12 @@ class AskUserTool:
 
         async def go(progress: Progress) -> ToolOutput:
             answer = (await self._asker.ask(question, options)).strip()
+            deeds = Deeds(question=question, answer=answer)
             if not answer:
-                return ToolOutput(text="The user gave no answer; go on as you think best.", summary="no answer")
-            return ToolOutput(text=f"The user answered: {answer}", summary=" ".join(answer.split())[:_TITLE_CHARS])
+                said = "The user gave no answer; go on as you think best."
+                return ToolOutput(text=said, summary="no answer", deeds=deeds)
+            summary = " ".join(answer.split())[:_TITLE_CHARS]
+            return ToolOutput(text=f"The user answered: {answer}", summary=summary, deeds=deeds)
 
         title = " ".join(question.split())
         shown = title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

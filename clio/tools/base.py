@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from clio.messages import Deeds
 from clio.security.actions import Action, FileChange
 
 Progress = Callable[[str], None]
@@ -18,12 +19,14 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     summary: for the person, one line without a newline: "120 lines", "exit 1 in 2.3 s", "+12 -3".
     ok: False for a result that is an answer but not a success, such as a command's non-zero exit.
     changed: files that are now different, for the session's record.
+    deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
     """
 
     text: str
     summary: str
     ok: bool = True
     changed: tuple[FileChange, ...] = ()
+    deeds: Deeds | None = None
 
 
 class Prepared(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from clio.errors import ToolFailed, ToolRetry
+from clio.messages import Commit, Deeds
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -232,7 +233,10 @@ def _check_identity(cwd: Path) -> None:
 def _committed(cwd: Path, text: str) -> ToolOutput:
     said = git_text(cwd, ["show", *_NO_PROGRAMS, "--stat", "--format=%H%n%h %s", "HEAD"])
     full, _, rest = said.partition("\n")
-    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {rest.partition(chr(10))[0]}")
+    short = rest.partition("\n")[0]
+    name, _, subject = short.partition(" ")
+    deeds = Deeds(commits=(Commit(hash=name, subject=subject),))
+    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {short}", deeds=deeds)
 
 
 def _done(cwd: Path, text: str) -> ToolOutput:

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from clio.config.schema import PositiveInt
 from clio.errors import ToolFailed, ToolRetry
+from clio.messages import Deeds
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -126,7 +127,8 @@ class ReadFileTool:
         summary = (
             f"lines {window.first}-{last}{total}" if partial else f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
         )
-        return ToolOutput(text="\n".join([*rows, *(f"[{note}]" for note in notes)]), summary=summary)
+        text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
+        return ToolOutput(text=text, summary=summary, deeds=Deeds(read=(name,)))
 
 
 def _window(text: str, name: str, first: int, limit: int) -> _Window:

@@ -1,10 +1,14 @@
 """Commands the model runs: in the foreground with a limit, or in the background as a job."""
 
+import time
+from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.errors import ToolRetry
+from clio.messages import Commit, Deeds
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -13,6 +17,8 @@ from clio.tools.processes import RunningProcess, run
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200
+_LOG_LIMIT_S = 5.0
+_NEW_COMMITS = ("git", "-c", "color.ui=false", "log", "--max-count=20", "--pretty=format:%h %s")
 
 
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
@@ -68,13 +74,17 @@ class RunCommandTool:
         return Prepared(title=title + (" (background)" if call.background else ""), action=action, run=go)
 
     async def _in_foreground(self, command: str, timeout_s: float, progress: Progress) -> ToolOutput:
+        began = time.time()
         process, timed_out = await run(command, self._workspace.root, timeout_s=timeout_s, on_news=progress)
         state = _timed_out(process, timeout_s) if timed_out else _ended(process)
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
         ok = process.exit_code == 0 and not timed_out
         text = process.output.text().strip("\n")
-        return ToolOutput(text=f"[{state}]\n{text or '(no output)'}", summary=state.partition(";")[0], ok=ok)
+        commits = await _commits(command, text, self._workspace.root, began)
+        deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
+        summary = state.partition(";")[0]
+        return ToolOutput(text=f"[{state}]\n{text or '(no output)'}", summary=summary, ok=ok, deeds=deeds)
 
     async def _in_background(self, command: str) -> ToolOutput:
         job = await self._jobs.start(command, self._workspace.root)
@@ -139,8 +149,27 @@ def _job_report(job: Job, offset: int) -> ToolOutput:
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
         state = f"{job.name} ended: {_ended(process)}"
+    deeds = None if job.running else Deeds(command=job.command, exit_code=_code(process))
     head = f"[{state}; read to offset {job.read_to} with job_output]"
-    return ToolOutput(text=f"{head}\n{text or '(nothing new)'}", summary=state)
+    return ToolOutput(text=f"{head}\n{text or '(nothing new)'}", summary=state, deeds=deeds)
+
+
+def _code(process: RunningProcess) -> int | None:
+    """How the command itself ended; None where a signal ended it."""
+    code = process.exit_code
+    return None if code is None or code < 0 else code
+
+
+async def _commits(command: str, output: str, folder: Path, began: float) -> tuple[Commit, ...]:
+    """The commits a command made: as git told, or from its log where git was told to be quiet."""
+    if not runs_commit(command):
+        return ()
+    told = commit_lines(output)
+    if not told:
+        log, late = await run([*_NEW_COMMITS, f"--since=@{int(began)}"], folder, timeout_s=_LOG_LIMIT_S)
+        lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []
+        told = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
+    return tuple(Commit(hash=name, subject=subject) for name, subject in told)
 
 
 def _ended(process: RunningProcess) -> str:
