@@ -5,6 +5,7 @@ The line can be typed on before the rest of clio is imported: that happens in a 
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -55,6 +56,9 @@ def run(options: Options, loaded: Loaded) -> int:
     except EOFError:
         sys.stdout.write("\n")
         return 0
+    if not loaded.config.debug:
+        # It warns, in the middle of the screen, of every child that had ended before it was killed.
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
     try:
         return asyncio.run(repl.main(session_id))
     except asyncio.CancelledError:
@@ -89,6 +93,7 @@ class Repl:
         self._terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty(), wants_colour=loaded.config.color)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history")
         self._history_problem: str | None = None
+        self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
         self._line = make_line(
             loaded,
             self._terminal,
@@ -257,6 +262,10 @@ class Repl:
     async def _command(self, parts: Parts, line: str) -> bool:
         result = run_command(parts.app, line)
         parts.screen.show_result(result)
+        unsaved = parts.app.session.unsaved
+        if unsaved and unsaved != self._unsaved:
+            parts.screen.error(unsaved)
+        self._unsaved = unsaved
         try:
             return result.follow_up is None or await self._follow(parts, result.follow_up)
         except (ClioError, OSError) as error:

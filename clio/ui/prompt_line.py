@@ -55,6 +55,7 @@ class PromptLine:
         output: Output | None = None,
     ) -> None:
         self._text = text
+        self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
         self._status = status
         self._hint = ""
         self._pastes = Pastes()
@@ -139,12 +140,12 @@ class PromptLine:
         return before.startswith("/") or word.startswith("@")
 
     def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-        return [("class:continuation", "·".rjust(width - 1) + " " if not wrap_count else " " * width)]
+        return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
 
     def toolbar(self) -> StyleAndTextTuples:
         """What stands below the line just now."""
         width = self._session.app.output.get_size().columns
-        return [("class:bottom-toolbar.text", fit((self._hint, *self._status()), width))]
+        return [("class:bottom-toolbar.text", fit((self._hint, *self._status()), width).replace("·", self._dot))]
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
         chosen = buffer.complete_state and buffer.complete_state.current_completion

@@ -94,7 +94,7 @@ def test_ctrl_c_on_an_empty_line_says_how_to_leave() -> None:
             await reading
             return shown
 
-    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "Ctrl-D leaves · model · ask"
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "Ctrl-D leaves - model - ask"
 
 
 def below(line: PromptLine) -> str:
