@@ -24,6 +24,7 @@ from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
+_FAILURE_LINES = 3
 _TITLE_CHARS = 120
 
 
@@ -163,7 +164,7 @@ class ToolRunner:
                 ok=output.ok,
                 summary=message.summary,
                 seconds=message.seconds,
-                preview="\n".join(message.content.splitlines()[:_SCREEN_LINES]),
+                preview=preview_lines(message.content, ok=output.ok),
                 diff=self._redactor.redact(
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
@@ -172,6 +173,14 @@ class ToolRunner:
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+def preview_lines(text: str, *, ok: bool) -> str:
+    """What a person is shown of a result: its beginning; the end of a long failure, where commands say what went wrong."""
+    lines = text.splitlines()
+    if ok or len(lines) <= _SCREEN_LINES:
+        return "\n".join(lines[:_SCREEN_LINES])
+    return "\n".join([line for line in lines if line.strip()][-_FAILURE_LINES:])
 
 
 def shorten(title: str) -> str:
