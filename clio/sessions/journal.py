@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import Message
-from clio.sessions.state import Bill, SessionState, Todo
+from clio.sessions.state import Bill, SessionState, Todo, Trim
 from clio.sessions.text import derived_id, valid_struct
 
 SCHEMA = "clio.session.journal"
@@ -73,13 +73,23 @@ class WindowSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="stm"):
     stm: tuple[str, ...]
 
 
+class Trimmed(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
+    """Messages left the window, or are shown shorter in it."""
+
+    trim: Trim
+
+
+class TrimUndone(Struct, frozen=True, kw_only=True, tag_field="type", tag="untrim"):
+    """The last trim was reversed: its messages are in the window again."""
+
+
 class Restated(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills"):
     """All bills so far, in place of those read before: written when a lost journal is written anew."""
 
     bills: tuple[Bill, ...]
 
 
-Record = Opened | Said | TodosSet | Renamed | Billed | RatioLearned | ModelChosen | WindowSet | Restated
+Record = Opened | Said | TodosSet | Renamed | Billed | RatioLearned | ModelChosen | WindowSet | Trimmed | TrimUndone | Restated
 _decoder = msgspec.json.Decoder(Record)
 _encoder = msgspec.json.Encoder()
 
@@ -146,6 +156,12 @@ def apply(record: Record, state: SessionState) -> None:
             state.model = record.selected_model
         case WindowSet():
             state.stm = list(record.stm)
+        case Trimmed():
+            dropped = set(record.trim.dropped)
+            state.stm = [id for id in state.stm if id not in dropped]
+            state.trims.append(record.trim)
+        case TrimUndone():
+            _undo_trim(state)
         case Restated():
             state.bills = list(record.bills)
         case _:
@@ -156,6 +172,7 @@ def restated(state: SessionState, journal: str) -> list[Record]:
     """The records of a journal that holds the whole session, for a folder somebody emptied."""
     records: list[Record] = [opened(state, journal)]
     records += [Said(n=number, message=message) for number, message in enumerate(state.messages, 1)]
+    records += [Trimmed(trim=trim) for trim in state.trims]
     records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
     records += [RatioLearned(token_ratio=state.token_ratio), ModelChosen(selected_model=state.model)]
     return records
@@ -184,6 +201,12 @@ def _decode(line: bytes) -> Record | None:
         message = msgspec.structs.replace(record.message, id=derived_id(line))
         return Said(n=record.n, message=message)
     return record
+
+
+def _undo_trim(state: SessionState) -> None:
+    if state.trims:
+        window = {*state.stm, *state.trims.pop().dropped}
+        state.stm = [message.id for message in state.messages if message.id in window]
 
 
 def _adopt(record: Opened, state: SessionState) -> None:

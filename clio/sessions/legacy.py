@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from clio.sessions.state import Bill, SessionState, Todo, TodoStatus
+from clio.sessions.state import Bill, SessionState, Todo, TodoStatus, Trim
 from clio.sessions.text import derived_id
 
 Json = dict[str, Any]
@@ -60,6 +60,7 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
         bills=_bills(document.get("billing")),
         messages=[known[id] for id in messages],
         stm=stm or [message.id for message in history],
+        trims=_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
     lost = len(_list(document.get("history"))) - sum(1 for _ in _entries(document.get("history")))
@@ -156,6 +157,14 @@ def _call(call: Json, made_id: str) -> ToolCall:
     arguments = body.get("arguments")
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
     return ToolCall(id=_text(call.get("id")) or made_id, name=_text(body.get("name")), arguments=text)
+
+
+def _trims(value: Any) -> list[Trim]:
+    """The trims of a file of clio's own that somebody edited; none where they are not whole."""
+    try:
+        return msgspec.convert(value or [], list[Trim])
+    except msgspec.ValidationError:
+        return []
 
 
 def _bills(value: Any) -> list[Bill]:

@@ -7,7 +7,7 @@ from clio.messages import Message
 from clio.sessions import journal
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
-from clio.sessions.state import NAME_CHARS, Bill, SessionState, Todo, one_line
+from clio.sessions.state import NAME_CHARS, Bill, SessionState, Todo, Trim, one_line
 
 
 class Session:
@@ -56,6 +56,11 @@ class Session:
     def stm(self) -> list[str]:
         """Ids of the messages the next request is built from; to be read only."""
         return self._state.stm
+
+    @property
+    def trims(self) -> list[Trim]:
+        """How messages left the window, oldest first; to be read only."""
+        return self._state.trims
 
     @property
     def todos(self) -> tuple[Todo, ...]:
@@ -125,6 +130,17 @@ class Session:
     def set_stm(self, ids: tuple[str, ...]) -> None:
         """Set the sliding window after a trim; later messages join it by themselves."""
         self._record(journal.WindowSet(stm=ids))
+
+    def add_trim(self, trim: Trim) -> None:
+        """Take messages out of the window, or have them shown shorter; none leaves the session."""
+        self._record(journal.Trimmed(trim=trim))
+
+    def undo_trim(self) -> Trim | None:
+        """Reverse the last trim, and return it; None where there is none."""
+        last = self._state.trims[-1] if self._state.trims else None
+        if last is not None:
+            self._record(journal.TrimUndone())
+        return last
 
     def write_blob(self, text: str) -> str:
         """Keep a whole output, already redacted; returns the handle for `read_blob`."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio.messages import Message
-from clio.sessions.state import Bill, SessionState, Todo, first_words
+from clio.sessions.state import Bill, SessionState, Todo, Trim, first_words
 
 SCHEMA = "clio.session"
 VERSION = 1
@@ -52,6 +52,7 @@ class Snapshot(Head, kw_only=True):
     todos: tuple[Todo, ...] = ()
     billing: Billing = msgspec.field(default_factory=Billing)
     stm: list[str] = []
+    trims: list[Trim] = []
     yarn: dict[str, list[str]] = {}
     history: list[Message] = []
 
@@ -89,6 +90,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         bills=snap.billing.requests,
         messages=snap.history,
         stm=snap.stm,
+        trims=snap.trims,
         threads={name: ids for name, ids in snap.yarn.items() if name != snap.id},
     )
     return state, snap.merged_journal
@@ -124,6 +126,7 @@ def encode(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
     )
     fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
     fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
+    fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {state.id: [message.id for message in state.messages]} | state.threads
     fields |= remains.unknown
     dumps = msgspec.json.encode

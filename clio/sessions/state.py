@@ -30,6 +30,22 @@ class Bill(Struct, frozen=True, kw_only=True):
     timestamp: float = 0.0
 
 
+class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One time the window was made smaller. The messages stay in the session; this says how they left the window.
+
+    handle: "t1", "t2", …, unique in the session.
+    dropped: ids that left the window.
+    shrunk: ids shown shorter since then, with the characters shown of each long text in them; 0 for a placeholder.
+    freed_tokens: estimated. created: seconds since the epoch.
+    """
+
+    handle: str
+    dropped: tuple[str, ...] = ()
+    shrunk: dict[str, int] = {}
+    freed_tokens: int = 0
+    created: float = 0.0
+
+
 class SessionInfo(Struct, frozen=True, kw_only=True):
     """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said."""
 
@@ -47,6 +63,7 @@ class SessionState(Struct, kw_only=True):
     """Everything a session file holds. The session that owns it changes it; others get copies of its parts.
 
     stm: ids of the messages the next request is built from.
+    trims: how messages left it, oldest first.
     threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
     """
 
@@ -62,6 +79,7 @@ class SessionState(Struct, kw_only=True):
     bills: list[Bill] = field(default_factory=list[Bill])
     messages: list[Message] = field(default_factory=list[Message])
     stm: list[str] = field(default_factory=list[str])
+    trims: list[Trim] = field(default_factory=list[Trim])
     threads: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
