@@ -1,6 +1,6 @@
 """How fast redaction is: MB/s over real source, whole and streamed in small pieces, and how many files it changes.
 
-    python -m bench.redact [folder]      (default: the standard library of this Python)
+python -m bench.redact [folder]      (default: the standard library of this Python)
 """
 
 import sys
