@@ -54,22 +54,35 @@ class Notes:
         write_atomic(path, data)
         return found is None
 
+    def store_page(self, key: str, text: str) -> None:
+        """Write `<key>.md`, a text people read too; a note of that key comes back from whichever is newer.
+
+        Raises ValueError for a key that is not a plain lower-case name.
+        """
+        if not _LITERAL.fullmatch(key):
+            raise ValueError(f"{key!r} cannot be the name of a page; use lower-case letters, digits, _ and -")
+        make_ignored_folder(self._folder, self._folder.parent)
+        path = self._folder / f"{key}.md"
+        if path.is_symlink():
+            set_aside(path)
+        write_atomic(path, text.encode("utf-8", "replace"))
+
+    def page(self, key: str) -> str:
+        """The text of `<key>.md`; empty if there is none."""
+        path = self._page(key)
+        return path.read_text(encoding="utf-8", errors="replace") if path else ""
+
     def retrieve(self, key: str) -> Note | None:
         """The note of that key; also a text such as `session_progress.md` by its name without the ending."""
-        found = self._find(key)
-        if found:
-            return _read(found)
-        page = self._folder / f"{key}.md"
-        if _LITERAL.fullmatch(key) and _is_own_file(page):
-            return _read_page(page)
-        return None
+        found, page = self._find(key), self._page(key)
+        return _newer(_read(found) if found else None, _read_page(page) if page else None)
 
     def delete(self, key: str) -> bool:
-        """Delete the note; False if there is none."""
-        found = self._find(key)
-        if found:
-            found.unlink(missing_ok=True)
-        return found is not None
+        """Delete the note, and the page of that name; False if there is neither."""
+        files = [path for path in (self._find(key), self._page(key)) if path]
+        for path in files:
+            path.unlink(missing_ok=True)
+        return bool(files)
 
     def newest_first(self) -> tuple[Note, ...]:
         """All notes, newest first."""
@@ -77,8 +90,16 @@ class Notes:
             return ()
         found = [_read(path) for path in sorted(self._folder.glob("*.json")) if _is_own_file(path)]
         pages = [_read_page(path) for path in sorted(self._folder.glob("*.md")) if _is_own_file(path)]
-        notes = {note.key: note for note in [*pages, *found] if note}
+        notes: dict[str, Note] = {}
+        for note in (*pages, *found):
+            newest = _newer(note, notes.get(note.key)) if note else None
+            if newest:
+                notes[newest.key] = newest
         return tuple(sorted(notes.values(), key=lambda note: (-note.timestamp, note.key)))
+
+    def _page(self, key: str) -> Path | None:
+        path = self._folder / f"{key}.md"
+        return path if _LITERAL.fullmatch(key) and _is_own_file(path) else None
 
     def _find(self, key: str) -> Path | None:
         """The file of a key: under the name clio gives it, or under the plain name another program gave it."""
@@ -100,6 +121,10 @@ def file_name(key: str) -> str:
     readable = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:40]
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{readable or 'note'}.{digest}.json"
+
+
+def _newer(note: Note | None, other: Note | None) -> Note | None:
+    return max((found for found in (note, other) if found), key=lambda found: found.timestamp, default=None)
 
 
 def _is_own_file(path: Path) -> bool:

@@ -16,6 +16,7 @@ from clio.sessions.store import SessionStore
 
 DEFAULT_SESSIONS = 50
 DEFAULT_RESULTS = 5
+PROGRESS_KEY = "session_progress"
 
 
 def _unchanged(text: str) -> str:
@@ -25,7 +26,8 @@ def _unchanged(text: str) -> str:
 class MemorySystem:
     """What one project remembers.
 
-    incognito: nothing is read and nothing written; every method but `prefix_fragments` raises ToolFailed.
+    incognito: nothing is read and nothing written; every method but `prefix_fragments` and the
+        progress pair raises ToolFailed.
     ltm: whether project knowledge enters the prompt; all else works without it.
     redact: applied to every text before it is stored.
     All methods raise StorageError for a file that is not what it should be, and OSError.
@@ -66,6 +68,18 @@ class MemorySystem:
         """The note of that key, or None."""
         self._refuse_incognito()
         return self._notes.retrieve(self._redact(key))
+
+    def write_progress(self, page: str) -> None:
+        """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
+        if not self._incognito:
+            self._notes.store_page(PROGRESS_KEY, self._redact(page))
+
+    def read_progress(self) -> str:
+        """The page `write_progress` kept last, whichever session wrote it; empty without one, or where memory is off.
+
+        A note the model stored under the same name is not it.
+        """
+        return "" if self._incognito else self._notes.page(PROGRESS_KEY)
 
     def list_notes(self) -> tuple[Note, ...]:
         """All notes, newest first."""

@@ -1,0 +1,101 @@
+"""What stands beside the summary after an overflow or on resume: the working tree, the newest commits, the progress.
+
+It is data in neutral words: text that tells the model to go on, or to announce something, would be obeyed or answered.
+"""
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.context.checkpoint import fresh_progress
+from clio.context.inert import cut, one_line, quoted
+from clio.prompt_files import fill_prompt
+from clio.tokens import TokenEstimator, text_units
+
+COMMITS, FILES = 10, 20
+_TIMEOUT_S = 0.7
+_PROGRESS_SHARE = 0.5  # of the note's budget: the summary says most of it already
+_PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
+
+
+class GitActivity(Struct, frozen=True, kw_only=True):
+    """How a repository stands. `changed` are the lines of the short status, `commits` "hash subject", newest first."""
+
+    branch: str = ""
+    changed: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """One fact a line; file names and subjects cannot forge a line or a tag."""
+        files = [f"  {one_line(line)}" for line in self.changed[:FILES]]
+        more = [f"  ({len(self.changed) - FILES:,} more)"] if len(self.changed) > FILES else []
+        head = f"branch {one_line(self.branch)}, {len(self.changed):,} changed files"
+        commits = ["last commits:", *(f"  {one_line(line)}" for line in self.commits[:COMMITS])] if self.commits else []
+        return "\n".join([head, *files, *more, *commits])
+
+
+async def git_activity(project: Path) -> GitActivity | None:
+    """Status and newest commits of a working tree; None outside git, without git, or if it takes too long."""
+    status, log = await asyncio.gather(
+        _git(project, "status", "--porcelain", "--branch"),
+        _git(project, "log", f"--max-count={COMMITS}", "--pretty=format:%h %s"),
+    )
+    if status is None:
+        return None
+    head, *changed = status.splitlines() or [""]
+    branch = head.removeprefix("## ").removeprefix("No commits yet on ").split("...")[0]
+    return GitActivity(branch=branch, changed=tuple(changed), commits=tuple((log or "").splitlines()))
+
+
+def recovery_note(
+    *,
+    estimator: TokenEstimator,
+    budget_tokens: int,
+    git: GitActivity | None = None,
+    progress: str = "",
+    session: str = "",
+    now: float = 0.0,
+) -> str:
+    """The note, to be put behind the summary in the same message; empty where there is nothing to say or no room.
+
+    progress: the stored `session_progress` page, whoever wrote it; used only if it is this session's and fresh.
+    Task, todos, commits and files of the conversation itself stand in the summary and are not repeated.
+    """
+    room = budget_tokens * estimator.ratio - text_units(fill_prompt("context/recovery", state=""))
+    parts = [git.text] if git else []
+    found = fresh_progress(progress, session=session, now=now) if progress else None
+    if found:
+        text, age_s = found
+        parts.append(f"progress noted {age_s / 60:.0f} minutes before:\n  | {quoted(text)}")
+    if not parts or room <= 0:
+        return ""
+    if len(parts) == 2:
+        parts[1] = cut(parts[1], max(room * _PROGRESS_SHARE, room - text_units(parts[0]) - 1))
+        room -= text_units(parts[1]) + 1
+    parts[0] = cut(parts[0], room)
+    state = "\n".join(part for part in parts if part)
+    return fill_prompt("context/recovery", state=state) if state else ""
+
+
+async def _git(project: Path, *arguments: str) -> str | None:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("git", *_PLAIN, "-C", str(project), *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return None
+    except asyncio.CancelledError:
+        process.kill()
+        raise
+    return output.decode("utf-8", "replace") if process.returncode == 0 else None
