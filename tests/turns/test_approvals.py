@@ -72,7 +72,9 @@ def test_session_lasts_for_the_session_and_always_for_the_next(make_desk: MakeDe
         ("plan", ("search_text", {"pattern": "add"}), 0, True),
     ],
 )
-def test_the_mode_decides(make_desk: MakeDesk, mode: str, call: tuple[str, dict[str, str]], asked: int, done: bool) -> None:
+def test_the_mode_decides(
+    make_desk: MakeDesk, mode: str, call: tuple[str, dict[str, str]], asked: int, done: bool
+) -> None:
     desk = make_desk([tool_calls([call]), text("ok")], approve=mode)
     asyncio.run(desk.turn("do it"))
     assert len(desk.person.asked) == asked
@@ -80,7 +82,9 @@ def test_the_mode_decides(make_desk: MakeDesk, mode: str, call: tuple[str, dict[
 
 
 def test_a_link_out_of_the_workspace_is_seen_through(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("write_file", {"path": "link/x.txt", "content": "x"})]), text("ok")], approve="edits")
+    desk = make_desk(
+        [tool_calls([("write_file", {"path": "link/x.txt", "content": "x"})]), text("ok")], approve="edits"
+    )
     outside = desk.project.parent / "outside"
     outside.mkdir()
     (desk.project / "link").symlink_to(outside)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pathlib
 import sys
 import time
 
@@ -72,7 +73,7 @@ def _alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+    with pathlib.Path(f"/proc/{pid}/stat").open(encoding="utf-8") as stat:
         return stat.read().split()[2] != "Z"
 
 

@@ -23,7 +23,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "project"
 
 
-def clio(project: Path, *words: str, server: ChatServer | None = None, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+def clio(
+    project: Path, *words: str, server: ChatServer | None = None, stdin: str = "", **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run the real program in the project."""
     return subprocess.run(
         [sys.executable, "-m", "clio", *words],
@@ -124,7 +126,9 @@ def test_interrupt_is_130_and_the_session_can_go_on(project: Path) -> None:
 
 
 def test_killed_outright_the_session_still_goes_on(project: Path) -> None:
-    with ChatServer([tool_calls([("read_file", {"path": "calc.py"}), ("run_command", {"command": "sleep 60"})]), text("On.")]) as server:
+    with ChatServer(
+        [tool_calls([("read_file", {"path": "calc.py"}), ("run_command", {"command": "sleep 60"})]), text("On.")]
+    ) as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "clio", "-p", "work", "--approve", "all"],
             cwd=project,
@@ -184,6 +188,8 @@ def test_incognito_leaves_no_trace(project: Path, tmp_path: Path) -> None:
     with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text("ok")]) as server:
         done = clio(project, "-p", "look", "--incognito", server=server)
     assert done.returncode == 0, done.stderr
-    after = sorted(str(path) for path in tmp_path.rglob("*") if ".git/" not in str(path) and "__pycache__" not in str(path))
+    after = sorted(
+        str(path) for path in tmp_path.rglob("*") if ".git/" not in str(path) and "__pycache__" not in str(path)
+    )
     assert after == before
     assert not Path(os.environ["CLIO_HOME"]).exists()

@@ -58,7 +58,10 @@ def test_failures_that_stay_end_the_turn_after_four_retries(make_desk: MakeDesk)
 
 @pytest.mark.parametrize(
     ("status", "body", "word"),
-    [(401, None, "OPENAI_API_KEY"), (404, {"error": {"message": "model not found", "code": "model_not_found"}}, "model")],
+    [
+        (401, None, "OPENAI_API_KEY"),
+        (404, {"error": {"message": "model not found", "code": "model_not_found"}}, "model"),
+    ],
 )
 def test_a_refusal_is_one_sentence_and_no_retry(make_desk: MakeDesk, status: int, body: object, word: str) -> None:
     desk = make_desk([error(status, body)])
@@ -100,7 +103,8 @@ def test_reasoning_is_shown_apart(make_desk: MakeDesk) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["{'path': 'calc.py'}", '{"path": "calc.py",}', '{"path": "calc.py"', '{"arguments": {"path": "calc.py"}}']
+    "arguments",
+    ["{'path': 'calc.py'}", '{"path": "calc.py",}', '{"path": "calc.py"', '{"arguments": {"path": "calc.py"}}'],
 )
 def test_broken_arguments_are_mended(make_desk: MakeDesk, arguments: str) -> None:
     desk = make_desk([tool_calls([("read_file", arguments)]), text("ok")])
