@@ -118,15 +118,21 @@ class App:
 
     async def close(self) -> None:
         """Stop background commands, close the session and the connections."""
+        self._close_session()  # first: it needs no waiting, so nothing can come between
         await self.jobs.close()
-        self.session.close()
         await self.provider.close()
+
+    def _close_session(self) -> None:
+        known = self.session.unsaved
+        self.session.close()
+        if self.session.unsaved and not known:
+            self.emit(Notice(text=f"the session is not saved: {self.session.unsaved}", level="warning"))
 
     def _new(self, name: str | None = None) -> Session:
         return self.store.new(self.project, persist=not self.config.incognito, name=name)
 
     def _switch(self, session: Session) -> None:
-        self.session.close()
+        self._close_session()
         self.session = session
         self._loop = None
         self._read_log = ReadLog()

@@ -23,7 +23,8 @@ from tests.support.terminal_picture import svg_of  # noqa: E402
 COLUMNS, LINES = 96, 46
 FILES = {
     ".gitignore": "__pycache__/\n.pytest_cache/\n",
-    "prices.py": 'def total(prices, discount):\n    """Sum after a discount in percent."""\n    return sum(prices) - discount\n',
+    "prices.py": 'def total(prices, discount):\n    """Sum after a discount in percent."""\n'
+    "    return sum(prices) - discount\n",
     "test_prices.py": "from prices import total\n\n\ndef test_total():\n    assert total([40, 60], 10) == 90\n\n\n"
     "def test_discount_is_a_share():\n    assert total([100, 100], 10) == 180\n",
 }

@@ -176,7 +176,7 @@ class ToolRunner:
 
 
 def preview_lines(text: str, *, ok: bool) -> str:
-    """What a person is shown of a result: its beginning; of a long failure its end, where commands say what is wrong."""
+    """What a person is shown of a result: its beginning; of a long failure its end, where commands say why."""
     lines = text.splitlines()
     if ok or len(lines) <= _SCREEN_LINES:
         return "\n".join(lines[:_SCREEN_LINES])

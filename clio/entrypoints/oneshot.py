@@ -114,13 +114,12 @@ async def _run(options: Options, loaded: Loaded) -> int:
     listen = _listener(options, reporter, stop=lambda: _cancel(task))
     app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=listen, env=os.environ)
     exit_code = EXIT_CODES["interrupted"]
-    try:
-        _choose_session(app, options)
-        exit_code = (await app.run_turn(options.prompt or "")).exit_code
-    except asyncio.CancelledError:
-        task.uncancel()  # the turn has ended itself; what is left is to report and to leave
-    finally:
-        await app.close()
+    with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
+        try:
+            _choose_session(app, options)
+            exit_code = (await app.run_turn(options.prompt or "")).exit_code
+        finally:
+            await app.close()
     if options.output == "json":
         _print_line(reporter.report(app.session.id))
     return exit_code
