@@ -1,7 +1,8 @@
 """How many tokens a text will be billed as, estimated from its characters and taught by what servers really bill.
 
-A text is weighed in *units*: one for each ASCII character, more where tokenisers spend more (a Chinese character is
-about 2.8, measured with o200k). Tokens are units divided by the learned ratio.
+A text is weighed in *units*: one for each ASCII character of prose or code, more where tokenisers spend more. Tokens
+are units divided by the learned ratio. Characters a token, measured with o200k: Python 4.3, Markdown 4.2, JavaScript
+3.8, JSON 2.3, base64 1.5, Chinese 1.4; the weights below turn all of them into about 4 units a token.
 """
 
 import math
@@ -9,18 +10,31 @@ import math
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 DEFAULT_RATIO = 4.0
-MIN_RATIO, MAX_RATIO = 1.5, 5.0
-_KEEP = 0.8  # share of the old ratio that one observation leaves standing
+MIN_RATIO, MAX_RATIO = 1.2, 8.0
+_LEAST_STEP = 0.2  # how far one bill moves the ratio once many have been seen
 _MESSAGE_UNITS = 16.0  # role and separators of one message: about four tokens
 _CALL_UNITS = 32.0  # id, type and braces around one tool call
 _BYTE_UNITS = 0.9  # per UTF-8 byte beyond one a character: Chinese 2.8, accents 1.9, emoji 3.7
+_SHORT = 64  # characters; shorter texts say too little about their kind
+_PUNCTUATION = '"{}[]:,'
+_PROSE_PUNCTUATION, _PUNCTUATION_UNITS = 0.08, 3.2  # code has 6 % of these characters, JSON 25 to 35 %
+_DENSE_BLANKS, _DENSE_UNITS = 0.03, 1.7  # text without blanks is base64, a hash, minified code
 
 
 def text_units(text: str) -> float:
-    """Weight of a text in units, 1.0 a character for ASCII."""
-    if text.isascii():
-        return float(len(text))
-    return len(text) + _BYTE_UNITS * (len(text.encode("utf-8", "surrogatepass")) - len(text))
+    """Weight of a text in units: 1.0 a character for prose and code, up to 2.7 for base64, 2.8 for Chinese."""
+    size = len(text)
+    units = float(size)
+    if size >= _SHORT:
+        marks = sum(map(text.count, _PUNCTUATION)) / size
+        blanks = (text.count(" ") + text.count("\n")) / size
+        extra = _PUNCTUATION_UNITS * max(0.0, marks - _PROSE_PUNCTUATION)
+        if text.isascii():
+            extra = max(extra, _DENSE_UNITS * (1 - blanks / _DENSE_BLANKS))
+        units += size * min(extra, _DENSE_UNITS)
+    if not text.isascii():
+        units += _BYTE_UNITS * (len(text.encode("utf-8", "surrogatepass")) - size)
+    return units
 
 
 def message_units(message: Message) -> float:
@@ -36,10 +50,14 @@ def message_units(message: Message) -> float:
 
 
 class TokenEstimator:
-    """Estimates for one model. Weights are remembered by message id, so a request costs a look-up a message."""
+    """Estimates for one model. Weights are remembered by message id, so a request costs a look-up a message.
+
+    ratio: units a token as learned before, None where nothing was. observations: how many bills have taught it.
+    """
 
     def __init__(self, ratio: float | None = None) -> None:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
+        self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
         self._units: dict[str, float] = {}
 
     def text(self, text: str) -> int:
@@ -58,13 +76,16 @@ class TokenEstimator:
         return math.ceil(units / self.ratio)
 
     def learn(self, units: float, prompt_tokens: int) -> bool:
-        """Let one bill move the ratio a fifth of the way; says whether it did.
+        """Let one bill move the ratio; says whether it did.
 
-        units: weight of the whole request the bill is for. A bill of nothing, or one that no tokeniser would write
-        for that text (under 0.5 or over 20 units a token), teaches nothing.
+        units: weight of the whole request the bill is for. The first bill sets the ratio, the second moves it half the
+        way, the fifth and all later ones a fifth: new = 0.8 old + 0.2 observed. A bill of nothing, or one that no
+        tokeniser would write for that text (under 0.5 or over 20 units a token), teaches nothing.
         """
         if prompt_tokens <= 0 or not 0.5 <= units / prompt_tokens <= 20.0:
             return False
+        step = max(_LEAST_STEP, 1 / (self.observations + 1))
         observed = min(max(units / prompt_tokens, MIN_RATIO), MAX_RATIO)
-        self.ratio = _KEEP * self.ratio + (1 - _KEEP) * observed
+        self.ratio += step * (observed - self.ratio)
+        self.observations += 1
         return True

@@ -1,0 +1,75 @@
+"""Estimates, and how bills teach them."""
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.tokens import DEFAULT_RATIO, MAX_RATIO, MIN_RATIO, TokenEstimator, message_units, text_units
+
+PROSE = "The parser reads a line, looks for the first colon, and takes what stands before it as the key. " * 20
+CODE = "def total(prices, discount):\n    for price in prices:\n        amount += price * (100 - discount)\n" * 20
+JSON = json.dumps([{"id": n, "name": f"item{n}", "tags": ["a", "b"], "price": n * 3} for n in range(60)])
+BASE64 = base64.b64encode(bytes(range(256)) * 8).decode()
+CHINESE = "解析器读取一行，寻找第一个冒号，并将其前面的内容作为键。" * 20
+
+
+@pytest.mark.parametrize(
+    ("text", "chars_a_token"),
+    [(PROSE, 4.2), (CODE, 4.3), (JSON, 2.31), (BASE64, 1.47), (CHINESE, 1.41)],
+    ids=["prose", "code", "json", "base64", "chinese"],
+)
+def test_kinds_of_text_are_within_a_quarter_of_what_was_measured(text: str, chars_a_token: float) -> None:
+    measured = len(text) / chars_a_token
+    assert TokenEstimator().text(text) == pytest.approx(measured, rel=0.25)
+
+
+@pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 4.0, 6.0])
+def test_five_bills_are_enough(chars_a_token: float) -> None:
+    estimator = TokenEstimator()
+    history = [PROSE[:400]]
+    for turn in range(5):
+        history.append((PROSE + CODE + JSON)[turn * 300 :][:900])
+        units = sum(map(text_units, history))
+        assert estimator.learn(units, round(sum(map(len, history)) / chars_a_token))
+    history.append(CODE)
+    billed = sum(map(len, history)) / chars_a_token
+    assert estimator.tokens(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)
+
+
+@pytest.mark.parametrize("prompt_tokens", [0, -5, 1, 10**9])
+def test_absurd_bills_teach_nothing(prompt_tokens: int) -> None:
+    estimator = TokenEstimator()
+    assert not estimator.learn(4_000.0, prompt_tokens)
+    assert estimator.ratio == DEFAULT_RATIO
+
+
+def test_a_ratio_learned_before_moves_slowly() -> None:
+    estimator = TokenEstimator(3.0)
+    estimator.learn(5_000.0, 1_000)
+    assert estimator.ratio == pytest.approx(0.8 * 3.0 + 0.2 * 5.0)
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e7), st.integers(-10, 10**7)), max_size=30))
+def test_the_ratio_stays_in_its_bounds(bills: list[tuple[float, int]]) -> None:
+    estimator = TokenEstimator()
+    for units, tokens in bills:
+        estimator.learn(units, tokens)
+    assert MIN_RATIO <= estimator.ratio <= MAX_RATIO
+
+
+@given(st.text(), st.text())
+def test_more_text_never_weighs_less_than_its_longest_half(a: str, b: str) -> None:
+    assert text_units(a + b) >= 0.3 * max(text_units(a), text_units(b))
+
+
+def test_everything_that_is_sent_is_weighed() -> None:
+    call = ToolCall(id="c", name="read_file", arguments='{"path": "a"}')
+    plain = message_units(AssistantMessage(content="x"))
+    assert message_units(AssistantMessage(content="x", tool_calls=(call,))) > plain + len(call.arguments)
+    assert message_units(UserMessage(content="x", context="y" * 50)) >= message_units(UserMessage(content="x")) + 50
+    assert message_units(ToolMessage(tool_call_id="c", content="x" * 10)) > 10
+    assert message_units(AssistantMessage(content="x", reasoning="y" * 99)) == plain  # reasoning is not sent back
