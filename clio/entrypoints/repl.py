@@ -10,9 +10,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from clio.agent.events import Emit, Event, TurnFinished
 from clio.commands.base import (
     ClearScreen,
     Confirm,
@@ -35,12 +34,10 @@ from clio.config.trust import grant_all
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
+from clio.entrypoints.repl_turn import Turns
 from clio.errors import ClioError, UsageError
 from clio.ui.line_history import LineHistory
 from clio.ui.theme import detect_terminal
-
-if TYPE_CHECKING:
-    from clio.ui.keys import KeyWatch
 
 
 def run(options: Options, loaded: Loaded) -> int:
@@ -103,10 +100,7 @@ class Repl:
         )
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
-        self._turn: asyncio.Task[TurnFinished] | None = None
-        self._turn_ended = False
-        self._watch: KeyWatch | None = None
-        self._typed_ahead = ""
+        self._turns = Turns(live=self._terminal.live)
 
     def choose_session(self) -> str | None:
         """The id of the session to go on with; None for a new one. May ask the person."""
@@ -135,12 +129,16 @@ class Repl:
     async def _step(self) -> bool:
         """One line; False when it was the last."""
         self._catch_interrupts()
-        text = self._take_sent_ahead()
-        if not text:
-            default, self._typed_ahead = self._typed_ahead.rstrip("\n"), ""
+        text = self._turns.take_sent()
+        if text:
+            sys.stdout.write(f"{first_paint.prompt_text()}{text}\n")
+            sys.stdout.flush()
+        else:
             ready = None if self._loading else self._start_loading
             try:
-                text = await self._line.read(default=default, on_start=first_paint.take_over, on_ready=ready)
+                text = await self._line.read(
+                    default=self._turns.take_typed(), on_start=first_paint.take_over, on_ready=ready
+                )
             except EOFError:
                 return False
         parts = await self._load()
@@ -149,19 +147,12 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    def _take_sent_ahead(self) -> str:
-        """What was typed during the turn and ended with Enter; it is shown as if it had been typed now."""
-        sent, newline, rest = self._typed_ahead.rpartition("\n")
-        if not newline:
-            return ""
-        self._typed_ahead = rest
-        text = sent.strip()
-        if text:
-            sys.stdout.write(f"{first_paint.prompt_text()}{text}\n")
-            sys.stdout.flush()
-        return text
-
-    # ------------------------------------------------------------------ loading
+    async def _run_turn(self, parts: Parts, text: str) -> None:
+        await self._turns.run(parts, text)
+        problem = self._history.problem if self._history else None
+        if problem and problem != self._history_problem:
+            parts.screen.note(f"warning: {problem}")
+        self._history_problem = problem
 
     async def _load(self) -> Parts:
         if self._loading is None:
@@ -200,64 +191,15 @@ class Repl:
         return make_parts(
             self._loaded,
             self._terminal,
-            watch=lambda: self._watch,
-            interrupt=self._interrupt,
-            wrap=self._listening,
+            watch=lambda: self._turns.watch,
+            interrupt=self._turns.interrupt,
+            wrap=self._turns.listening,
         )
 
     def _adopt(self, parts: Parts) -> None:
         self._parts = parts
         if self._history is not None:
             self._history.use_redaction(lambda text: parts.app.redactor.redact(text).text)
-
-    def _listening(self, emit: Emit) -> Emit:
-        def listen(event: Event) -> None:
-            self._turn_ended = self._turn_ended or isinstance(event, TurnFinished)
-            emit(event)
-
-        return listen
-
-    # ------------------------------------------------------------------ turns
-
-    async def _run_turn(self, parts: Parts, text: str) -> None:
-        from clio.ui.keys import KeyWatch
-
-        self._turn_ended = False
-        self._turn = turn = asyncio.create_task(parts.app.run_turn(text))
-        self._watch = watch = KeyWatch(self._interrupt, on_text=parts.screen.set_typed)
-        try:
-            async with watch:
-                await asyncio.wait({turn})
-        except asyncio.CancelledError:
-            turn.cancel()
-            await asyncio.wait({turn})
-            raise
-        finally:
-            self._turn = self._watch = None
-        self._typed_ahead += watch.take_text()
-        if turn.cancelled():  # after Esc nothing is sent by itself
-            self._typed_ahead = self._typed_ahead.rstrip("\n")
-        self._report(parts, turn)
-
-    def _report(self, parts: Parts, turn: asyncio.Task[TurnFinished]) -> None:
-        """Say how a turn ended that did not say it itself, and whether the line is kept."""
-        error = None if turn.cancelled() else turn.exception()
-        if isinstance(error, ClioError):
-            parts.screen.error(str(error))
-        elif error is not None:
-            raise error
-        elif turn.cancelled() and not self._turn_ended:
-            parts.screen.note("interrupted")
-        problem = self._history.problem if self._history else None
-        if problem and problem != self._history_problem:
-            parts.screen.note(f"warning: {problem}")
-        self._history_problem = problem
-
-    def _interrupt(self) -> None:
-        if self._turn is not None:
-            self._turn.cancel()
-
-    # ------------------------------------------------------------------ commands
 
     async def _command(self, parts: Parts, line: str) -> bool:
         result = run_command(parts.app, line)
@@ -319,8 +261,6 @@ class Repl:
         self._loading = asyncio.create_task(asyncio.sleep(0, new))
         new.screen.note("trusted; the project's settings count from now on")
 
-    # ------------------------------------------------------------------ status, signals, end
-
     def _status(self) -> Sequence[str]:
         """What stands below the line, most important first."""
         incognito = "incognito" if self._loaded.config.incognito else ""
@@ -333,8 +273,8 @@ class Repl:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
 
         def interrupt() -> None:
-            if self._turn is not None:
-                self._turn.cancel()
+            if self._turns.running:
+                self._turns.interrupt()
             else:
                 self._line.interrupt()
 

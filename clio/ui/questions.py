@@ -67,7 +67,7 @@ class Questions:
         )
         app.ttimeoutlen = _ESCAPE_S
         try:
-            return await app.run_async()
+            return await app.run_async(handle_sigint=False)
         except EOFError:
             return None
 
@@ -91,7 +91,7 @@ class Questions:
         session.app.ttimeoutlen = _ESCAPE_S
         session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
         try:
-            return await session.prompt_async(prompt)
+            return await session.prompt_async(prompt, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
             return None
 

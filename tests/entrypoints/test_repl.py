@@ -30,8 +30,14 @@ def place(tmp_path: Path, server: ChatServer) -> Place:
     return make_place(tmp_path, server)
 
 
+def at_prompt(clio: PtySession) -> None:
+    """Wait until an empty line can be typed on, the line about model and mode below it."""
+    clio.wait_for(r"[❯>]\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
+
+
 def leave(clio: PtySession) -> str:
     """Press Ctrl-D on an empty line; what the terminal showed in all."""
+    at_prompt(clio)
     clio.key("ctrl-d")
     assert clio.wait_exit() == 0, clio.everything
     return clio.everything
@@ -102,6 +108,26 @@ def test_a_dumb_terminal(place: Place, server: ChatServer) -> None:
         assert b"\x1b" not in clio.raw
 
 
+def test_a_dumb_terminal_interrupts_by_signal(place: Place, server: ChatServer) -> None:
+    server.add(tool_calls(WRITE), stall("for ever and ever"), text("Still here."))
+    with place.clio(TERM="dumb") as clio:
+        clio.wait_for(">")
+        clio.line("write a file")
+        clio.wait_for("once")
+        clio.line("y")
+        clio.wait_for("for ever and")
+        clio.line("typed ahead")
+        clio.key("ctrl-c")
+        clio.wait_for("interrupted")
+        clio.line("hello?")
+        clio.wait_for("Still here.")
+        clio.key("ctrl-c")
+        clio.wait_for("Ctrl-D leaves")
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+    assert server.requests[-1].body["messages"][-1]["content"].endswith("hello?")
+
+
 def test_no_colour(place: Place, server: ChatServer) -> None:
     server.add(text("Plain **words**."))
     with place.clio(NO_COLOR="1") as clio:
@@ -124,6 +150,7 @@ def test_a_signal_stops_a_turn_and_the_shell_goes_on(place: Place, server: ChatS
         clio.wait_for("waiting for")
         os.kill(clio.pid, signal.SIGINT)
         clio.wait_for("interrupted")
+        at_prompt(clio)
         clio.key("ctrl-c")
         clio.wait_for("Ctrl-D leaves")
         leave(clio)
@@ -203,11 +230,11 @@ def test_switching_deleting_and_new(place: Place, server: ChatServer) -> None:
         clio.line("/session delete second")
         clio.wait_for("for good? [y/N]")
         clio.send("n")
+        at_prompt(clio)
         clio.line("/session list")
         clio.wait_for("this one")
         assert "second" in clio.text.split("/session list")[-1]
         clio.line("/session delete second")
-        clio.wait_for("for good? [y/N]", regex=False)
         clio.wait_for(r"(?s)for good.*for good", regex=True)
         clio.send("y")
         clio.wait_for("Deleted")
@@ -301,8 +328,9 @@ def test_history_is_shared_between_runs_and_incognito_leaves_none(place: Place, 
         clio.wait_for("incognito: nothing is written")
         clio.line("a secret")
         clio.wait_for("Secret answer.")
+        at_prompt(clio)
         clio.key("up")
-        clio.wait_for("❯ a secret", regex=False)
+        clio.wait_for(r"❯ a secret\n+.*incognito\Z", regex=True)
         clio.key("ctrl-c")
         leave(clio)
     assert tree() == before
