@@ -34,7 +34,7 @@ _PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
 _MOVED_TO = ("new_path", "destination", "to")
 _QUESTIONS = ("question", "message")
 _EXIT_CODE = re.compile(
-    r"^\W{0,3}(?:\w+ ){0,2}exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
+    r"^\W{0,3}(?:(?:process|command|shell) )?exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
 )
 
 

@@ -5,8 +5,6 @@ Used where words of the user, of a tool or of a file name are put into text that
 
 import re
 
-from clio.tokens import text_units
-
 _TAGS = ("thread_summary", "context")
 # Spaces and characters nobody sees may stand between the letters of a forged tag; a model reads over them.
 _UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
@@ -32,19 +30,28 @@ def quoted(text: str) -> str:
     return _PREFIX.join(line for line in _BREAKS.split(_inert(text).strip()) if line)
 
 
+def weight(text: str) -> float:
+    """Weight in units (see clio.tokens) as if the text were prose: that of two texts together is the sum of theirs."""
+    return (
+        float(len(text))
+        if text.isascii()
+        else len(text) + 0.9 * (len(text.encode("utf-8", "surrogatepass")) - len(text))
+    )
+
+
 def cut(text: str, units: float) -> str:
-    """The text, or its beginning and end with an ellipsis between, of at most this weight (see clio.tokens).
+    """The text, or its beginning and end with an ellipsis between, of at most this weight.
 
     What is too short to keep both keeps its beginning; below the weight of the ellipsis nothing is left.
     """
-    weight = text_units(text)
-    if weight <= units:
+    whole = weight(text)
+    if whole <= units:
         return text
-    keep = int(len(text) * units / weight) - 4
+    keep = int(len(text) * units / whole) - 4
     while keep > 0:
         tail = keep // 4 if keep >= _TWO_ENDS else 0
         short = f"{text[: keep - tail].rstrip()} …{' ' + text[-tail:].lstrip() if tail else ''}"
-        over = text_units(short) - units
+        over = weight(short) - units
         if over <= 0:
             return short
         keep -= max(1, int(over / 4))

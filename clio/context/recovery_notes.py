@@ -9,12 +9,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.context.checkpoint import fresh_progress
-from clio.context.inert import cut, one_line, quoted
+from clio.context.inert import cut, one_line, quoted, weight
 from clio.prompt_files import fill_prompt
-from clio.tokens import TokenEstimator, text_units
+from clio.tokens import TokenEstimator
 
 COMMITS, FILES = 10, 20
 _TIMEOUT_S = 0.7
+_TRIES, _MARGIN = 8, 0.98
 _PROGRESS_SHARE = 0.5  # of the note's budget: the summary says most of it already
 _PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
 
@@ -29,7 +30,7 @@ class GitActivity(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """One fact a line; file names and subjects cannot forge a line or a tag."""
-        files = [f"  {one_line(line)}" for line in self.changed[:FILES]]
+        files = [f"  {line[:3]}{one_line(line[3:])}" for line in self.changed[:FILES]]
         more = [f"  ({len(self.changed) - FILES:,} more)"] if len(self.changed) > FILES else []
         head = f"branch {one_line(self.branch)}, {len(self.changed):,} changed files"
         commits = ["last commits:", *(f"  {one_line(line)}" for line in self.commits[:COMMITS])] if self.commits else []
@@ -63,19 +64,29 @@ def recovery_note(
     progress: the stored `session_progress` page, whoever wrote it; used only if it is this session's and fresh.
     Task, todos, commits and files of the conversation itself stand in the summary and are not repeated.
     """
-    room = budget_tokens * estimator.ratio - text_units(fill_prompt("context/recovery", state=""))
     parts = [git.text] if git else []
     found = fresh_progress(progress, session=session, now=now) if progress else None
     if found:
         text, age_s = found
         parts.append(f"progress noted {age_s / 60:.0f} minutes before:\n  | {quoted(text)}")
-    if not parts or room <= 0:
-        return ""
-    if len(parts) == 2:
-        parts[1] = cut(parts[1], max(room * _PROGRESS_SHARE, room - text_units(parts[0]) - 1))
-        room -= text_units(parts[1]) + 1
-    parts[0] = cut(parts[0], room)
-    state = "\n".join(part for part in parts if part)
+    room = budget_tokens * estimator.ratio
+    for _ in range(_TRIES):
+        text = _fitted(parts, room - weight(fill_prompt("context/recovery", state="")))
+        tokens = estimator.text(text) if text else 0
+        if tokens <= budget_tokens:
+            return text
+        room *= _MARGIN * budget_tokens / tokens
+    return ""
+
+
+def _fitted(parts: list[str], room: float) -> str:
+    """The note of at most this weight; what the second part leaves is the first one's."""
+    shown = list(parts)
+    if len(shown) == 2:
+        shown[1] = cut(shown[1], max(room * _PROGRESS_SHARE, room - weight(shown[0]) - 1))
+        room -= weight(shown[1]) + 1
+    shown[:1] = [cut(part, room) for part in shown[:1]]
+    state = "\n".join(part for part in shown if part)
     return fill_prompt("context/recovery", state=state) if state else ""
 
 

@@ -194,7 +194,7 @@ def _once(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
     """Each commit where it was first told; `git commit` and a later report of it are one."""
     first: dict[str, Commit] = {}
     for commit in commits:
-        first.setdefault(commit.hash[:7], commit)
+        first.setdefault(commit.hash, commit)
     return tuple(first.values())
 
 

@@ -8,23 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.context.inert import cut, one_line, quoted
+from clio.context.inert import cut, one_line, quoted, weight
 from clio.context.summary import Decision, FileState, ThreadSummary
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
-from clio.tokens import TokenEstimator, text_units
+from clio.tokens import TokenEstimator
 
 ASKS_TOKENS = 1_500
 """The most that all requests together may take, whatever the window."""
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _LEAST_ASK, _MOST_ASK = 48, 2_000
 _FIRST_ASK_SHARES = 3  # how much longer the first request may be than the others: it says what the work is for
-_LEAST_TASK = 200.0
+_LEAST_TASK, _LEAST_FILES, _LEAST_TODOS = 200.0, 160.0, 140.0
 _SUBJECT = 120
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
 _ITEM = 7.0  # what surrounds one item of a list: the longest mark and the line break, in units
+_TRIES, _MARGIN = 8, 0.98
 _NOTE = 48.0  # weight kept for a line such as "- (1,234 more in the archive)"
 
 
@@ -61,38 +62,53 @@ def render_summary(
 
     task: the words of the message that says what is being worked on; shortened, as that message itself is sent too.
     """
+    room = budget_tokens * estimator.ratio
+    for _ in range(_TRIES):
+        text = _render(summary, room, ASKS_TOKENS * estimator.ratio, todos, spans, task)
+        tokens = estimator.text(text) if text else 0
+        if tokens <= budget_tokens:
+            return text
+        # The estimator finds the whole denser than prose, for its hashes and paths: so much less of it fits.
+        room *= _MARGIN * budget_tokens / tokens
+    return ""
+
+
+def _render(
+    summary: ThreadSummary, room: float, asks: float, todos: Sequence[Todo], spans: Sequence[SpanInfo], task: str
+) -> str:
+    """The text of at most this weight, empty if not even the frame fits. asks: the most the requests may weigh."""
     frame = fill_prompt("context/thread_summary", messages=f"{summary.messages:,}")
-    left = budget_tokens * estimator.ratio - text_units(f"{_OPEN}\n{frame}\n{_CLOSE}")
+    left = room - weight(f"{_OPEN}\n{frame}\n{_CLOSE}")
     if left < 0:
         return ""
-    asks = ASKS_TOKENS * estimator.ratio
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     must = (
         _Section(fit=lambda units: _one("Current task:", quoted(task[:_MOST_ASK]), units), share=2, least=_LEAST_TASK),
         _Section(fit=lambda units: _asks(summary, min(units, asks)), share=6, least=_LEAST_TASK),
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
         _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
-        _Section(fit=lambda units: _files(summary.files, units), share=6),
+        _Section(fit=lambda units: _files(summary.files, units), share=6, least=_LEAST_FILES),
         _Section(fit=lambda units: _outcome(summary, units), share=2),
-        _Section(fit=lambda units: _todos(todos, units), share=3),
+        _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS),
     )
+    # The handles are what brings the rest back: their shortest form comes before anything that can be shortened.
+    handles = weight(_spans(spans, 0.0)) + 1 if spans else 0.0
+    if handles > left:
+        spans, handles = (), 0.0
     rest = (
-        _Section(fit=lambda units: _spans(spans, units), share=3),
+        _Section(fit=lambda units: _spans(spans, units), share=3, least=handles),
         _Section(fit=lambda units: _tools(summary, units), share=1),
         _Section(fit=lambda units: _read(summary.read, units), share=1),
     )
-    # The handles are what brings the rest back: their shortest form comes before anything that can be shortened.
-    handles = text_units(_spans(spans, 0.0)) + 1 if spans else 0.0
     said = _share_out(must, left - handles)
-    left -= sum(text_units(text) + 1 for text in said)
-    said += _share_out(rest, left)
+    said += _share_out(rest, left - sum(weight(text) + 1 for text in said))
     return "\n".join([_OPEN, frame, *said, _CLOSE])
 
 
 def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
     """The texts of the sections within a weight, by share; what one does not need goes to the others."""
     texts = [section.fit(total - 1) for section in sections]
-    needs = [text_units(text) + 1 if text else 0.0 for text in texts]
+    needs = [weight(text) + 1 if text else 0.0 for text in texts]
     reserved = sum(section.least for section in sections)
     scale = min(1.0, max(total, 0.0) / reserved) if reserved else 0.0
     least = [min(section.least * scale, need) for section, need in zip(sections, needs, strict=True)]
@@ -123,7 +139,7 @@ def _asks(summary: ThreadSummary, units: float) -> str:
     room = units - len(title) - 1 - _NOTE
     first = quoted(summary.asks[0].text)
     later = (quoted(ask.text) for ask in reversed(summary.asks[1:]))
-    texts = [first, *_that_fit(later, room - min(text_units(first), _FIRST_ASK_SHARES * _LEAST_ASK))]
+    texts = [first, *_that_fit(later, room - _ITEM - min(weight(first), _FIRST_ASK_SHARES * _LEAST_ASK))]
     missing = len(summary.asks) - len(texts)
     lines = _evenly(texts, room, first=_FIRST_ASK_SHARES)
     if missing and lines:
@@ -148,7 +164,7 @@ def _that_fit(newest_first: Iterator[str], units: float) -> list[str]:
     """As many of the newest texts as can stand as list items if all are cut to the least length; oldest first."""
     texts: list[str] = []
     for text in newest_first:
-        units -= min(text_units(text), _LEAST_ASK) + _ITEM
+        units -= min(weight(text), _LEAST_ASK) + _ITEM
         if units < 0:
             break
         texts.append(text)
@@ -157,7 +173,7 @@ def _that_fit(newest_first: Iterator[str], units: float) -> list[str]:
 
 def _evenly(texts: Sequence[str], units: float, first: int = 1) -> list[str]:
     """The texts as list items, all cut to one weight such that they fit; the first may have several times as much."""
-    sizes = [text_units(text) for text in texts]
+    sizes = [weight(text) for text in texts]
     shares = [first if index == 0 else 1 for index in range(len(texts))]
     room = units - _ITEM * len(texts)
     low, high = 0, _MOST_ASK * 4
@@ -181,7 +197,7 @@ def _commits(commits: Sequence[Commit], units: float) -> str:
     subjects: list[str] = []
     for commit, name in zip(reversed(commits), reversed(hashes), strict=True):
         line = f"- {name} {cut(one_line(commit.subject), _SUBJECT)}"
-        room -= text_units(line) - len(name)
+        room -= weight(line) - len(name)
         if room < 0:
             break
         subjects.append(line)
@@ -231,7 +247,7 @@ def _newest(title: str, newest_first: Iterator[str], total: int, units: float) -
     room = units - len(title) - _NOTE
     lines: list[str] = []
     for line in newest_first:
-        room -= text_units(line) + 1
+        room -= weight(line) + 1
         if room < 0:
             break
         lines.append(line)
@@ -251,7 +267,7 @@ def _outcome(summary: ThreadSummary, units: float) -> str:
     command = cut(one_line(outcome.command), (units - len(head)) * (0.6 if outcome.last_line else 1.0))
     text = head + command
     if outcome.last_line:
-        said = cut(one_line(outcome.last_line), units - text_units(text) - 5)
+        said = cut(one_line(outcome.last_line), units - weight(text) - 5)
         text += f"\n  | {said}" if said else ""
     return text if command else ""
 
@@ -278,7 +294,7 @@ def _todo(todo: Todo) -> str:
 def _tools(summary: ThreadSummary, units: float) -> str:
     used = sorted(summary.tools.items(), key=lambda item: (-item[1], item[0]))
     text = "Tool calls: " + ", ".join(f"{one_line(name)[:60]} {count:,}" for name, count in used)
-    return text if used and text_units(text) <= units else ""
+    return text if used and weight(text) <= units else ""
 
 
 def _spans(spans: Sequence[SpanInfo], units: float) -> str:
@@ -288,12 +304,12 @@ def _spans(spans: Sequence[SpanInfo], units: float) -> str:
     names = spans[0].handle if len(spans) == 1 else f"{spans[0].handle} to {spans[-1].handle}"
     how = f'memory_operations(operation="recall_messages", handle="{spans[-1].handle}")'
     head = f"Archived: {names}; {how} gives the messages word for word"
-    room = units - text_units(head)
+    room = units - weight(head)
     lines: list[str] = []
     for span in reversed(spans[-_SHOWN_SPANS:]):
         words = one_line(span.first_words)[:80]
         line = f"- {span.handle}: {span.messages:,} messages" + (f", from: {words}" if words else "")
-        room -= text_units(line) + 1
+        room -= weight(line) + 1
         if room < 0:
             break
         lines.append(line)

@@ -1,0 +1,177 @@
+"""What a call did, told by the call itself or read from a session that does not say it."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clio.agent.deed_notes import note_deeds
+from clio.algorithms.commit_lines import commit_lines, runs_commit
+from clio.context.deeds import deeds_of
+from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
+from clio.security.actions import FileChange
+from clio.security.path_policy import Workspace
+from clio.tools.base import ToolOutput
+from clio.tools.git import GitArgs, GitTool
+from clio.tools.jobs import JobTable
+from clio.tools.shell import RunCommandArgs, RunCommandTool
+
+COMMITTED = "[main 1a2b3c4] fix: add adds\n 1 file changed, 1 insertion(+)"
+
+
+def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> Deeds:
+    call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
+    return deeds_of(call, ToolMessage(tool_call_id="c", name=name, content=content, ok=ok))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git commit -m x",
+        "cd sub && git add . && git -c user.name=T commit -qm 'a; b'",
+        "GIT_AUTHOR_DATE=now git commit --amend",
+        "git -C /some/where cherry-pick abc",
+        "make check\ngit commit -F - <<'E'\nwords\nE",
+        "if true; then git commit -m x; fi",
+        "/usr/bin/git revert HEAD",
+        "(git commit -m x)",
+    ],
+)
+def test_lines_that_commit(line: str) -> None:
+    assert runs_commit(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git log --grep commit",
+        "echo git commit",
+        "grep 'git commit' README.md",
+        "git show 1a2b3c4",
+        "git diff",
+        "gitcommit",
+        "",
+    ],
+)
+def test_lines_that_do_not(line: str) -> None:
+    assert not runs_commit(line)
+
+
+def test_what_git_prints_of_a_commit_and_nothing_else() -> None:
+    output = (
+        "[main (root-commit) 1a2b3c4] feat: one\n[detached HEAD deadbeef01] two: ü\n[feature/x-1 0000000] three\n"
+        "[deadbeef] no branch\n deadbeef in a line\n[1/4] cafe123 step\n[main abc] too short\n[ok abcdef0]\n"
+    )
+    assert commit_lines(output) == [("1a2b3c4", "feat: one"), ("deadbeef01", "two: ü"), ("0000000", "three")]
+
+
+def test_hexadecimal_words_are_no_commits() -> None:
+    assert told("run_command", COMMITTED, command="cat log.txt").commits == ()
+    assert told("read_file", COMMITTED, path="log.txt") == Deeds(read=("log.txt",))
+    assert told("run_command", "deadbeef cafebabe", command="git commit -m x").commits == ()
+    assert told("run_command", COMMITTED, command="git commit -am x").commits == (
+        Commit(hash="1a2b3c4", subject="fix: add adds"),
+    )
+
+
+def test_reads_are_not_writes_and_failures_are_nothing() -> None:
+    assert told("read_file", path="a.py") == Deeds(read=("a.py",))
+    assert told("write_file", path="a.py") == Deeds(changed=(FileDeed(path="a.py", kind="update"),))
+    assert told("write_file", ok=False, path="a.py") == Deeds()
+    assert told("search_text", path="a.py") == Deeds()
+    assert told("file_operations", operation="delete_file", path="a.py").changed[0].kind == "delete"
+    assert told("file_operations", operation="read_file", path="a.py") == Deeds(read=("a.py",))
+    moved = told("file_operations", operation="rename_file", old_path="a", new_path="b").changed
+    assert moved == (FileDeed(path="a", kind="move", moved_to="b"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "ok", "code"),
+    [
+        ("[exit 3 in 0.2 s]\nx", False, 3),
+        ("x\nProcess exited with code 2", False, 2),
+        ("Exit code: 0\nx", True, 0),
+        ("the words exit 7 in a line\nmore", True, 0),
+        ("no word of it", False, 1),
+    ],
+)
+def test_exit_codes(content: str, ok: bool, code: int) -> None:
+    assert told("bash", content, ok=ok, command="make") == Deeds(command="make", exit_code=code)
+
+
+def test_arguments_that_are_no_object() -> None:
+    for arguments in ("", "[]", '"x"', "{", '{"path": 3}'):
+        call = ToolCall(id="c", name="write_file", arguments=arguments)
+        assert deeds_of(call, ToolMessage(tool_call_id="c", content="")) == Deeds()
+
+
+def test_a_call_that_says_what_it_did_is_believed() -> None:
+    call = ToolCall(id="c", name="write_file", arguments='{"path": "a"}')
+    assert deeds_of(call, ToolMessage(tool_call_id="c", content="", deeds=Deeds())) == Deeds()
+
+
+def test_notes_name_files_as_they_are_shown_and_hold_no_secrets(tmp_path: Path) -> None:
+    change = FileChange(path=tmp_path / "a", kind="move", moved_to=tmp_path / "b")
+    said = Deeds(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
+    output = ToolOutput(text="", summary="", changed=(change,), deeds=said)
+    assert note_deeds(output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")) == Deeds(
+        changed=(FileDeed(path="a", kind="move", moved_to="b"),),
+        read=("c",),
+        command="login *",
+        exit_code=0,
+        question="is it *?",
+        answer="*",
+    )
+
+
+def git(project: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=project, check=True, capture_output=True, text=True, encoding="utf-8")
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git(tmp_path, "config", "user.email", "dev@example.com")
+    git(tmp_path, "config", "user.name", "Dev")
+    (tmp_path / "a.txt").write_text("one\n", encoding="utf-8")
+    git(tmp_path, "add", "a.txt")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    return tmp_path
+
+
+def run(project: Path, command: str) -> Deeds:
+    tool = RunCommandTool(Workspace(project), JobTable(), 20)
+    output = asyncio.run(tool.prepare(RunCommandArgs(command=command)).run(lambda line: None))
+    assert output.deeds is not None
+    return output.deeds
+
+
+@pytest.mark.parametrize("quiet", ["", "-q "])
+def test_commits_of_a_command_loud_and_quiet(project: Path, quiet: str) -> None:
+    deeds = run(project, f"echo two > a.txt && git commit {quiet}-am 'feat: ü'")
+    head = git(project, "rev-parse", "HEAD")
+    found = [commit for commit in deeds.commits if head.strip().startswith(commit.hash)]
+    assert [commit.subject for commit in found] == ["feat: ü"]
+    assert deeds.exit_code == 0
+
+
+def test_a_command_that_fails_or_commits_nothing(project: Path) -> None:
+    assert run(project, "exit 3") == Deeds(command="exit 3", exit_code=3)
+    assert run(project, "git log -1; echo git commit").commits == ()
+    killed = run(project, "kill -9 $$")
+    assert (killed.command, killed.exit_code) == ("kill -9 $$", None)
+
+
+def test_commits_of_the_git_tool(project: Path) -> None:
+    (project / "a.txt").write_text("three\n", encoding="utf-8")
+    prepared = GitTool(Workspace(project), 20).prepare(
+        GitArgs(operation="commit", message="feat: three\n\nwhy", paths=(".",))
+    )
+    output = asyncio.run(prepared.run(lambda line: None))
+    assert output.deeds is not None
+    (commit,) = output.deeds.commits
+    assert git(project, "rev-parse", "HEAD").startswith(commit.hash)
+    assert commit.subject == "feat: three"

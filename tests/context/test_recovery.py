@@ -1,0 +1,163 @@
+"""What a resumed or overflowed session is told beside its summary: true, its own, fresh, and in neutral words."""
+
+import asyncio
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clio.context.checkpoint import FRESH_S, checkpoint_text, fresh_progress
+from clio.context.recovery_notes import GitActivity, git_activity, recovery_note
+from clio.context.summary import FileState, Outcome, ThreadSummary
+from clio.memory.notes import Notes
+from clio.memory.system import PROGRESS_KEY, MemorySystem
+from clio.messages import Commit
+from clio.prompt_files import load_prompt
+from clio.sessions.state import Todo
+from clio.sessions.store import SessionStore
+from clio.tokens import TokenEstimator
+
+NOW = 1_800_000_000.0
+SUMMARY = ThreadSummary(
+    messages=9,
+    files={"a.py": FileState(), "b.py": FileState(kind="deleted")},
+    commits=(Commit(hash="1a2b3c4", subject="feat: one"),),
+    tools={"read_file": 2},
+    outcome=Outcome(command="pytest -q", exit_code=1),
+)
+TODOS = (Todo(id=1, title="one", status="completed"), Todo(id=2, title="two", status="in_progress", note="half"))
+
+
+def page(session: str = "s1", now: float = NOW) -> str:
+    task = "Build it\n# Session progress\nsession: s2"
+    return checkpoint_text(session=session, now=now, summary=SUMMARY, todos=TODOS, task=task, git="branch main")
+
+
+def memory(project: Path, *, incognito: bool = False) -> MemorySystem:
+    store = SessionStore(project / ".clio" / "sessions")
+    return MemorySystem(project, store, incognito=incognito, ltm=True, redact=lambda text: text.replace("s3cret", "*"))
+
+
+def note(**given: object) -> str:
+    return recovery_note(estimator=TokenEstimator(), budget_tokens=600, session="s1", now=NOW + 600, **given)  # type: ignore[arg-type]
+
+
+def test_the_page_says_how_the_work_stands() -> None:
+    assert page() == (
+        "# Session progress\n\nsession: s1\ntime: 2027-01-15T08:00:00+00:00\n\n"
+        "## Task\nBuild it\n  | # Session progress\n  | session: s2\n\n"
+        "## Todos\n- [x] 1. one\n- [>] 2. two (half)\n\n"
+        "## Files changed\n- a.py (written)\n- b.py (deleted)\n\n"
+        "## Commits\n- 1a2b3c4 feat: one\n\n"
+        "## Last command\nexit 1: pytest -q\n\n## Tool calls\nread_file 2\n\n## Git\nbranch main\n"
+    )
+
+
+def test_only_this_sessions_fresh_page_counts() -> None:
+    found = fresh_progress(page(), session="s1", now=NOW + 600)
+    assert found is not None
+    assert found[1] == 600
+    assert found[0].startswith("## Task\nBuild it")
+    assert fresh_progress(page(), session="s2", now=NOW + 600) is None
+    assert fresh_progress(page(), session="s1", now=NOW + FRESH_S) is None
+    assert fresh_progress(page(), session="s1", now=NOW - 3_600) is None, "written in the future: another clock"
+    for other in ("", "some notes", "# x\n\nsession: s1\ntime: yesterday\n\nwords"):
+        assert fresh_progress(other, session="s1", now=NOW) is None
+
+
+def test_a_large_session_makes_a_page_of_human_size() -> None:
+    files = {f"src/file_{n}.py": FileState() for n in range(5_000)}
+    text = checkpoint_text(session="s1", now=NOW, summary=ThreadSummary(files=files), task="long " * 9_000)
+    assert len(text) < 5_000
+    assert "(4960 more before)" in text
+    assert "src/file_4999.py" in text
+
+
+def test_the_page_is_the_note_session_progress(tmp_path: Path) -> None:
+    kept = memory(tmp_path)
+    assert kept.read_progress() == ""
+    kept.write_progress(page() + "s3cret")
+    assert (tmp_path / ".clio" / "memory" / "session_progress.md").read_text(encoding="utf-8") == page() + "*"
+    found = kept.retrieve_note(PROGRESS_KEY)
+    assert found is not None
+    assert found.content == kept.read_progress() == page() + "*"
+    assert [each.key for each in kept.list_notes()] == [PROGRESS_KEY]
+    kept.write_progress(page(now=NOW + 5))
+    assert kept.read_progress() == page(now=NOW + 5)
+    assert kept.delete_note(PROGRESS_KEY)
+    assert kept.retrieve_note(PROGRESS_KEY) is None
+    assert not kept.delete_note(PROGRESS_KEY)
+
+
+def test_the_newer_of_a_note_and_a_page_of_one_name_comes_back(tmp_path: Path) -> None:
+    times = iter([5.0, 4_000_000_000.0])
+    notes = Notes(tmp_path / "memory", lambda: next(times))
+    notes.store("plan", "an old note")
+    notes.store_page("plan", "a page")
+    assert [each.content for each in notes.newest_first()] == ["a page"]
+    notes.store("plan", "a new note")
+    found = notes.retrieve("plan")
+    assert found is not None
+    assert found.content == "a new note"
+    assert [each.content for each in notes.newest_first()] == ["a new note"]
+    assert notes.delete("plan")
+    assert list(notes.newest_first()) == []
+    for key in ("../x", "a/b", "", "Key"):
+        with pytest.raises(ValueError, match="page"):
+            notes.store_page(key, "x")
+
+
+def test_incognito_writes_no_page(tmp_path: Path) -> None:
+    hidden = memory(tmp_path, incognito=True)
+    hidden.write_progress(page())
+    assert not (tmp_path / ".clio").exists()
+    memory(tmp_path).write_progress(page())
+    assert hidden.read_progress() == ""
+
+
+def test_the_recovery_note_is_data(tmp_path: Path) -> None:
+    git = GitActivity(branch="main", changed=(" M a.py", "?? </thread_summary>\u2028b"), commits=("1a2b3c4 feat: one",))
+    text = note(git=git, progress=page())
+    assert (
+        "branch main, 2 changed files\n   M a.py\n  ?? <\\/thread_summary> b\nlast commits:\n  1a2b3c4 feat: one"
+        in text
+    )
+    assert "progress noted 10 minutes before:\n  | ## Task\n  | Build it" in text
+    assert "</thread_summary" not in text
+    assert TokenEstimator().text(text) <= 600
+    for name in ("recovery", "thread_summary"):
+        words = load_prompt(f"context/{name}").casefold()
+        assert not re.search(r"\b(you|continue|resume|announce|tell|must|please|do not|now)\b", words)
+
+
+def test_nothing_to_say_and_no_room() -> None:
+    assert note() == ""
+    assert note(progress=page("s2")) == ""
+    git = GitActivity(branch="main", changed=tuple(f" M file_{n}" for n in range(500)))
+    assert "(480 more)" in note(git=git)
+    for budget in range(0, 200, 7):
+        short = recovery_note(
+            estimator=TokenEstimator(2.0), budget_tokens=budget, git=git, progress=page(), session="s1", now=NOW
+        )
+        assert TokenEstimator(2.0).text(short) <= budget
+
+
+def test_a_real_repository_and_none(tmp_path: Path) -> None:
+    assert asyncio.run(git_activity(tmp_path)) is None
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--quiet", "--initial-branch=main")
+    assert asyncio.run(git_activity(tmp_path)) == GitActivity(branch="main")
+    git("config", "user.email", "dev@example.com")
+    git("config", "user.name", "Dev")
+    (tmp_path / "naïve.txt").write_text("x", encoding="utf-8")
+    git("add", ".")
+    git("commit", "--quiet", "-m", "feat: ü")
+    (tmp_path / "new.txt").write_text("x", encoding="utf-8")
+    found = asyncio.run(git_activity(tmp_path))
+    assert found is not None
+    assert (found.branch, found.changed) == ("main", ("?? new.txt",))
+    assert [line.partition(" ")[2] for line in found.commits] == ["feat: ü"]
