@@ -11,8 +11,12 @@ from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
-from clio.context.builder import ContextBuilder, is_compact, system_prompt
+from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
+from clio.context.checkpoint import checkpoint_text
 from clio.context.instructions import project_instructions
+from clio.context.recovery_notes import git_activity, recovery_note
+from clio.context.summary import ThreadSummary
+from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
 from clio.memory.system import MemorySystem
@@ -37,6 +41,8 @@ COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
     "read_output".split()
 )
+FRAGMENT_SHARE = 12
+"""On small windows no piece of instructions or knowledge takes more than this part of the window."""
 COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 
 
@@ -157,18 +163,60 @@ class App:
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
             session=self.session,
-            context=ContextBuilder(
-                project=self.project,
-                system=system_prompt(self.workspace.root, self._fragments(), estimator, compact=compact),
-                tools=[tool_spec(tool, compact=compact) for tool in tools],
-                limits=limits,
-                estimator=estimator,
-            ),
+            context=self._build_window(limits, estimator),
             redactor=self.redactor,
             emit=self.emit,
             max_steps=self.config.max_steps,
             now=self._now,
         )
+
+    def _build_window(self, limits: Limits, estimator: TokenEstimator) -> ContextWindow:
+        fragments = self._fragments()
+
+        def prefix(*, compact: bool, share: int | None = None) -> Prefix:
+            specs = [tool_spec(tool, compact=compact) for tool in self._tools(compact)]
+            cap = limits.context_window // share if share else None
+            parts = fragments if share != 0 else []
+            return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
+
+        small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
+        return ContextWindow(
+            self.session,
+            ContextBuilder(
+                project=self.project,
+                prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
+                estimator=estimator,
+            ),
+            limits,
+            before_trim=self._write_checkpoint,
+            recovery=lambda budget: self._recovery_note(estimator, budget),
+            now=self._now,
+        )
+
+    def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
+        """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
+        session = self.session
+        page = checkpoint_text(session=session.id, now=self._now(), summary=summary, todos=session.todos, task=task)
+        try:
+            self.memory.write_progress(page)
+        except (StorageError, OSError) as error:
+            self.emit(Notice(text=f"the progress note was not written: {error}", level="warning"))
+
+    async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
+        git = await git_activity(self.project)
+        try:
+            progress = self.memory.read_progress()
+        except (StorageError, OSError):
+            progress = ""  # the summary says most of it
+        note = recovery_note(
+            estimator=estimator,
+            budget_tokens=budget_tokens,
+            git=git,
+            progress=progress,
+            session=self.session.id,
+            now=self._now(),
+        )
+        return self.redactor.redact(note).text
 
     def _tools(self, compact: bool) -> list[Tool]:
         max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS

@@ -92,6 +92,26 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
     files_changed: tuple[str, ...] = ()
 
 
+class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
+    """The window was made smaller. Nothing is lost: `handle` names what `messages` moved to the archive.
+
+    shrunk: messages of the window that are shown shorter from now on.
+    """
+
+    handle: str
+    messages: int
+    shrunk: int
+    freed_tokens: int
+    stage: Literal["proactive", "validation", "reactive", "manual"]
+
+    @property
+    def line(self) -> str:
+        """For the person, without a full stop."""
+        moved = f"moved {self.messages:,} messages to the archive" if self.messages else ""
+        shown = f"shortened {self.shrunk:,} tool outputs" if self.shrunk else ""
+        return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
+
+
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
     """Something a person should know; the turn goes on."""
 
@@ -129,6 +149,7 @@ Event = (
     | ToolStarted
     | ToolProgress
     | ToolFinished
+    | ContextTrimmed
     | Notice
     | StepFinished
     | TurnFinished

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from clio.agent.events import (
+    ContextTrimmed,
     Emit,
     MessageAdded,
     Notice,
     Status,
     StepFinished,
     StepStarted,
+    StreamRestarted,
     TurnFinished,
     TurnStarted,
 )
@@ -25,7 +27,8 @@ from clio.agent.recovery import ModelCaller
 from clio.agent.repetition import RepetitionGuard
 from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
-from clio.context.builder import ContextBuilder
+from clio.context.builder import Built
+from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import AssistantMessage, Message, ToolCall, Usage, UserMessage, answer_open_calls
 from clio.prompt_files import load_prompt
@@ -35,6 +38,8 @@ from clio.sessions.session import Session
 from clio.sessions.state import Bill
 
 MAX_CONTINUATIONS = 3
+MAX_OVERFLOWS = 3
+"""How many smaller requests follow one that a server found too large."""
 EXIT_CODES: dict[Status, int] = {
     "done": 0,
     "failed": 1,
@@ -74,7 +79,7 @@ class Loop:
         provider: Provider,
         runner: ToolRunner,
         session: Session,
-        context: ContextBuilder,
+        context: ContextWindow,
         redactor: Redactor,
         emit: Emit,
         max_steps: int,
@@ -97,6 +102,7 @@ class Loop:
             for call in message.tool_calls
         }
         self._warned = ""
+        self._resumed = context.is_trimmed
 
     async def run_turn(self, text: str) -> TurnFinished:
         """Everything from a user's words to the end of the answer; never raises for a turn that fails.
@@ -131,6 +137,9 @@ class Loop:
         context = await self._context.turn_context(self._now())
         self._add(UserMessage(content=safe.text, context=self._redactor.redact(context).text, created=self._now()))
         self._emit(TurnStarted(session_id=self._session.id, text=safe.text, model=self._provider.model))
+        if self._resumed:
+            self._resumed = False
+            await self._context.recover()
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -151,15 +160,58 @@ class Loop:
                 return
 
     async def _ask(self, step: int, turn: _Turn) -> Answer:
-        request = self._context.build(self._session.messages)
-        self._emit(StepStarted(step=step, prompt_tokens=request.prompt_tokens))
-        answer = await self._caller.ask(request.request)
+        built = self._context.build()
+        self._tell_trim(built)
+        self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
+        built, answer = await self._ask_smaller(built)
+        prompt_tokens = answer.usage.prompt_tokens if answer.usage else 0
+        if self._context.accepted(built, prompt_tokens):
+            self._session.set_token_ratio(self._context.ratio)
         if answer.usage is not None:
             turn.usage += answer.usage
             self._bill(answer.usage)
-            if self._context.learn(request, answer.usage.prompt_tokens):
-                self._session.set_token_ratio(self._context.ratio)
         return answer
+
+    async def _ask_smaller(self, built: Built) -> tuple[Built, Answer]:
+        """The answer to a request, or to a smaller one where the server finds it too large, and which it was.
+
+        Raises ContextOverflow when the server has refused `MAX_OVERFLOWS` smaller ones too.
+        """
+        sizes: list[str] = []
+        for attempt in itertools.count(1):
+            try:
+                return built, await self._caller.ask(built.request)
+            except ContextOverflow as error:
+                sizes.append(f"{built.prompt_tokens:,}")
+                if attempt > MAX_OVERFLOWS:
+                    raise ContextOverflow(
+                        f"{error}; refused with {', '.join(sizes)} tokens by clio's count: set context_window to what "
+                        "the server really has, or start a new session",
+                        limit_tokens=error.limit_tokens,
+                        sent_tokens=error.sent_tokens,
+                    ) from error
+                if self._caller.partial is not None and self._caller.partial.text:
+                    self._emit(StreamRestarted())
+                self._caller.partial = None
+                await self._context.recover()
+                built = self._context.reactive(attempt, built, error)
+                self._tell_trim(built)
+                text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
+                self._emit(Notice(text=text))
+        raise AssertionError("unreachable")
+
+    def _tell_trim(self, built: Built) -> None:
+        if built.trimmed is not None:
+            trim = built.trimmed
+            self._emit(
+                ContextTrimmed(
+                    handle=trim.handle,
+                    messages=trim.messages,
+                    shrunk=trim.shrunk,
+                    freed_tokens=trim.freed_tokens,
+                    stage=trim.stage,
+                )
+            )
 
     def _keep(self, answer: Answer, calls: tuple[ToolCall, ...], turn: _Turn) -> AssistantMessage:
         message = whole_message(answer, calls, self._redactor, model=self._provider.model, now=self._now())

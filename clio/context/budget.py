@@ -7,6 +7,7 @@ import math
 
 from msgspec import Struct
 
+from clio.errors import ContextOverflow
 from clio.providers.base import Limits
 from clio.tokens import TokenEstimator
 
@@ -52,3 +53,25 @@ def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -
     """The division of a model's window. The answer's share is an eighth of it, at most what the model can write."""
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
     return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.tokens(fixed_units))
+
+
+def too_small(budget: Budget, words: int) -> ContextOverflow:
+    """The error for a window in which the user's own words, `words` tokens, do not fit."""
+    needed = budget.fixed + words + budget.reserve
+    return ContextOverflow(
+        f"the window of {budget.window:,} tokens is too small: prompt and tools take {budget.fixed:,}, your message "
+        f"{words:,} and the answer {budget.reserve:,}, together {needed:,}; shorten the message, or use a model with "
+        "a larger window",
+        limit_tokens=budget.window,
+        sent_tokens=needed,
+    )
+
+
+def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int) -> ContextOverflow:
+    """The error for a server that refuses even the smallest request there is."""
+    return ContextOverflow(
+        f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
+        f"and tools {budget.fixed:,}, conversation {conversation:,}): use a model with a larger window",
+        limit_tokens=refusal.limit_tokens,
+        sent_tokens=budget.fixed + conversation,
+    )

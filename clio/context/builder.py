@@ -1,30 +1,72 @@
 """Builds each request: first what never changes in a session, then the conversation, the newest words last."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.context.fragments import render_fragment
 from clio.context.workspace_state import describe_state
-from clio.errors import ContextOverflow
 from clio.fragments import Fragment
-from clio.messages import Message, SystemMessage
+from clio.messages import Message
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
 from clio.tokens import TokenEstimator, text_units
 
 COMPACT_WINDOW = 16_384
+Stage = Literal["proactive", "validation", "reactive", "manual"]
+"""Why the window was made smaller: it was filling up, one message was too large, a server refused, a person asked."""
 _SPEC_UNITS = 40.0  # the braces and keys around one tool's schema
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """A request ready to send. `units` is its weight (see clio.tokens), `prompt_tokens` that weight as tokens."""
+    """A request ready to send.
+
+    units: its weight (see clio.tokens); conversation: the part of it that is summary and history.
+    prompt_tokens: the weight as estimated tokens.
+    trimmed: what was moved out of the window to build it, if anything was.
+    """
 
     request: ChatRequest
     units: float
+    conversation: float
     prompt_tokens: int
+    trimmed: "Trimmed | None" = None
+
+
+class Trimmed(Struct, frozen=True, kw_only=True):
+    """One trim, for the person: `messages` were moved to the archive, `shrunk` are shown shorter."""
+
+    handle: str
+    stage: Stage
+    messages: int
+    shrunk: int
+    freed_tokens: int
+
+
+class Prefix(Struct, frozen=True, kw_only=True):
+    """What stands before the conversation in every request of a session, and never changes.
+
+    memory: weight of the part of `system` that is project instructions and knowledge.
+    compact: whether it is the short prompt with the small set of tools.
+    """
+
+    system: str
+    tools: tuple[ToolSpec, ...]
+    memory: float = 0.0
+    compact: bool = False
+
+    @property
+    def system_units(self) -> float:
+        """Weight of the system prompt."""
+        return text_units(self.system)
+
+    @property
+    def tools_units(self) -> float:
+        """Weight of the tools' schemas."""
+        return sum(_spec_units(spec) for spec in self.tools)
 
 
 def is_compact(limits: Limits) -> bool:
@@ -32,62 +74,70 @@ def is_compact(limits: Limits) -> bool:
     return limits.context_window <= COMPACT_WINDOW
 
 
-def system_prompt(workspace: Path, fragments: Sequence[Fragment], estimator: TokenEstimator, *, compact: bool) -> str:
-    """The system prompt of a session: no date and nothing else that changes, so that prompt caches hold."""
+def make_prefix(
+    workspace: Path,
+    fragments: Sequence[Fragment],
+    tools: Sequence[ToolSpec],
+    estimator: TokenEstimator,
+    *,
+    compact: bool,
+    cap_tokens: int | None = None,
+) -> Prefix:
+    """System prompt and tools of a session: no date and nothing else that changes, so that prompt caches hold.
+
+    cap_tokens: the most each fragment may take, where that is less than its own cap.
+    """
     name = "system/compact" if compact else "system/main"
-    parts = [fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")]
-    parts += [render_fragment(fragment, estimator) for fragment in fragments]
-    return "\n\n".join(part for part in parts if part)
+    head = fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")
+    if cap_tokens is not None:
+        fragments = [structs.replace(part, cap_tokens=min(part.cap_tokens, cap_tokens)) for part in fragments]
+    rendered = [text for part in fragments if (text := render_fragment(part, estimator))]
+    return Prefix(
+        system="\n\n".join([head, *rendered]),
+        tools=tuple(tools),
+        memory=sum(text_units(text) for text in rendered),
+        compact=compact,
+    )
 
 
 class ContextBuilder:
-    """Turns a session's messages into requests for one model."""
+    """Puts requests together for one model.
 
-    def __init__(
-        self, *, project: Path, system: str, tools: Sequence[ToolSpec], limits: Limits, estimator: TokenEstimator
-    ) -> None:
+    prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
+        turn out to be smaller than they were said to be. There is at least one.
+    """
+
+    def __init__(self, *, project: Path, prefixes: Sequence[Callable[[], Prefix]], estimator: TokenEstimator) -> None:
         self._project = project
-        self._system = system
-        self._tools = tuple(tools)
-        self._limits = limits
-        self._estimator = estimator
-        self._fixed_units = text_units(system) + sum(_spec_units(spec) for spec in self._tools)
+        self._smaller = list(prefixes)
+        self.estimator = estimator
+        self.prefix = self._smaller.pop(0)()
+        self.fixed_units = self.prefix.system_units + self.prefix.tools_units
 
-    @property
-    def ratio(self) -> float:
-        """Units a token, as learned so far."""
-        return self._estimator.ratio
+    def use_smaller(self) -> bool:
+        """Go on with the next smaller prefix; False where there is none, or it saves nothing."""
+        while self._smaller:
+            prefix = self._smaller.pop(0)()
+            units = prefix.system_units + prefix.tools_units
+            if units < self.fixed_units:
+                self.prefix, self.fixed_units = prefix, units
+                return True
+        return False
 
     async def turn_context(self, now: float) -> str:
         """What is put before the user's words of this turn."""
         return f"<context>\n{await describe_state(self._project, now)}\n</context>"
 
-    def build(self, messages: Sequence[Message]) -> Built:
-        """The request for the conversation so far.
-
-        Raises ContextOverflow, with the numbers, if it cannot fit the window.
-        """
-        sent = tuple(message for message in messages if not isinstance(message, SystemMessage))
-        units = self._fixed_units + sum(self._estimator.units(message) for message in sent)
-        tokens = self._estimator.tokens(units)
-        if tokens > self._limits.context_window:
-            raise ContextOverflow(
-                f"the conversation needs about {tokens:,} tokens and the model's window has "
-                f"{self._limits.context_window:,}; start a new session with --new, or use a model with a larger window",
-                limit_tokens=self._limits.context_window,
-                sent_tokens=tokens,
-            )
-        request = ChatRequest(
-            system=self._system,
-            messages=sent,
-            tools=self._tools,
-            max_output_tokens=None,
+    def assemble(self, messages: Sequence[Message], conversation: float, trimmed: Trimmed | None = None) -> Built:
+        """The request of these messages, whose weight is `conversation`."""
+        units = self.fixed_units + conversation
+        return Built(
+            request=ChatRequest(system=self.prefix.system, messages=tuple(messages), tools=self.prefix.tools),
+            units=units,
+            conversation=conversation,
+            prompt_tokens=self.estimator.tokens(units),
+            trimmed=trimmed,
         )
-        return Built(request=request, units=units, prompt_tokens=tokens)
-
-    def learn(self, built: Built, prompt_tokens: int) -> bool:
-        """Let a server's bill for a built request improve the next estimate; says whether it did."""
-        return self._estimator.learn(built.units, prompt_tokens)
 
 
 def _spec_units(spec: ToolSpec) -> float:

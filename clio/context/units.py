@@ -33,7 +33,8 @@ def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) 
     """The units of a conversation, oldest first, healed so that any server takes them.
 
     A result stands directly behind its call, in the order of the calls, however late it came; a call nobody answered
-    is taken out of its message, and so is a result nobody asked for, or the second of two for one call.
+    is taken out of its message, and so is a result nobody asked for, or the second of two for one call, or the second
+    of two calls of one id in one message. An answer without a word and without a call is no unit.
     """
     listed = list(messages)
     results = _results(listed)
@@ -63,13 +64,13 @@ def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
 
 
 def _with_results(message: Message, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
-    if not isinstance(message, AssistantMessage) or not message.tool_calls:
+    if not isinstance(message, AssistantMessage):
         return (message,)
-    answered = tuple(call for call in message.tool_calls if (message.id, call.id) in results)
+    answered = tuple({call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values())
+    if not answered and not message.content.strip():
+        return ()
     if len(answered) < len(message.tool_calls):
         message = msgspec.structs.replace(message, tool_calls=answered)
-        if not answered and not message.content:
-            return ()
     return (message, *(results[message.id, call.id] for call in answered))
 
 

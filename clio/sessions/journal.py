@@ -89,7 +89,19 @@ class Restated(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills")
     bills: tuple[Bill, ...]
 
 
-Record = Opened | Said | TodosSet | Renamed | Billed | RatioLearned | ModelChosen | WindowSet | Trimmed | TrimUndone | Restated
+Record = (
+    Opened
+    | Said
+    | TodosSet
+    | Renamed
+    | Billed
+    | RatioLearned
+    | ModelChosen
+    | WindowSet
+    | Trimmed
+    | TrimUndone
+    | Restated
+)
 _decoder = msgspec.json.Decoder(Record)
 _encoder = msgspec.json.Encoder()
 

@@ -139,9 +139,9 @@ def _build(entry: Json, id: str) -> Message:
     else:
         return message if message.created else msgspec.structs.replace(message, created=created)
     match entry.get("role"):
-        case "user":
+        case "user" | "human":
             return UserMessage(content=content, id=id, created=created)
-        case "assistant":
+        case "assistant" | "model" | "ai":
             calls = tuple(_call(call, f"{id}-{index}") for index, call in enumerate(_dicts(entry.get("tool_calls"))))
             return AssistantMessage(content=content, tool_calls=calls, id=id, created=created)
         case "tool" | "function":

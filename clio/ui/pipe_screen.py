@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TextIO, assert_never
 
 from clio.agent.events import (
+    ContextTrimmed,
     Event,
     MessageAdded,
     Notice,
@@ -59,6 +60,8 @@ class PipeScreen:
                 self._tool(event)
             case Notice(text=text, level=level):
                 self._say(f"{'warning: ' if level == 'warning' else ''}{clean_line(text)}")
+            case ContextTrimmed():
+                self._say(event.line)
             case TurnFinished():
                 self._turn_end(event)
             case TurnStarted() | StepStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():

@@ -11,6 +11,7 @@ from typing import Literal, TextIO, assert_never
 from rich.text import Text
 
 from clio.agent.events import (
+    ContextTrimmed,
     Event,
     MessageAdded,
     Notice,
@@ -125,6 +126,9 @@ class Screen:
                 self._end_stream()
                 style = self.theme.warning if level == "warning" else self.theme.faint
                 self._print("notes", Part(body=Text(clean_line(text), style)))
+            case ContextTrimmed():
+                self._end_stream()
+                self._print("notes", Part(body=Text(event.line, self.theme.faint)))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():

@@ -89,7 +89,7 @@ def test_stream_json_is_one_event_a_line(project: Path) -> None:
     [
         ([error(401)], (), 2),
         ([error(400)], (), 1),
-        ([error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})], (), 3),
+        ([error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})] * 4, (), 3),
         ([tool_calls([TOUCH]), text("no")], (), 4),
         ([tool_calls([TOUCH]), text("yes")], ("--approve", "all"), 0),
         ([tool_calls([("list_files", {})])] * 3, ("--max-steps", "2"), 1),

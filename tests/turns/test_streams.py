@@ -73,7 +73,7 @@ def test_a_refusal_is_one_sentence_and_no_retry(make_desk: MakeDesk, status: int
 
 def test_an_overflow_says_so_with_its_own_exit_code(make_desk: MakeDesk) -> None:
     body = {"error": {"message": "maximum context length is 100 tokens", "code": "context_length_exceeded"}}
-    desk = make_desk([error(400, body)])
+    desk = make_desk([error(400, body)] * 4)
     finished = asyncio.run(desk.turn("?"))
     assert (finished.status, finished.exit_code) == ("context_full", 3)
 

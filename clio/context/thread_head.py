@@ -1,0 +1,124 @@
+"""What stands for the messages that left the window: one message with their summary, written once a trim."""
+
+from itertools import accumulate
+
+from clio.context.summary import ThreadSummary, merge, summarise
+from clio.context.summary_text import SpanInfo, render_summary
+from clio.context.units import is_substantive
+from clio.memory.short_term import ShortTerm
+from clio.memory.threads import first_user_words
+from clio.messages import UserMessage
+from clio.sessions.session import Session
+from clio.sessions.state import Trim
+from clio.tokens import TokenEstimator, message_units
+
+
+class ThreadHead:
+    """The summary of a session up to its window, kept trim by trim; nothing of it is stored.
+
+    It covers every message before the newest that left, the task's message too, which then stands in the window as
+    well: so the summary of one trim more is always a merge, never a new beginning.
+    """
+
+    def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
+        self._session = session
+        self._short_term = short_term
+        self._estimator = estimator
+        self._note = ""
+        self.start_over()
+
+    @property
+    def note(self) -> str:
+        """What stands below the summary."""
+        return self._note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        if text != self._note:
+            self._note, self._message = text, None
+
+    def start_over(self) -> None:
+        """Forget all that was derived; for messages that came back into the window."""
+        self._covered = 0
+        self._summary = ThreadSummary()
+        self._spans: list[SpanInfo] = []
+        self._message: UserMessage | None = None
+        self._is_stale = True
+
+    def extend(self) -> None:
+        """Take in the newest trim. Costs what the messages it dropped cost, however many trims there were before."""
+        if not self._is_stale:
+            self._take(self._session.trims[-1], len(self._session.messages))
+        self._message = None
+
+    def message(self, cap_tokens: int) -> UserMessage | None:
+        """The summary as a message of at most `cap_tokens` when it is written; None where nothing left the window.
+
+        It is written once after each trim; a later cap makes it shorter only if it has become too long for that.
+        """
+        self._catch_up()
+        if self._covered == 0 and not self._note:
+            return None
+        if self._message is None or self._estimator.tokens(message_units(self._message)) > max(cap_tokens, 1):
+            text = "\n\n".join(part for part in (self._render(cap_tokens), self._note) if part)
+            self._message = UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
+        fits = self._estimator.tokens(message_units(self._message)) <= cap_tokens
+        return self._message if fits and self._message.content else None
+
+    def weight(self, cap_tokens: int) -> float:
+        """Weight of that message."""
+        message = self.message(cap_tokens)
+        return message_units(message) if message else 0.0
+
+    def _render(self, cap_tokens: int) -> str:
+        if self._covered == 0:
+            return ""
+        frame = message_units(UserMessage(content=f"\n\n{self._note}" if self._note else "", id=""))
+        return render_summary(
+            self._summary,
+            budget_tokens=cap_tokens - self._estimator.tokens(frame),
+            estimator=self._estimator,
+            todos=self._session.todos,
+            spans=self._spans,
+            task=self.task(),
+        )
+
+    def whole(self) -> ThreadSummary:
+        """The summary of the session so far, the window included."""
+        self._catch_up()
+        return merge(self._summary, summarise(self._session.messages[self._covered :]))
+
+    def task(self) -> str:
+        """The newest words that say what is being worked on."""
+        for message in reversed(self._session.messages):
+            if isinstance(message, UserMessage) and message.origin == "user" and is_substantive(message.content):
+                return message.content
+        return ""
+
+    def _catch_up(self) -> None:
+        """Sum up what left the window in earlier runs, in the pieces it left in."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        window = set(self._short_term.places())
+        covered = max((place for place in range(len(self._session.messages)) if place not in window), default=-1) + 1
+        ends = accumulate((self._end_of(trim) for trim in self._session.trims), max)
+        for trim, end in zip(self._session.trims, ends, strict=True):
+            self._take(trim, min(end, covered))
+        self._cover(covered)
+
+    def _take(self, trim: Trim, limit: int) -> None:
+        self._cover(min(self._end_of(trim), limit))
+        if trim.dropped:
+            places = (self._short_term.place_of(id) for id in trim.dropped)
+            words = first_user_words([self._session.messages[place] for place in places if place is not None])
+            self._spans.append(SpanInfo(handle=trim.handle, messages=len(trim.dropped), first_words=words))
+
+    def _end_of(self, trim: Trim) -> int:
+        places = map(self._short_term.place_of, trim.dropped)
+        return max((place + 1 for place in places if place is not None), default=0)
+
+    def _cover(self, end: int) -> None:
+        if end > self._covered:
+            self._summary = merge(self._summary, summarise(self._session.messages[self._covered : end]))
+            self._covered = end

@@ -1,0 +1,370 @@
+"""The window of a session: what the next request holds, and how it gets smaller without anything being lost.
+
+Stage 1, proactive: above 75 % of the room the oldest units leave, down to 50 %. Stage 2, validation: calls and results
+pair up, and what is still too large is cut inside tool outputs. Stage 3, reactive: a server that refuses a request
+gets a smaller one, three times. Every trim is a record in the session; the views and the summary follow from those
+records and the messages, so that a resumed session goes on with the window it had.
+"""
+
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct, structs
+
+from clio.context.budget import REACTIVE, Budget, make_budget, nothing_smaller, too_small
+from clio.context.builder import Built, ContextBuilder, Stage, Trimmed, is_compact
+from clio.context.shrink import shortened
+from clio.context.summary import ThreadSummary
+from clio.context.thread_head import ThreadHead
+from clio.context.trim import Goal, Plan, make_smaller, must_weigh
+from clio.context.units import Unit, split_units, task_index
+from clio.errors import ContextOverflow, UserError
+from clio.memory.short_term import ShortTerm
+from clio.messages import Message, UserMessage
+from clio.providers.base import Limits
+from clio.sessions.session import Session
+from clio.sessions.state import Trim
+from clio.tokens import message_units
+
+SMALLEST_WINDOW = 512
+"""A limit a server names below this is no window but another number in its sentence."""
+_SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
+_NOTE_SHARE = 0.4  # of the summary's tokens
+_LEAST_TAIL, _LEAST_GAP = 0.125, 0.25  # of the room, where one message of the user's takes most of it
+
+
+async def _no_note(budget_tokens: int) -> str:
+    return ""
+
+
+class WindowUse(Struct, frozen=True, kw_only=True):
+    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer."""
+
+    window: int
+    system: int
+    memory: int
+    tools: int
+    summary: int
+    history: int
+    reserve: int
+
+    @property
+    def free(self) -> int:
+        """What is left; below zero where the estimate has changed since the last trim."""
+        return self.window - self.system - self.memory - self.tools - self.summary - self.history - self.reserve
+
+
+class ContextWindow:
+    """Builds the requests of one session for one model.
+
+    limits: of the model; what a server says later, when it refuses, counts from then on.
+    before_trim: called before messages leave the window, with the summary of the whole session and the task's words.
+    recovery: gives the note that stands below the summary after an overflow or a resumption, in at most so many tokens.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        builder: ContextBuilder,
+        limits: Limits,
+        *,
+        before_trim: Callable[[ThreadSummary, str], None] = lambda summary, task: None,
+        recovery: Callable[[int], Awaitable[str]] = _no_note,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._session = session
+        self._builder = builder
+        self._estimator = builder.estimator
+        self._limits = limits
+        self._before_trim = before_trim
+        self._recovery = recovery
+        self._now = now
+        self._short_term = ShortTerm(session)
+        self._head = ThreadHead(session, self._short_term, builder.estimator)
+        self._shrunk = {id: chars for trim in session.trims for id, chars in trim.shrunk.items()}
+        self._views: dict[str, tuple[Message, Message]] = {}
+        self._weights: dict[str, tuple[Message, float]] = {}
+        self._may_fill = False  # a person brought messages back: the next trim waits until the room is full
+        self._first_refused = 0.0
+        self._refused_units = 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Units a token, as learned so far."""
+        return self._estimator.ratio
+
+    @property
+    def limits(self) -> Limits:
+        """Of the model, as far as is known by now."""
+        return self._limits
+
+    async def turn_context(self, now: float) -> str:
+        """What is put before the user's words of this turn."""
+        return await self._builder.turn_context(now)
+
+    async def recover(self) -> None:
+        """Put how things stand now below the summary; for after a refusal, and for a resumed session."""
+        self._head.note = await self._recovery(int(self._summary_cap() * _NOTE_SHARE))
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether anything of this session left its window."""
+        return bool(self._session.trims)
+
+    def build(self) -> Built:
+        """The request for the conversation so far, trimmed where it must be.
+
+        Raises ContextOverflow, with the numbers, where the user's own words do not fit beside prompt and tools.
+        """
+        self._make_room()
+        units = self._units()
+        trimmed = None
+        total, room = self._total(units), self._room()
+        if total > self._trigger(units):
+            stage: Stage = "validation" if total > room else "proactive"
+            trimmed = self._trim(stage, self._units_of(self._budget().target), room)
+        return self._assemble(trimmed, room)
+
+    def reactive(self, attempt: int, refused: Built, error: ContextOverflow) -> Built:
+        """The request to send after a server refused one: half of its conversation, a quarter, the least possible.
+
+        attempt: 1 to 3. Raises ContextOverflow where nothing smaller can be sent.
+        """
+        self._believe(refused, error)
+        self._make_room()
+        if attempt == 1:
+            self._first_refused = refused.conversation
+        share, target = REACTIVE[attempt - 1], self._units_of(self._budget().target)
+        keep = min(self._first_refused * share, target)
+        hard = keep if share else min(refused.conversation / 2, self._room())
+        trimmed = self._trim("reactive", keep, hard, least=not share)
+        built = self._assemble(trimmed, hard)
+        while built.units >= refused.units:
+            if not self._builder.use_smaller():
+                raise nothing_smaller(error, self._budget(), self._estimator.tokens(built.conversation))
+            built = self._assemble(trimmed, hard)
+        return built
+
+    def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
+        """Learn from a request a server took, and from its bill; says whether the ratio changed.
+
+        After refusals the smallest refused request tells how large the window can be at most.
+        """
+        if self._refused_units:
+            self._lower_window(self._estimator.tokens(self._refused_units))
+            self._refused_units = 0.0
+        return self._estimator.learn(built.units, prompt_tokens)
+
+    def trim_now(self) -> Trimmed | None:
+        """Trim to the target, or to half of what there is where that is less; None where nothing can go."""
+        budget = self._budget()
+        keep = min(self._units_of(budget.target), self._total(self._units()) / 2)
+        return self._trim("manual", keep, self._room())
+
+    def undo(self) -> Trim:
+        """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
+        if not self._session.trims:
+            raise UserError("nothing was trimmed in this session, so there is nothing to undo")
+        last = self._session.trims[-1]
+        self._check_return(last, tuple(last.shrunk))
+        self._session.undo_trim()
+        self._shrunk = {id: chars for trim in self._session.trims for id, chars in trim.shrunk.items()}
+        self._start_over()
+        return last
+
+    def expand(self, handle: str) -> Trim:
+        """Bring the messages of a trim back into the window until the next trim.
+
+        Raises UserError for an unknown handle, or where they do not fit.
+        """
+        found = next((trim for trim in self._session.trims if trim.handle == handle.strip().lower()), None)
+        if found is None:
+            known = ", ".join(trim.handle for trim in self._session.trims[-10:]) or "none; nothing was trimmed"
+            raise UserError(f"there is no trim {handle!r}; the last ones are: {known}")
+        self._check_return(found, ())
+        wanted = {*self._session.stm, *found.dropped}
+        self._session.set_stm(tuple(message.id for message in self._session.messages if message.id in wanted))
+        self._start_over()
+        return found
+
+    def usage(self) -> WindowUse:
+        """What fills the window now."""
+        tokens, prefix = self._estimator.tokens, self._builder.prefix
+        return WindowUse(
+            window=self._limits.context_window,
+            system=tokens(prefix.system_units - prefix.memory),
+            memory=tokens(prefix.memory),
+            tools=tokens(prefix.tools_units),
+            summary=tokens(self._head.weight(self._summary_cap())),
+            history=tokens(_weight(self._units())),
+            reserve=self._budget().reserve,
+        )
+
+    # What the request is made of
+
+    def _units(self) -> list[Unit]:
+        """The units of the window as they would be sent; the task's message is fetched where the window lost it."""
+        units = split_units([self._view(message) for message in self._short_term.messages()], self._weigh)
+        if units and task_index(units) is None:
+            said = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
+            asked = split_units(said, self._weigh)
+            task = task_index(asked)
+            units[:0] = [asked[task]] if task is not None else []
+        return units
+
+    def _view(self, message: Message) -> Message:
+        chars = self._shrunk.get(message.id)
+        if chars is None:
+            return message
+        known = self._views.get(message.id)
+        if known is None or known[0] is not message:
+            known = self._views[message.id] = (message, shortened(message, chars))
+        return known[1]
+
+    def _weigh(self, message: Message) -> float:
+        known = self._weights.get(message.id)
+        if known is None or known[0] is not message:
+            known = self._weights[message.id] = (message, message_units(message))
+        return known[1]
+
+    def _total(self, units: Sequence[Unit]) -> float:
+        return self._head.weight(self._summary_cap()) + _weight(units)
+
+    def _assemble(self, trimmed: Trimmed | None, limit: float) -> Built:
+        """The request; the summary gets what `limit` leaves beside the history, at most its own share."""
+        units = self._units()
+        weight = _weight(units)
+        left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
+        head = self._head.message(min(self._summary_cap(), left))
+        messages = [message for unit in units for message in unit.messages]
+        if head is not None:
+            messages.insert(0, head)
+            weight += message_units(head)
+        return self._builder.assemble(messages, weight, trimmed)
+
+    # How it gets smaller
+
+    def _trim(self, stage: Stage, keep: float, hard: float, *, least: bool = False) -> Trimmed | None:
+        """Make the window smaller (see `Goal`) and write down how; None where nothing could go."""
+        units = self._units()
+        cap, room = self._units_of(self._summary_cap()), self._room()
+        goal = Goal(
+            keep=keep,
+            hard=hard,
+            head=self._head.weight(self._summary_cap()),
+            summary=cap,
+            tail=max(min(_LEAST_TAIL * room, hard - must_weigh(units) - cap), 0.0),
+            least=least,
+        )
+        smaller = make_smaller(units, goal, self._shrunk, self._weigh)
+        dropped = self._leaving(units, smaller.plan)
+        if not dropped and not smaller.shrunk:
+            return None
+        freed = self._estimator.tokens(_weight(units)) - self._estimator.tokens(_weight(smaller.kept))
+        return self._record(stage, dropped, smaller.shrunk, freed)
+
+    def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
+        """Ids of the window that stand before the tail, in a unit or not, without the task's message."""
+        if not plan.start:
+            return ()
+        messages, place_of = self._session.messages, self._short_term.place_of
+        tail = len(messages) if plan.start == len(units) else place_of(units[plan.start].first_id) or 0
+        stays = units[plan.task].first_id if plan.task is not None else ""
+        before = (messages[place].id for place in self._short_term.places() if place < tail)
+        return tuple(id for id in before if id != stays)
+
+    def _record(self, stage: Stage, dropped: tuple[str, ...], shrunk: dict[str, int], freed: int) -> Trimmed:
+        trims = self._session.trims
+        trim = Trim(
+            handle=f"t{len(trims) + 1}", dropped=dropped, shrunk=shrunk, freed_tokens=freed, created=self._now()
+        )
+        if dropped:
+            self._before_trim(self._head.whole(), self._head.task())
+        self._session.add_trim(trim)
+        self._shrunk |= shrunk
+        self._views = {id: view for id, view in self._views.items() if id not in shrunk}
+        self._head.extend()
+        if stage != "reactive":
+            self._head.note = ""  # what it says is past
+        self._may_fill = False
+        self._forget()
+        return Trimmed(
+            handle=trim.handle, stage=stage, messages=len(dropped), shrunk=len(shrunk), freed_tokens=max(freed, 0)
+        )
+
+    def _forget(self) -> None:
+        """Drop what is remembered of messages that left the window."""
+        window = set(self._session.stm)
+        self._short_term.forget()
+        self._weights = {id: entry for id, entry in self._weights.items() if id in window}
+        self._views = {id: view for id, view in self._views.items() if id in window}
+
+    # How large it may be
+
+    def _budget(self) -> Budget:
+        return make_budget(self._limits, self._builder.fixed_units, self._estimator)
+
+    def _units_of(self, tokens: float) -> float:
+        return tokens * self._estimator.ratio
+
+    def _room(self) -> float:
+        return self._units_of(max(self._budget().room, 0))
+
+    def _summary_cap(self) -> int:
+        budget = self._budget()
+        return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
+
+    def _trigger(self, units: Sequence[Unit]) -> float:
+        """Weight above which a trim is due: 75 % of the room, more where the user's words alone take most of it."""
+        room = self._room()
+        if self._may_fill:
+            return room
+        least = must_weigh(units) + self._units_of(self._summary_cap()) + _LEAST_GAP * room
+        return min(max(self._units_of(self._budget().proactive), least), room)
+
+    def _make_room(self) -> None:
+        """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
+        units = self._units()
+        while must_weigh(units) > self._units_of(self._budget().room):
+            if not self._builder.use_smaller():
+                raise too_small(self._budget(), self._estimator.tokens(must_weigh(units)))
+
+    def _believe(self, refused: Built, error: ContextOverflow) -> None:
+        """Learn what a refusal says about the window and about the estimate."""
+        limit = error.limit_tokens or 0
+        counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
+        self._estimator.learn(refused.units, counted)
+        if limit >= SMALLEST_WINDOW:
+            self._lower_window(limit)
+        else:
+            self._refused_units = min(self._refused_units or refused.units, refused.units)
+
+    def _lower_window(self, tokens: int) -> None:
+        if tokens < self._limits.context_window:
+            self._limits = structs.replace(self._limits, context_window=tokens)
+        if is_compact(self._limits) and not self._builder.prefix.compact:
+            self._builder.use_smaller()
+
+    def _check_return(self, trim: Trim, shrunk: Sequence[str]) -> None:
+        """Raise UserError where the messages of a trim, and those it cut, do not fit whole beside the rest."""
+        window, message_of = set(self._session.stm), {message.id: message for message in self._session.messages}
+        more = sum(message_units(message_of[id]) for id in trim.dropped if id in message_of and id not in window)
+        more += sum(message_units(message_of[id]) for id in shrunk if id in message_of and id in window)
+        needed, room = self._total(self._units()) + more, self._room()
+        if needed > room:
+            tokens = self._estimator.tokens
+            raise UserError(
+                f"{trim.handle} does not fit: it would take {tokens(needed):,} tokens where {tokens(room):,} are free "
+                f'for the conversation; ask for parts of it with recall_messages(handle="{trim.handle}")'
+            )
+
+    def _start_over(self) -> None:
+        self._may_fill = True
+        self._views.clear()
+        self._weights.clear()
+        self._head.start_over()
+
+
+def _weight(units: Sequence[Unit]) -> float:
+    return sum(unit.weight for unit in units)
