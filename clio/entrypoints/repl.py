@@ -50,6 +50,7 @@ def run(options: Options, loaded: Loaded) -> int:
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, _ask))
         session_id = repl.choose_session()
+        first_paint.silence()
     except EOFError:
         sys.stdout.write("\n")
         return 0
@@ -74,10 +75,7 @@ def _piped(options: Options, loaded: Loaded) -> int:
 def _ask(question: str) -> str:
     """A question before the line editor runs."""
     first_paint.clear()
-    try:
-        return input(question)
-    finally:
-        first_paint.silence()
+    return input(question)
 
 
 class Repl:

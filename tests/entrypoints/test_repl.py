@@ -286,10 +286,8 @@ def test_the_first_prompt_stands_before_heavy_imports(place: Place) -> None:
 def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server, visited=False)
     with place.clio() as clio:
-        clio.wait_for("/help shows what can be typed here")
-        clio.wait_for("test-model · ask")
+        clio.wait_for(r"/help shows what can be typed here\n❯\n+test-model · ask\Z", regex=True)
         assert "test-model at" in clio.text
-        assert clio.lines[3].startswith("❯")
         clio.line("/exit")
         assert clio.wait_exit() == 0
     with place.clio() as clio:
