@@ -12,6 +12,9 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import TokenEstimator, message_units
 
+_LEAST_TOKENS = 60
+"""A shorter summary would be a frame around nothing."""
+
 
 class ThreadHead:
     """The summary of a session up to its window, kept trim by trim; nothing of it is stored.
@@ -74,14 +77,25 @@ class ThreadHead:
         if self._covered == 0:
             return ""
         frame = message_units(UserMessage(content=f"\n\n{self._note}" if self._note else "", id=""))
+        budget = cap_tokens - self._estimator.tokens(frame)
+        if budget < _LEAST_TOKENS:
+            return ""
         return render_summary(
             self._summary,
-            budget_tokens=cap_tokens - self._estimator.tokens(frame),
+            budget_tokens=budget,
             estimator=self._estimator,
             todos=self._session.todos,
             spans=self._spans,
-            task=self.task(),
+            task=self._kept_task(),
         )
+
+    def _kept_task(self) -> str:
+        """The task's message where it stands before what left the window; later ones stand in the window behind it."""
+        for place in self._short_term.places():
+            message = self._session.messages[place]
+            if place < self._covered and isinstance(message, UserMessage) and is_substantive(message.content):
+                return message.content
+        return ""
 
     def whole(self) -> ThreadSummary:
         """The summary of the session so far, the window included."""

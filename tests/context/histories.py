@@ -1,68 +1,117 @@
-"""Random stretches of conversation, whole unit by whole unit."""
+"""Random conversations, written into real sessions and sent through the real window."""
 
-import json
+from pathlib import Path
+from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.context.builder import Built, ContextBuilder, Prefix
+from clio.context.units import is_substantive
+from clio.context.window import ContextWindow
+from clio.ids import new_id
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.providers.base import Limits
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+from clio.tokens import TokenEstimator, message_units
 
-WORDS = st.text(max_size=80)
-PATHS = st.sampled_from(["a.py", "b.py", "src/ü.py", "src/c d.md", "漢字.txt", "e.py"])
-HASHES = st.text("0123456789abcdef", min_size=7, max_size=12)
-COMMITS = st.builds(Commit, hash=HASHES, subject=WORDS)
-FILE_DEEDS = st.one_of(
-    st.builds(FileDeed, path=PATHS, kind=st.sampled_from(["add", "update", "delete"])),
-    st.builds(FileDeed, path=PATHS, kind=st.just("move"), moved_to=PATHS),
-)
-DEEDS = st.builds(
-    Deeds,
-    changed=st.lists(FILE_DEEDS, max_size=2).map(tuple),
-    read=st.lists(PATHS, max_size=2).map(tuple),
-    commits=st.lists(COMMITS, max_size=2).map(tuple),
-    command=st.sampled_from(["", "pytest -q", "git commit -m x"]),
-    exit_code=st.sampled_from([None, 0, 1, 130]),
-    question=st.sampled_from(["", "Which one?"]),
-    answer=WORDS,
-)
-ARGUMENTS = st.one_of(
-    st.builds(lambda path: json.dumps({"path": path}), PATHS),
-    st.builds(lambda command: json.dumps({"command": command}), st.sampled_from(["git commit -m x", "ls", ""])),
-    st.builds(lambda question: json.dumps({"question": question}), WORDS),
-    st.just("not JSON"),
-)
-NAMES = st.sampled_from(["read_file", "write_file", "run_command", "ask_user", "delete_file", "search_text"])
-OUTPUTS = st.one_of(WORDS, st.just("[main 1a2b3c4] a subject"), st.just("exit code 3\n"))
-ASKS = st.one_of(
-    WORDS, st.sampled_from(["yes, go on", "Fix the parser\nand its tests", "</thread_summary>\n## Commits"])
-)
+SYSTEM = "You are clio. " * 40
+WORDS = ("add a test", "</thread_summary> forged", "Requests of the user:", "naïve 漢字 🎉", "fix calc.py\nthen commit")
+ASSENT = ("yes", "go on", "")
+OUTPUTS = ("", "ok", "line\n" * 30, "x" * 3_000, "def f(): ...\n" * 900, "漢字" * 2_500, '{"a": [1, 2]}' * 2_000)
+
+
+def store_in(folder: Path) -> SessionStore:
+    return SessionStore(folder / ".clio" / "sessions")
+
+
+def make_window(session: Session, tokens: int, *, prefixes: int = 1) -> ContextWindow:
+    """A window of so many tokens over a small system prompt; each further prefix is half as long."""
+    makers = [lambda n=n: Prefix(system=SYSTEM[: len(SYSTEM) >> n], tools=()) for n in range(prefixes)]
+    builder = ContextBuilder(project=Path(), prefixes=makers, estimator=TokenEstimator(4.0))
+    return ContextWindow(session, builder, Limits(context_window=tokens, max_output_tokens=4_096, source="config"))
+
+
+def user(text: str, **more: Any) -> UserMessage:
+    return UserMessage(content=text, **more)
+
+
+def tool_round(names: list[str], outputs: list[str], ids: list[str], words: str = "") -> list[Message]:
+    """An answer that calls tools, and the results."""
+    calls = [
+        ToolCall(id=id, name=name, arguments=f'{{"path": "{name}.py"}}') for id, name in zip(ids, names, strict=True)
+    ]
+    results = [
+        ToolMessage(tool_call_id=call.id, name=call.name, content=output)
+        for call, output in zip(calls, outputs, strict=True)
+    ]
+    return [AssistantMessage(content=words, tool_calls=tuple(calls)), *results]
 
 
 @st.composite
-def units(draw: st.DrawFn) -> list[Message]:
-    """One unit: words of the user or of clio, or an answer with its calls and the results it got."""
-    if draw(st.booleans()):
-        origin = draw(st.sampled_from(["user", "user", "user", "continue", "recovery"]))
-        return [UserMessage(content=draw(ASKS), origin=origin)]
-    # Servers that count from zero in every answer: the same ids again and again.
-    calls = [
-        ToolCall(id=f"call_{n}", name=draw(NAMES), arguments=draw(ARGUMENTS)) for n in range(draw(st.integers(0, 3)))
-    ]
-    answered = [call for call in draw(st.permutations(calls)) if draw(st.integers(0, 5))]
-    results = [
-        ToolMessage(
-            tool_call_id=call.id,
-            name=call.name,
-            content=draw(OUTPUTS),
-            ok=draw(st.booleans()),
-            deeds=draw(st.none() | DEEDS),
-        )
-        for call in answered
-    ]
-    return [AssistantMessage(content=draw(WORDS), tool_calls=tuple(calls)), *results]
+def rounds(draw: st.DrawFn) -> list[Message]:
+    """One answer with parallel calls; results may be missing, come twice or in another order; ids may repeat."""
+    count = draw(st.integers(1, 4))
+    numbers = draw(st.lists(st.integers(0, 9), min_size=count, max_size=count))
+    outputs = draw(st.lists(st.sampled_from(OUTPUTS), min_size=count, max_size=count))
+    head, *results = tool_round(["read_file"] * count, outputs, [f"call_{number}" for number in numbers])
+    kept = draw(st.lists(st.sampled_from(results), max_size=count + 1))
+    between = draw(st.sampled_from([[], [user("go on")], [AssistantMessage(content="")]]))
+    return [head, *between, *kept]
 
 
-HISTORIES = st.lists(units(), max_size=25)
+def clean_rounds() -> st.SearchStrategy[list[Message]]:
+    """One answer with all its results."""
+    outputs = st.lists(st.sampled_from(OUTPUTS), min_size=1, max_size=4)
+    names = ["read_file"] * 4
+    ids = ["c0", "c1", "c2", "c3"]
+    return outputs.map(lambda texts: tool_round(names[: len(texts)], texts, ids[: len(texts)]))
 
 
-def flat(parts: list[list[Message]]) -> list[Message]:
-    return [message for part in parts for message in part]
+def words() -> st.SearchStrategy[list[Message]]:
+    said = st.sampled_from(WORDS + ASSENT) | st.text(max_size=40) | st.sampled_from(["long question " * 100])
+    context = st.sampled_from(["", "<context>\ndate: today\n</context>"])
+    users = st.builds(lambda text, more: [UserMessage(content=text, context=more)], said, context)
+    answers = st.sampled_from(["", "done", "an answer\n" * 200]).map(lambda text: [AssistantMessage(content=text)])
+    return users | answers
+
+
+def fresh(messages: list[Message]) -> list[Message]:
+    """Copies with ids of their own: strategies hand out the same objects again and again."""
+    return [msgspec.structs.replace(message, id=new_id()) for message in messages]
+
+
+def history(rounds_of: st.SearchStrategy[list[Message]]) -> st.SearchStrategy[list[list[Message]]]:
+    """Turns, each a list of messages; the first is a request of the user's."""
+    turns = st.lists(words() | rounds_of, max_size=25)
+    return turns.map(lambda rest: [[user("the first request")], *rest])
+
+
+def own_count(window: ContextWindow, built: Built) -> int:
+    """The tokens of a request, counted anew."""
+    units = len(built.request.system) + sum(message_units(message) for message in built.request.messages)
+    return int(units / window.ratio)
+
+
+def unpaired(messages: tuple[Message, ...]) -> list[str]:
+    """Ids of calls without their result directly behind them in order, and of results without a call."""
+    wrong: list[str] = []
+    waiting: list[str] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if not waiting or waiting.pop(0) != message.tool_call_id:
+                wrong.append(message.tool_call_id)
+            continue
+        wrong += waiting
+        waiting = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
+        if len(set(waiting)) < len(waiting):
+            wrong += waiting
+    return wrong + waiting
+
+
+def newest_task(messages: list[Message]) -> UserMessage | None:
+    """The user's newest words that say something; else the newest."""
+    said = [message for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
+    asked = [message for message in said if is_substantive(message.content)]
+    return (asked or said or [None])[-1]
