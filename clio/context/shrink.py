@@ -46,15 +46,16 @@ def stale_results(units: Sequence[Unit]) -> list[str]:
         arguments = _arguments(call)
         key = (call.name, _canonical(call, arguments))
         path = _path(arguments) if call.name in _READERS else ""
-        lines = set(result.content.splitlines()) if path else set[str]()
-        if len(result.content) >= _WORTHWHILE and (
-            key in again or any(_covers(later, lines) for later in readings.get(path, ()))
-        ):
+        is_long = len(result.content) >= _WORTHWHILE
+        if is_long and key in again:
+            found.append(result.id)
+            continue
+        lines = set(result.content.splitlines()) if path and is_long else set[str]()
+        if lines and any(_covers(later, lines) for later in readings.get(path, ())):
             found.append(result.id)
         elif result.ok or call.name not in _READERS:
             again.add(key)
-            if path:
-                readings.setdefault(path, []).append(lines)
+            readings.setdefault(path, []).append(lines)
     return found[::-1]
 
 

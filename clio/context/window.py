@@ -117,14 +117,15 @@ class ContextWindow:
 
         Raises ContextOverflow, with the numbers, where the user's own words do not fit beside prompt and tools.
         """
-        self._make_room()
         units = self._units()
+        self._make_room(units)
         trimmed = None
         total, room = self._total(units), self._room()
         if total > self._trigger(units):
             stage: Stage = "validation" if total > room else "proactive"
             trimmed = self._trim(stage, self._units_of(self._budget().target), room)
-        return self._assemble(trimmed, room)
+            units = self._units()
+        return self._assemble(units, trimmed, room)
 
     def reactive(self, attempt: int, refused: Built, error: ContextOverflow) -> Built:
         """The request to send after a server refused one: half of its conversation, a quarter, the least possible.
@@ -132,18 +133,18 @@ class ContextWindow:
         attempt: 1 to 3. Raises ContextOverflow where nothing smaller can be sent.
         """
         self._believe(refused, error)
-        self._make_room()
+        self._make_room(self._units())
         if attempt == 1:
             self._first_refused = refused.conversation
         share, target = REACTIVE[attempt - 1], self._units_of(self._budget().target)
         keep = min(self._first_refused * share, target)
         hard = keep if share else min(refused.conversation / 2, self._room())
         trimmed = self._trim("reactive", keep, hard, least=not share)
-        built = self._assemble(trimmed, hard)
+        built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
             if not self._builder.use_smaller():
                 raise nothing_smaller(error, self._budget(), self._estimator.tokens(built.conversation))
-            built = self._assemble(trimmed, hard)
+            built = self._assemble(self._units(), trimmed, hard)
         return built
 
     def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
@@ -231,9 +232,8 @@ class ContextWindow:
     def _total(self, units: Sequence[Unit]) -> float:
         return self._head.weight(self._summary_cap()) + _weight(units)
 
-    def _assemble(self, trimmed: Trimmed | None, limit: float) -> Built:
+    def _assemble(self, units: Sequence[Unit], trimmed: Trimmed | None, limit: float) -> Built:
         """The request; the summary gets what `limit` leaves beside the history, at most its own share."""
-        units = self._units()
         weight = _weight(units)
         left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
         head = self._head.message(min(self._summary_cap(), left))
@@ -323,9 +323,8 @@ class ContextWindow:
         least = must_weigh(units) + self._units_of(self._summary_cap()) + _LEAST_GAP * room
         return min(max(self._units_of(self._budget().proactive), least), room)
 
-    def _make_room(self) -> None:
+    def _make_room(self, units: Sequence[Unit]) -> None:
         """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
-        units = self._units()
         while must_weigh(units) > self._units_of(self._budget().room):
             if not self._builder.use_smaller():
                 raise too_small(self._budget(), self._estimator.tokens(must_weigh(units)))

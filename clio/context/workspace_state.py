@@ -31,12 +31,11 @@ async def _git_status(project: Path) -> str | None:
     try:
         output, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return None
-    except asyncio.CancelledError:
-        process.kill()
-        raise
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()  # else it is left to be noticed by an event loop that may be gone by then
     return output.decode("utf-8", "replace") if process.returncode == 0 else None
 
 
