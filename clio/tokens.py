@@ -58,7 +58,13 @@ class TokenEstimator:
     def __init__(self, ratio: float | None = None) -> None:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
         self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
+        self.has_news = False  # whether a bill has moved the ratio since then
         self._units: dict[str, float] = {}
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether a bill has said anything, now or in an earlier session."""
+        return self.observations > 0
 
     def text(self, text: str) -> int:
         """Estimated tokens of a bare text."""
@@ -82,10 +88,20 @@ class TokenEstimator:
         way, the fifth and all later ones a fifth: new = 0.8 old + 0.2 observed. A bill of nothing, or one that no
         tokeniser would write for that text (under 0.5 or over 20 units a token), teaches nothing.
         """
-        if prompt_tokens <= 0 or not 0.5 <= units / prompt_tokens <= 20.0:
+        if not _is_plausible(units, prompt_tokens):
             return False
         step = max(_LEAST_STEP, 1 / (self.observations + 1))
         observed = min(max(units / prompt_tokens, MIN_RATIO), MAX_RATIO)
         self.ratio += step * (observed - self.ratio)
         self.observations += 1
+        self.has_news = True
         return True
+
+    def start_from(self, units: float, tokens: int) -> None:
+        """Begin with a tokeniser's own count, where no bill has said anything; the first bill still sets the ratio."""
+        if not self.is_taught and _is_plausible(units, tokens):
+            self.ratio = min(max(units / tokens, MIN_RATIO), MAX_RATIO)
+
+
+def _is_plausible(units: float, tokens: int) -> bool:
+    return tokens > 0 and 0.5 <= units / tokens <= 20.0

@@ -33,7 +33,7 @@ HEAVY: dict[str, set[str]] = {
     "httpx2": {"clio.providers.transport"},
     "git": {"clio.tools.git", "clio.context.workspace_state"},
     "yaml": {"clio.config.yaml_file", "clio.security.trust"},
-    "tiktoken": {"clio.tokens"},
+    "tiktoken": {"clio.context.calibrate_child"},
     "numpy": set(),
     "mcp": set(),
     "json_repair": {"clio.agent.arguments"},

@@ -1,0 +1,61 @@
+"""The tokenisers whose files may lie on this machine: which one counts for a model, and where its file would be."""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+FOLDER_NAME = "encodings"
+_SERVER = "https://openaipublic.blob.core.windows.net/encodings"
+_OLDER_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding-3", "text-embedding-ada")
+
+
+class Encoding(Struct, frozen=True, kw_only=True):
+    """One tokeniser. The hash is the one tiktoken itself demands."""
+
+    name: str
+    url: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """What tiktoken calls the file: the SHA-1 of its address."""
+        return hashlib.sha1(self.url.encode("utf-8"), usedforsecurity=False).hexdigest()
+
+
+O200K = Encoding(
+    name="o200k_base",
+    url=f"{_SERVER}/o200k_base.tiktoken",
+    sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+)
+CL100K = Encoding(
+    name="cl100k_base",
+    url=f"{_SERVER}/cl100k_base.tiktoken",
+    sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+)
+ENCODINGS = (O200K, CL100K)
+
+
+def encoding_for(model: str) -> Encoding:
+    """The tokeniser that counts for a model: its own where it is known, else o200k_base as the nearest guess."""
+    name = model.rpartition("/")[2].lower()
+    return CL100K if name == "gpt-4" or name.startswith(_OLDER_MODELS) else O200K
+
+
+def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
+    """Where encodings may lie: clio's own folder, then where tiktoken looks."""
+    named = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
+    return (home / FOLDER_NAME, Path(named) if named else Path(tempfile.gettempdir(), "data-gym-cache"))
+
+
+def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
+    """The first file that bears its name; whether it is whole is for `is_intact`, which has to read it."""
+    paths = (folder / encoding.file_name for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def is_intact(path: Path, encoding: Encoding) -> bool:
+    """Whether the file is the encoding. Reads it (4 MB). Raises OSError."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() == encoding.sha256
