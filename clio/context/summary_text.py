@@ -20,7 +20,7 @@ ASKS_TOKENS = 1_500
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _LEAST_ASK, _MOST_ASK = 48, 2_000
 _FIRST_ASK_SHARES = 3  # how much longer the first request may be than the others: it says what the work is for
-_LEAST_TASK, _LEAST_FILES, _LEAST_TODOS = 200.0, 160.0, 140.0
+_LEAST_TASK, _LEAST_FILES, _LEAST_TODOS, _LEAST_OUTCOME = 200.0, 160.0, 140.0, 120.0
 _SUBJECT = 120
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
@@ -88,7 +88,7 @@ def _render(
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
         _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
         _Section(fit=lambda units: _files(summary.files, units), share=6, least=_LEAST_FILES),
-        _Section(fit=lambda units: _outcome(summary, units), share=2),
+        _Section(fit=lambda units: _outcome(summary, units), share=2, least=_LEAST_OUTCOME),
         _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS),
     )
     # The handles are what brings the rest back: their shortest form comes before anything that can be shortened.
@@ -264,7 +264,7 @@ def _outcome(summary: ThreadSummary, units: float) -> str:
     if outcome is None:
         return ""
     head = f"Last command: exit {outcome.exit_code}: "
-    command = cut(one_line(outcome.command), (units - len(head)) * (0.6 if outcome.last_line else 1.0))
+    command = cut(one_line(outcome.command), (units - len(head)) * (0.7 if outcome.last_line else 1.0))
     text = head + command
     if outcome.last_line:
         said = cut(one_line(outcome.last_line), units - weight(text) - 5)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, shorten, summarise
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from tests.context.histories import HISTORIES, flat
+from tests.context.stretches import HISTORIES, flat
 
 
 def did(n: int, **deeds: object) -> list[Message]:

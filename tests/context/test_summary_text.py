@@ -13,7 +13,7 @@ from clio.context.summary_text import ASKS_TOKENS, SpanInfo, render_summary
 from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
-from tests.context.histories import HISTORIES, flat
+from tests.context.stretches import HISTORIES, flat
 
 TITLES = {
     "Current task:",
