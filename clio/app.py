@@ -90,6 +90,7 @@ class App:
         self._asker = asker
         self._env = env
         self._now = now
+        self._retired: list[Provider] = []
         self._loop: Loop | None = None
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
         self.session = self._new()
@@ -104,6 +105,9 @@ class App:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
         opened = self.store.open(session_id, persist=not self.config.incognito)
         self._switch(opened)
+        asked = self.loaded.origins.get("model", "").startswith("flag")
+        if opened.model and opened.model != self.provider.model and not asked:
+            self.set_model(opened.model)
         return opened
 
     def new_session(self, name: str | None = None) -> Session:
@@ -114,6 +118,7 @@ class App:
     def set_model(self, model: str) -> None:
         """Talk to another model of the same server from the next turn on."""
         self.config = msgspec.structs.replace(self.config, model=model)
+        self._retired.append(self.provider)
         self.provider = make_provider(self.config, self._env)
         self.session.set_model(model)
         self._loop = None
@@ -126,7 +131,8 @@ class App:
         """Stop background commands, close the session and the connections."""
         self._close_session()  # first: it needs no waiting, so nothing can come between
         await self.jobs.close()
-        await self.provider.close()
+        for provider in (*self._retired, self.provider):
+            await provider.close()
 
     def _close_session(self) -> None:
         known = self.session.unsaved

@@ -61,7 +61,7 @@ def _run(argv: list[str]) -> int:
         return 0
     if arguments.words:
         return _config_command(arguments)
-    if arguments.prompt is not None:
+    if arguments.prompt is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
 
@@ -131,7 +131,7 @@ def whole_prompt(text: str) -> str:
     piped = _piped_text()
     prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
-        raise UsageError("the prompt is empty; write it after -p, or pipe text in")
+        raise UsageError("the prompt is empty; write it after -p, pipe text in, or run clio in a terminal")
     return prompt
 
 

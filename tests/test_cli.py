@@ -98,10 +98,10 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
         "--approve must be one of ask, edits, all, plan, not 'al'; did you mean 'all'?",
     ),
     (["config", "show", "--max-steps", "-1"], "--max-steps must be a whole number of at least 1, not '-1'"),
-    (["-p", ""], "the prompt is empty; write it after -p, or pipe text in"),
-    (["-p", " \n"], "the prompt is empty; write it after -p, or pipe text in"),
-    (["-p"], "the prompt is empty; write it after -p, or pipe text in"),
-    (["-p", "-"], "the prompt is empty; write it after -p, or pipe text in"),
+    (["-p", ""], "the prompt is empty; write it after -p, pipe text in, or run clio in a terminal"),
+    (["-p", " \n"], "the prompt is empty; write it after -p, pipe text in, or run clio in a terminal"),
+    (["-p"], "the prompt is empty; write it after -p, pipe text in, or run clio in a terminal"),
+    (["-p", "-"], "the prompt is empty; write it after -p, pipe text in, or run clio in a terminal"),
 ]  # fmt: skip
 
 

@@ -120,6 +120,7 @@ examples:
   clio -c                                    go on where you left off
   clio -p "where is the retry policy?"       ask one question
   git diff | clio -p "review this change"    piped text becomes part of the prompt
+  clio < prompt.txt                          without a terminal it is the prompt
   clio -p "fix the failing test" --approve edits --output json
 
 exit codes:

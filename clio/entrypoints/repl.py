@@ -28,25 +28,20 @@ from clio.commands.registry import is_command, run_command
 from clio.commands.session_commands import id_length
 from clio.config.layers import load
 from clio.config.loaded import Loaded
-from clio.config.options import Options, with_prompt
+from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.config.trust import grant_all
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
-from clio.errors import ClioError, UsageError
+from clio.errors import ClioError
 from clio.ui.line_history import LineHistory
 from clio.ui.theme import detect_terminal
 
 
 def run(options: Options, loaded: Loaded) -> int:
-    """Run the shell until the person leaves; returns the exit code.
-
-    What is piped into it is one prompt, as with `-p`. Raises UserError where it cannot start.
-    """
-    if not sys.stdin.isatty():
-        return _piped(options, loaded)
+    """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, _ask))
         session_id = repl.choose_session()
@@ -61,15 +56,6 @@ def run(options: Options, loaded: Loaded) -> int:
         return asyncio.run(repl.main(session_id))
     except asyncio.CancelledError:
         return 128 + repl.ended_by
-
-
-def _piped(options: Options, loaded: Loaded) -> int:
-    from clio.entrypoints import oneshot
-
-    prompt = sys.stdin.read()
-    if not prompt.strip():
-        raise UsageError("standard input is no terminal and holds no prompt; run clio in a terminal, or use -p TEXT")
-    return oneshot.run(with_prompt(options, prompt), loaded)
 
 
 def _ask(question: str) -> str:
@@ -227,9 +213,7 @@ class Repl:
                 app.new_session(name)
                 screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
             case SetModel(name=name):
-                before = app.provider
                 app.set_model(name)
-                await before.close()
                 screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
                 app.set_approval(mode)

@@ -65,6 +65,8 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
         clio.wait_for("interrupted")
         assert server.disconnected.wait(10)
 
+        # What is typed before the next prompt stands is not sent by itself after Esc.
+        clio.wait_for(r"interrupted[\s\S]*test-model · ask", regex=True)
         clio.line("are you there?")
         clio.wait_for("Still here.")
         clio.wait_for("1 step")
