@@ -102,12 +102,20 @@ def _in_order(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
     """
     asked: dict[str, tuple[int, ToolCall]] = {}
     placed: list[tuple[int, int, Message, ToolCall | None]] = []
+    newest, ordered = -1, True
     for position, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            place, call = asked.pop(message.tool_call_id, (position, None))
+            ordered = ordered and place == newest
+            placed.append((place, 1 if call else 0, message, call))
+            continue
         if isinstance(message, AssistantMessage):
-            asked.update((call.id, (position, call)) for call in message.tool_calls)
-        found = asked.pop(message.tool_call_id, None) if isinstance(message, ToolMessage) else None
-        placed.append((found[0], 1, message, found[1]) if found else (position, 0, message, None))
-    placed.sort(key=lambda item: item[:2])
+            for call in message.tool_calls:
+                asked[call.id] = (position, call)
+        newest = position
+        placed.append((position, 0, message, None))
+    if not ordered:  # seldom: a sort costs as much as all the rest
+        placed.sort(key=lambda item: item[:2])
     return [(message, call) for _, _, message, call in placed]
 
 
