@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from clio.context.checkpoint import fresh_progress
 from clio.context.inert import cut, one_line, quoted, weight
+from clio.context.workspace_state import read_git
 from clio.prompt_files import fill_prompt
 from clio.tokens import TokenEstimator
 
 COMMITS, FILES = 10, 20
-_TIMEOUT_S = 0.7
 _TRIES, _MARGIN = 8, 0.98
 _PROGRESS_SHARE = 0.5  # of the note's budget: the summary says most of it already
-_PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
 
 
 class GitActivity(Struct, frozen=True, kw_only=True):
@@ -40,8 +39,8 @@ class GitActivity(Struct, frozen=True, kw_only=True):
 async def git_activity(project: Path) -> GitActivity | None:
     """Status and newest commits of a working tree; None outside git, without git, or if it takes too long."""
     status, log = await asyncio.gather(
-        _git(project, "status", "--porcelain", "--branch"),
-        _git(project, "log", f"--max-count={COMMITS}", "--pretty=format:%h %s"),
+        read_git(project, "status", "--porcelain", "--branch"),
+        read_git(project, "log", f"--max-count={COMMITS}", "--pretty=format:%h %s"),
     )
     if status is None:
         return None
@@ -88,25 +87,3 @@ def _fitted(parts: list[str], room: float) -> str:
     shown[:1] = [cut(part, room) for part in shown[:1]]
     state = "\n".join(part for part in shown if part)
     return fill_prompt("context/recovery", state=state) if state else ""
-
-
-async def _git(project: Path, *arguments: str) -> str | None:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *("git", *_PLAIN, "-C", str(project), *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return None
-    except asyncio.CancelledError:
-        process.kill()
-        raise
-    return output.decode("utf-8", "replace") if process.returncode == 0 else None
