@@ -7,11 +7,7 @@ are looked at. The tables are Markdown; `docs/fidelity.md` holds one such run.
 """
 
 import argparse
-import asyncio
 import itertools
-import json
-import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -19,23 +15,15 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import msgspec
-
 from bench.fidelity import fidelity
 from bench.histories import generated, next_step, stored, window_of
-from clio.agent.events import Event, StepFinished
-from clio.app import build_app
-from clio.config.layers import load
-from clio.config.options import Options
 from clio.context.budget import PROACTIVE
 from clio.messages import UserMessage
 from clio.providers.encode import Encoder
 from clio.providers.profiles import Quirks
-from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 
 PARTS = ("cost", "fidelity", "cache", "run")
 
@@ -124,90 +112,10 @@ def cache() -> None:
         print(f"| {tokens:,} | {statistics.median(shares):.1%} | {statistics.mean(shares):.1%} | {trims} of 200 |")
 
 
-# 500 calls
-
-
-def run_apart() -> None:
+def long_run() -> None:
     """The run in a process of its own, so that its memory is its own."""
-    subprocess.run([sys.executable, __file__, "--part", "run", "--inner"], check=True)
-
-
-async def run(calls: int = 500, window: int = 32_768) -> None:
-    """One turn of many calls against a server that refuses what is larger than the window, and bills as it counts."""
-    print(f"\n### {calls} tool calls in one turn through a window of {window:,} tokens\n\n| | |\n|---|--:|")
-    asked, refused = [0], [0]
-    rss: dict[int, int] = {}
-
-    def answer(body: dict[str, Any]) -> Reply:
-        asked[0] += 1
-        if len(json.dumps(body, ensure_ascii=False)) / 4 > window:
-            refused[0] += 1
-            said = f"This model's maximum context length is {window} tokens."
-            return error(400, {"error": {"message": said, "code": "context_length_exceeded"}})
-        if asked[0] > calls:
-            return text("All done.")
-        number = asked[0] % 40
-        if asked[0] % 5 == 0:
-            return tool_calls(
-                [("write_file", {"path": f"out/{asked[0]}.txt", "content": "a line\n" * 20})], split="whole"
-            )
-        return tool_calls([("read_file", {"path": f"file_{number}.py"})], split="whole")
-
-    steps = 0
-
-    def emit(event: Event) -> None:
-        nonlocal steps
-        if isinstance(event, StepFinished):
-            steps += 1
-            if steps in (100, calls):
-                rss[steps] = resident()
-
-    with tempfile.TemporaryDirectory() as folder, ChatServer(answer, record=False) as server:
-        project = Path(folder)
-        for number in range(40):
-            lines = (f"value_{line} = {number} * {line}  # a line of the file\n" for line in range(150))
-            (project / f"file_{number}.py").write_text("".join(lines), encoding="utf-8")
-        env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
-        overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "max_steps": str(calls + 10)}
-        overrides |= {"context_window": str(window), "approve": "all"}
-        loaded = load(Options(cwd=project, overrides=overrides), env)
-        app = build_app(loaded, approver=None, asker=None, emit=emit, env=env)  # type: ignore[arg-type]
-        began = time.perf_counter()
-        finished = await app.run_turn("Read the files and write what is asked.")
-        seconds = time.perf_counter() - began
-        session = app.session
-        messages = sum(len(msgspec.json.encode(message)) + 1 for message in session.messages)
-        trims, count = len(session.trims), len(session.messages)
-        journal = session_bytes(project)
-        await app.close()
-        snapshot = session_bytes(project)
-    lines = {
-        "status of the turn": finished.status + (f": {finished.error}" if finished.error else ""),
-        "requests, refused by the server": f"{asked[0]}, {refused[0]}",
-        "messages, trims": f"{count:,}, {trims}",
-        "session files ÷ bytes of the messages, while running": f"{journal / messages:.3f}",
-        "session files ÷ bytes of the messages, closed": f"{snapshot / messages:.3f}",
-        f"resident memory after 100 and after {calls} calls, MiB": " → ".join(
-            f"{size / 2**20:.1f}" for size in rss.values()
-        ),
-        "milliseconds a step, server and tools included": f"{1_000 * seconds / max(asked[0], 1):.1f}",
-    }
-    for name, value in lines.items():
-        print(f"| {name} | {value} |")
-
-
-def session_bytes(project: Path) -> int:
-    """What the session's files take, blobs apart."""
-    folder = project / ".clio" / "sessions"
-    return sum(path.stat().st_size for path in folder.glob("*.json*"))
-
-
-def resident() -> int:
-    """Bytes of memory this process holds now; where that cannot be read, the most it ever held."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    sys.stdout.flush()
+    subprocess.run([sys.executable, Path(__file__).with_name("long_run.py")], check=True)
 
 
 def main() -> None:
@@ -215,11 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.inner:
-        asyncio.run(run())
-        return
     for part in options.part:
         match part:
             case "cost":
@@ -229,7 +133,7 @@ def main() -> None:
             case "cache":
                 cache()
             case _:
-                run_apart()
+                long_run()
 
 
 if __name__ == "__main__":
