@@ -12,6 +12,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import TokenEstimator, message_units
 
+_NOTE_SHARE = 0.5  # of the tokens for both
 _LEAST_TOKENS = 60
 """A shorter summary would be a frame around nothing."""
 
@@ -62,25 +63,25 @@ class ThreadHead:
         self._catch_up()
         if self._covered == 0 and not self._note:
             return None
-        if self._message is None or self._estimator.tokens(message_units(self._message)) > max(cap_tokens, 1):
-            text = "\n\n".join(part for part in (self._render(cap_tokens), self._note) if part)
-            self._message = UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
-        fits = self._estimator.tokens(message_units(self._message)) <= cap_tokens
-        return self._message if fits and self._message.content else None
+        known = self._message
+        if known is None or not known.content or self._tokens(known) > max(cap_tokens, 1):
+            known = self._message = self._write(cap_tokens)
+        return known if known.content and self._tokens(known) <= cap_tokens else None
 
     def weight(self, cap_tokens: int) -> float:
         """Weight of that message."""
         message = self.message(cap_tokens)
         return message_units(message) if message else 0.0
 
-    def _render(self, cap_tokens: int) -> str:
-        if self._covered == 0:
-            return ""
-        frame = message_units(UserMessage(content=f"\n\n{self._note}" if self._note else "", id=""))
-        budget = cap_tokens - self._estimator.tokens(frame)
-        if budget < _LEAST_TOKENS:
-            return ""
-        return render_summary(
+    def _write(self, cap_tokens: int) -> UserMessage:
+        """Summary and note; where they are too long for both, the summary alone."""
+        note = self._as_message(f"\n\n{self._note}" if self._note else "")
+        if self._note and self._tokens(note) > cap_tokens * _NOTE_SHARE and self._covered:
+            note = self._as_message("")
+        budget = cap_tokens - self._tokens(note)
+        if not self._covered or budget < _LEAST_TOKENS:
+            return self._as_message(note.content.strip())
+        text = render_summary(
             self._summary,
             budget_tokens=budget,
             estimator=self._estimator,
@@ -88,6 +89,13 @@ class ThreadHead:
             spans=self._spans,
             task=self._kept_task(),
         )
+        return self._as_message((text + note.content).strip())
+
+    def _as_message(self, text: str) -> UserMessage:
+        return UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
+
+    def _tokens(self, message: UserMessage) -> int:
+        return self._estimator.tokens(message_units(message))
 
     def _kept_task(self) -> str:
         """The task's message where it stands before what left the window; later ones stand in the window behind it."""

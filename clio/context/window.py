@@ -31,6 +31,7 @@ SMALLEST_WINDOW = 512
 """A limit a server names below this is no window but another number in its sentence."""
 _SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
 _NOTE_SHARE = 0.4  # of the summary's tokens
+_FIRST_SUMMARY = 2_000.0  # units, about 500 tokens
 _LEAST_TAIL, _LEAST_GAP = 0.125, 0.25  # of the room, where one message of the user's takes most of it
 
 
@@ -248,13 +249,15 @@ class ContextWindow:
     def _trim(self, stage: Stage, keep: float, hard: float, *, least: bool = False) -> Trimmed | None:
         """Make the window smaller (see `Goal`) and write down how; None where nothing could go."""
         units = self._units()
-        cap, room = self._units_of(self._summary_cap()), self._room()
+        head = self._head.weight(self._summary_cap())
+        # What the summary will take: a trim makes it longer, but rarely as long as it may be.
+        summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
         goal = Goal(
             keep=keep,
             hard=hard,
-            head=self._head.weight(self._summary_cap()),
-            summary=cap,
-            tail=max(min(_LEAST_TAIL * room, hard - must_weigh(units) - cap), 0.0),
+            head=head,
+            summary=summary,
+            tail=max(min(_LEAST_TAIL * self._room(), hard - must_weigh(units) - summary), 0.0),
             least=least,
         )
         smaller = make_smaller(units, goal, self._shrunk, self._weigh)

@@ -29,7 +29,7 @@ def store_in(folder: Path) -> SessionStore:
 def make_window(session: Session, tokens: int, *, prefixes: int = 1) -> ContextWindow:
     """A window of so many tokens over a small system prompt; each further prefix is half as long."""
     makers = [lambda n=n: Prefix(system=SYSTEM[: len(SYSTEM) >> n], tools=()) for n in range(prefixes)]
-    builder = ContextBuilder(project=Path(), prefixes=makers, estimator=TokenEstimator(4.0))
+    builder = ContextBuilder(project=Path(), prefixes=makers, estimator=TokenEstimator())
     return ContextWindow(session, builder, Limits(context_window=tokens, max_output_tokens=4_096, source="config"))
 
 

@@ -1,0 +1,112 @@
+"""Messages that stay together: the cases a server refuses, and the walk over the units."""
+
+from clio.context.units import Unit, is_substantive, split_units, tail_start, task_index
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+
+
+def call(*ids: str, words: str = "") -> AssistantMessage:
+    return AssistantMessage(content=words, tool_calls=tuple(ToolCall(id=id, name="t") for id in ids))
+
+
+def result(id: str, content: str = "out") -> ToolMessage:
+    return ToolMessage(tool_call_id=id, content=content)
+
+
+def split(*messages: Message) -> list[tuple[Message, ...]]:
+    return [unit.messages for unit in split_units(messages, lambda message: 1.0)]
+
+
+def called(message: Message) -> list[str]:
+    assert isinstance(message, AssistantMessage)
+    return [each.id for each in message.tool_calls]
+
+
+def test_nothing_and_plain_words() -> None:
+    hello = UserMessage(content="hello")
+    assert split() == []
+    assert split(hello) == [(hello,)]
+
+
+def test_a_pair_is_one_unit_as_it_is() -> None:
+    asking, answer = call("a"), result("a")
+    assert split(asking, answer) == [(asking, answer)]
+
+
+def test_a_call_without_a_result_goes_and_the_words_stay() -> None:
+    assert [unit[0].content for unit in split(call("a", words="let me look"))] == ["let me look"]
+    assert called(split(call("a", words="let me look"))[0][0]) == []
+    assert split(call("a")) == []
+
+
+def test_a_result_without_a_call_goes() -> None:
+    assert split(result("a"), UserMessage(content="x"), result("b"))[0][0].content == "x"
+    assert len(split(result("a"))) == 0
+
+
+def test_of_two_calls_the_answered_one_stays() -> None:
+    asking, answer = call("a", "b"), result("b")
+    ((head, kept),) = split(asking, answer)
+    assert (called(head), kept) == (["b"], answer)
+    assert head.id == asking.id
+
+
+def test_results_stand_in_the_order_of_the_calls_however_late() -> None:
+    asking, one, two = call("a", "b"), result("a"), result("b")
+    words = UserMessage(content="hurry")
+    assert split(asking, two, words, one) == [(asking, one, two), (words,)]
+
+
+def test_three_parallel_calls_are_one_unit() -> None:
+    asking, results = call("a", "b", "c"), [result(id) for id in "abc"]
+    assert split(asking, *results) == [(asking, *results)]
+
+
+def test_repeated_ids_belong_to_the_newest_call() -> None:
+    first, second = call("a"), call("a")
+    one, two, three = result("a", "1"), result("a", "2"), result("a", "3")
+    assert split(first, one, second, two, three) == [(first, one), (second, two)]
+
+
+def test_one_message_with_one_id_twice_makes_one_call() -> None:
+    ((head, *results),) = split(call("a", "a"), result("a", "1"), result("a", "2"))
+    assert called(head) == ["a"]
+    assert [each.content for each in results] == ["1"]
+
+
+def test_an_answer_without_a_word_is_no_unit() -> None:
+    said = UserMessage(content="")
+    assert split(AssistantMessage(content=" \n"), said, AssistantMessage(content="")) == [(said,)]
+
+
+def weighed(*weights: float) -> list[Unit]:
+    return [Unit(messages=(AssistantMessage(content="x"),), weight=weight) for weight in weights]
+
+
+def test_the_tail_is_contiguous_and_never_empty() -> None:
+    units = weighed(1, 100, 5, 5, 5)
+    assert tail_start(units, 15) == 2
+    assert tail_start(units, 14.9) == 3
+    assert tail_start(units, 1_000) == 0
+    assert tail_start(units, 0) == 4
+
+
+def test_the_task_is_the_newest_message_that_says_something() -> None:
+    said = [
+        UserMessage(content="fix the parser"),
+        AssistantMessage(content="which one?"),
+        UserMessage(content="add tests too"),
+        UserMessage(content="yes, go on!"),
+        UserMessage(content="Continue exactly where it stopped", origin="continue"),
+        UserMessage(content="<thread_summary>…</thread_summary>", origin="recovery"),
+    ]
+    units = split_units(said, lambda message: 1.0)
+    assert task_index(units) == 2
+    assert task_index(units[3:]) == 0  # nothing else was said
+    assert task_index(units[4:]) is None
+
+
+def test_a_nod_is_not_a_task() -> None:
+    nods = ["yes", "Go on.", "ok, thanks!", "", "continue", "y"]
+    tasks = ["no, use tabs", "fix it in app.py", "1", "weiter", "ok now delete the tests"]
+    assert [is_substantive(text) for text in nods] == [False] * len(nods)
+    assert [is_substantive(text) for text in tasks] == [True] * len(tasks)

@@ -1,0 +1,346 @@
+"""The window over a real session: when it trims, what it tells, what comes back, what a refusal teaches."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clio.context.builder import Built
+from clio.context.summary import ThreadSummary
+from clio.context.window import ContextWindow
+from clio.errors import ContextOverflow, UserError
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.session import Session
+from tests.context.histories import SYSTEM, make_window, own_count, store_in, tool_round, user
+
+OUTPUT = "a line of a file that was read\n" * 20
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return store_in(tmp_path).new(tmp_path)
+
+
+def work(session: Session, rounds: int, output: str = OUTPUT) -> None:
+    """So many rounds of one tool call each."""
+    first = len(session.messages)
+    for number in range(first, first + rounds):
+        for message in tool_round([f"tool{number}"], [output], [f"c{number}"]):
+            session.append(message)
+
+
+def say(session: Session, text: str) -> UserMessage:
+    session.append(user(text))
+    return session.messages[-1]  # type: ignore[return-value]
+
+
+def ids(built: Built) -> list[str]:
+    return [message.id for message in built.request.messages]
+
+
+def test_below_three_quarters_nothing_changes(session: Session) -> None:
+    say(session, "begin")
+    window = make_window(session, 8_192)
+    work(session, 20)
+    built = window.build()
+    assert list(built.request.messages) == session.messages
+    assert (built.trimmed, session.trims, built.request.system) == (None, [], SYSTEM)
+    room = 8_192 - 1_024 - len(SYSTEM) / 4
+    assert built.prompt_tokens < 0.75 * room + len(SYSTEM) / 4
+
+
+def test_above_three_quarters_it_comes_down_to_half(session: Session) -> None:
+    task = say(session, "begin")
+    window = make_window(session, 8_192)
+    for _ in range(200):
+        work(session, 1)
+        built = window.build()
+        if built.trimmed:
+            break
+    room = 8_192 - 1_024 - len(SYSTEM) / 4
+    conversation = built.conversation / 4
+    assert 0.4 * room < conversation <= 0.5 * room
+    summary, kept, *tail = built.request.messages
+    assert summary.content.startswith("<thread_summary>")
+    assert kept is task
+    assert tail == session.messages[-len(tail) :]
+    trim = session.trims[0]
+    assert built.trimmed is not None
+    assert (built.trimmed.handle, built.trimmed.stage, built.trimmed.messages) == ("t1", "proactive", len(trim.dropped))
+    assert trim.dropped == tuple(message.id for message in session.messages[1 : 1 + len(trim.dropped)])
+    assert trim.freed_tokens == built.trimmed.freed_tokens > 0.2 * room
+
+
+def test_a_trim_is_rare(session: Session) -> None:
+    say(session, "begin")
+    window = make_window(session, 8_192)
+    requests = 0
+    for _ in range(200):
+        work(session, 1)
+        window.build()
+        requests += 1
+    assert 10 <= requests / len(session.trims) <= 40
+
+
+def test_a_nod_does_not_replace_the_task(session: Session) -> None:
+    task = say(session, "rewrite the parser")
+    work(session, 60)
+    say(session, "yes, go on")
+    work(session, 60)
+    window = make_window(session, 8_192)
+    assert task.id in ids(window.build())
+    later = say(session, "now the printer")
+    work(session, 120)
+    sent = ids(window.build())
+    assert later.id in sent
+    assert task.id not in sent
+
+
+def test_a_long_task_does_not_make_every_request_a_trim(session: Session) -> None:
+    say(session, "words of a long task " * 750)  # four fifths of the room
+    window = make_window(session, 8_192)
+    for _ in range(40):
+        work(session, 1, "short output")
+        built = window.build()
+        assert built.prompt_tokens <= 8_192 - 1_024
+    assert len(session.trims) <= 10
+
+
+def test_one_output_larger_than_the_window_is_cut(session: Session) -> None:
+    say(session, "read it")
+    work(session, 1, "a line of a large file\n" * 4_000)
+    window = make_window(session, 8_192)
+    built = window.build()
+    assert built.trimmed is not None
+    assert (built.trimmed.stage, built.trimmed.messages, built.trimmed.shrunk) == ("validation", 0, 1)
+    shown = built.request.messages[-1].content
+    assert shown.startswith("a line of a large file\n")
+    assert f'from="{session.messages[-1].id}"' in shown
+    assert len(session.messages[-1].content) == 23 * 4_000
+    assert window.build().request.messages == built.request.messages
+
+
+def test_words_too_long_for_the_window_are_an_error_with_the_numbers(session: Session) -> None:
+    work(session, 5)
+    say(session, "words " * 8_000)
+    window = make_window(session, 8_192)
+    with pytest.raises(ContextOverflow, match=r"8,192 tokens is too small.*1,024") as caught:
+        window.build()
+    assert caught.value.exit_code == 3
+    assert session.trims == []  # nothing was given up for a request that cannot be
+
+
+def test_a_smaller_prompt_gives_way_before_the_words_of_the_user(session: Session) -> None:
+    words = say(session, "word " * 700)
+    window = make_window(session, 1_100, prefixes=3)
+    built = window.build()
+    assert built.request.messages[-1] is words
+    assert len(built.request.system) < len(SYSTEM)
+    assert own_count(window, built) <= 1_100
+
+
+def test_the_least_windows_say_where_the_room_went(session: Session) -> None:
+    say(session, "hello")
+    work(session, 30)
+    window = make_window(session, 8_192)
+    window.build()
+    use = window.usage()
+    assert (use.window, use.reserve, use.tools, use.memory) == (8_192, 1_024, 0, 0)
+    assert use.system == len(SYSTEM) / 4
+    assert use.free == 8_192 - 1_024 - use.system - use.summary - use.history
+    assert use.history > 0
+
+
+def test_undo_brings_the_last_trim_back(session: Session) -> None:
+    say(session, "begin")
+    work(session, 24)
+    window = make_window(session, 8_192)
+    before = window.build()
+    assert before.trimmed is None
+    trimmed = window.trim_now()
+    assert trimmed is not None
+    assert trimmed.stage == "manual"
+    assert len(window.build().request.messages) < len(before.request.messages)
+    assert window.undo().handle == "t1"
+    assert window.build().request.messages == before.request.messages
+    assert session.trims == []
+    with pytest.raises(UserError, match="nothing was trimmed"):
+        window.undo()
+
+
+def test_after_undo_the_window_may_fill_up(session: Session) -> None:
+    say(session, "begin")
+    window = make_window(session, 8_192)
+    while not session.trims:
+        work(session, 1)
+        window.build()
+    window.undo()
+    assert window.build().trimmed is None  # above three quarters, as it was asked for
+    work(session, 20)
+    assert window.build().trimmed is not None
+    assert own_count(window, window.build()) <= 8_192
+
+
+def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
+    say(session, "begin")
+    work(session, 150)
+    window = make_window(session, 8_192)
+    window.build()
+    stm = list(session.stm)
+    with pytest.raises(UserError, match=r"t1 does not fit: it would take [\d,]+ tokens"):
+        window.undo()
+    assert (session.stm, len(session.trims)) == (stm, 1)
+
+
+def test_expand_brings_one_span_back_until_the_next_trim(session: Session) -> None:
+    say(session, "begin")
+    window = make_window(session, 32_768)
+    for _ in range(3):
+        work(session, 20)
+        window.trim_now()
+    first = session.trims[0]
+    with pytest.raises(UserError, match=r"no trim 't9'.*t1, t2, t3"):
+        window.expand("t9")
+    assert window.expand("T1") is first
+    sent = ids(window.build())
+    assert set(first.dropped) <= set(sent)
+    assert not set(session.trims[1].dropped) & set(sent)
+    window.trim_now()
+    assert not set(first.dropped) & set(ids(window.build()))
+
+
+def test_who_listens_hears_of_a_trim_before_it_happens(session: Session) -> None:
+    heard: list[tuple[ThreadSummary, str, int]] = []
+    say(session, "fix the parser")
+    work(session, 60)
+    window = make_window(session, 8_192)
+    window._before_trim = lambda summary, task: heard.append((summary, task, len(session.trims)))
+    window.build()
+    ((summary, task, trims),) = heard
+    assert (task, trims, sum(summary.tools.values())) == ("fix the parser", 0, 60)
+
+
+def refused(window: ContextWindow, attempt: int, built: Built, **numbers: int) -> Built:
+    return window.reactive(attempt, built, ContextOverflow("too large", **numbers))  # type: ignore[arg-type]
+
+
+def test_refusals_keep_half_a_quarter_and_the_least(session: Session) -> None:
+    task = say(session, "begin")
+    work(session, 60)
+    window = make_window(session, 128_000)
+    first = window.build()
+    half = refused(window, 1, first)
+    quarter = refused(window, 2, half)
+    least = refused(window, 3, quarter)
+    assert 0.4 <= half.conversation / first.conversation <= 0.5
+    assert 0.15 <= quarter.conversation / first.conversation <= 0.25
+    assert ids(least)[1:] == [task.id, session.messages[-2].id, session.messages[-1].id]
+    assert [trim.handle for trim in session.trims] == ["t1", "t2", "t3"]
+
+
+def test_a_refusal_of_words_alone_cannot_be_helped(session: Session) -> None:
+    say(session, "only words")
+    window = make_window(session, 128_000)
+    built = window.build()
+    with pytest.raises(ContextOverflow, match=r"the smallest request for this message has about [\d,]+ tokens"):
+        refused(window, 1, built)
+    assert session.trims == []
+
+
+def test_the_limit_a_server_names_is_the_window_from_then_on(session: Session) -> None:
+    say(session, "begin")
+    work(session, 100)
+    window = make_window(session, 128_000)
+    built = refused(window, 1, window.build(), limit_tokens=8_192, sent_tokens=20_000)
+    assert window.limits.context_window == 8_192
+    assert own_count(window, built) <= 8_192 * 0.6
+    for _ in range(50):
+        work(session, 1)
+        assert own_count(window, window.build()) <= 8_192
+
+
+def test_a_number_that_is_no_window_teaches_nothing(session: Session) -> None:
+    say(session, "begin")
+    work(session, 20)
+    window = make_window(session, 128_000)
+    refused(window, 1, window.build(), limit_tokens=4)
+    assert window.limits.context_window == 128_000
+
+
+def test_what_was_refused_limits_the_window_once_something_was_accepted(session: Session) -> None:
+    say(session, "begin")
+    work(session, 100)
+    window = make_window(session, 128_000)
+    first = window.build()
+    smaller = refused(window, 1, first)
+    assert window.limits.context_window == 128_000  # the server may have failed for another reason
+    window.accepted(smaller)
+    assert window.limits.context_window == first.prompt_tokens
+    window.accepted(window.build())
+    assert window.limits.context_window == first.prompt_tokens
+
+
+def test_bills_teach_the_estimate(session: Session) -> None:
+    say(session, "begin")
+    work(session, 40)
+    window = make_window(session, 128_000)
+    for _ in range(5):
+        built = window.build()
+        assert window.accepted(built, int(built.units / 2))
+    built = window.build()
+    assert built.prompt_tokens == pytest.approx(built.units / 2, rel=0.1)
+
+
+def test_the_recovery_note_stands_below_the_summary_until_the_next_trim(session: Session) -> None:
+    asked: list[int] = []
+
+    async def note(budget_tokens: int) -> str:
+        asked.append(budget_tokens)
+        return "<recovery>two files changed</recovery>"
+
+    say(session, "begin")
+    work(session, 100)
+    window = make_window(session, 8_192)
+    window._recovery = note
+    window.build()
+    asyncio.run(window.recover())
+    head = window.build().request.messages[0]
+    assert head.content.startswith("<thread_summary>")
+    assert head.content.endswith("<recovery>two files changed</recovery>")
+    assert isinstance(head, UserMessage)
+    assert head.origin == "recovery"
+    assert 0 < asked[0] < 8_192 * 0.08
+    window.trim_now()
+    assert "<recovery>" not in window.build().request.messages[0].content
+
+
+def test_a_window_that_lost_its_task_finds_it_in_the_archive(session: Session) -> None:
+    task = say(session, "the task of an old file")
+    work(session, 3)
+    session.set_stm(tuple(message.id for message in session.messages[3:]))
+    assert ids(make_window(session, 8_192).build())[:2] == [f"{session.id}-summary", task.id]
+
+
+def test_stray_markup_is_not_sent(session: Session) -> None:
+    say(session, "hello")
+    session.append(AssistantMessage(content="<|im_start|>assistant\nHi<|im_end|>"))
+    sent = make_window(session, 8_192).build().request.messages
+    assert sent[-1].content == "Hi"
+    assert "<|im_end|>" in session.messages[-1].content
+
+
+def test_five_hundred_trims_leave_a_summary_of_at_most_eight_percent(session: Session) -> None:
+    first = say(session, "the very first request: port the tool to Python")
+    window = make_window(session, 8_192)
+    for number in range(500):
+        say(session, f"request number {number}: change file{number}.py")
+        work(session, 1)
+        window.trim_now()
+        built = window.build()
+    head = built.request.messages[0]
+    assert len(session.trims) == 500
+    assert own_count(window, built) <= 8_192
+    assert len(head.content) / window.ratio <= 8_192 * 0.08
+    assert "the very first request" in head.content
+    assert "500" in head.content or "499" in head.content
+    assert session.messages[0] is first

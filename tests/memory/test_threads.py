@@ -1,0 +1,75 @@
+"""The archive has every message, whatever left the window."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.threads import ThreadArchive, first_user_words
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.state import Trim
+from clio.sessions.store import SessionStore
+
+SAID: list[Message] = [
+    UserMessage(content="fix the parser of dates", created=10.0, id="m-aaaa-1"),
+    AssistantMessage(
+        content="", tool_calls=(ToolCall(id="c", name="read_file", arguments='{"path": "dates.py"}'),), id="m-bbbb-2"
+    ),
+    ToolMessage(tool_call_id="c", name="read_file", content="def parse(text): ...", id="m-cccc-3"),
+    AssistantMessage(content="The parser of dates is fixed.", created=40.0, id="m-dddd-4"),
+    UserMessage(content="now the numbers", created=50.0, id="m-eeee-5"),
+]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    made = SessionStore(tmp_path / ".clio" / "sessions").new(tmp_path)
+    for message in SAID:
+        made.append(message)
+    made.add_trim(Trim(handle="t1", dropped=tuple(message.id for message in SAID[:3])))
+    made.add_trim(Trim(handle="t2", shrunk={SAID[3].id: 0}))
+    return made
+
+
+def test_messages_by_id_and_by_span(session: Session) -> None:
+    archive = ThreadArchive(session)
+    assert archive.get(["m-dddd-4", "nowhere", "m-aaaa-1"]) == (SAID[3], SAID[0])
+    assert archive.thread("T1 ") == tuple(SAID[:3])
+    assert archive.thread("t2") == archive.thread("t9") == ()
+    assert archive.thread(session.id) == tuple(SAID)
+    assert archive.between("m-bbbb-2", "m-dddd-4") == tuple(SAID[1:4])
+    assert archive.between("m-dddd", "m-bbbb") == tuple(SAID[1:4])  # beginnings, the other way round
+    assert archive.between("m-", "m-dddd-4") == archive.between("m-bbbb-2", "nowhere") == ()
+
+
+def test_new_messages_are_found_at_once(session: Session) -> None:
+    archive = ThreadArchive(session)
+    assert archive.get(["new"]) == ()
+    session.append(UserMessage(content="zebra", id="new"))
+    assert [found.message.id for found in archive.search("zebra")] == ["new"]
+    assert len(archive.get(["new"])) == 1
+
+
+def test_search_puts_the_exact_phrase_first_and_the_newest_on_ties(session: Session) -> None:
+    archive = ThreadArchive(session)
+    found = [hit.message.id for hit in archive.search("parser of dates")]
+    assert found == ["m-dddd-4", "m-aaaa-1", "m-bbbb-2"]
+    assert [hit.message.id for hit in archive.search("dates parser", 1)] == ["m-dddd-4"]
+    assert archive.search("nothing shares this") == ()
+    assert archive.search("") == ()
+
+
+def test_what_clio_wrote_itself_is_not_found(session: Session) -> None:
+    session.append(UserMessage(content="parser parser", origin="recovery"))
+    assert all(hit.message.id.startswith("m-") for hit in ThreadArchive(session).search("parser"))
+
+
+def test_its_size(session: Session) -> None:
+    stats = ThreadArchive(session).stats()
+    assert (stats.messages, stats.archived, stats.trims) == (5, 3, 2)
+    assert (stats.first_created, stats.last_created) == (10.0, 50.0)
+
+
+def test_a_span_begins_with_the_words_of_the_user() -> None:
+    assert first_user_words(SAID) == "fix the parser of dates"
+    assert first_user_words(SAID[1:4]) == ""

@@ -1,0 +1,311 @@
+"""Work that outgrows the window: nothing fails, nothing is lost, and a server that refuses gets something smaller."""
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from clio.agent.events import ContextTrimmed, TurnFinished
+from clio.messages import ToolMessage, UserMessage
+from tests.support.chat_server import Reply, error, raw_sse, text, tool_calls
+from tests.turns.conftest import MakeDesk
+
+LINES = "".join(f"value_{number} = {number}  # one line of a longer file\n" for number in range(60))
+
+
+def openai(message: str, code: str | None = "context_length_exceeded", status: int = 400) -> Reply:
+    return error(status, {"error": {"message": message, "type": "invalid_request_error", "code": code}})
+
+
+# Each in the words of another server: a JSON body, a bare text, an object inside a stream that began with 200.
+REFUSALS = {
+    "openai": openai(
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+    ),
+    "azure": openai("Input tokens exceed the configured limit of 8000 tokens. Your messages resulted in 9123 tokens."),
+    "anthropic": error(
+        400, {"type": "error", "error": {"type": "x", "message": "prompt is too long: 9100 tokens > 8192 maximum"}}
+    ),
+    "gemini": error(
+        400,
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "The input token count (9000) exceeds the maximum number of tokens allowed (8192).",
+                }
+            }
+        ],
+    ),
+    "mistral": openai("Prompt contains 9000 tokens, too large for model with 8192 maximum context length", None),
+    "xai": openai("This model's maximum prompt length is 8192 but the request contains 9000 tokens.", None),
+    "llamacpp": error(
+        400,
+        {
+            "error": {
+                "code": 400,
+                "message": "the request exceeds the available context size",
+                "type": "exceed_context_size_error",
+                "n_prompt_tokens": 9000,
+                "n_ctx": 8192,
+            }
+        },
+    ),
+    "lmstudio": error(
+        400,
+        "tokens to keep from the initial prompt is greater than the context length",
+    ),
+    "ollama": error(400, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
+    "tgi": error(422, {"error": "Input validation error: `inputs` must have less than 8192 tokens. Given: 9000"}),
+    "vllm": error(
+        400,
+        {
+            "object": "error",
+            "message": "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+            "code": 400,
+        },
+    ),
+    "sglang": error(400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),
+    "bedrock": error(400, {"message": "Input is too long for requested model."}),
+    "413": error(413, "request_too_large: Request exceeds the maximum size"),
+    "500 in words": error(500, {"error": {"message": "litellm.ContextWindowExceededError: too many", "code": "400"}}),
+    "in the stream": raw_sse(
+        [
+            {
+                "error": {
+                    "message": "Your input exceeds the context window of this model",
+                    "code": "context_length_exceeded",
+                }
+            }
+        ]
+    ),
+    "in the stream, late": raw_sse(
+        [
+            {
+                "id": "1",
+                "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}],
+            },
+            {
+                "error": {
+                    "message": "requested tokens exceed context window",
+                    "code": 400,
+                    "type": "context_window_exceeded",
+                }
+            },
+        ]
+    ),
+}
+
+
+def reads(rounds: int, name: str = "big") -> list[Any]:
+    """So many answers that read a file each."""
+    return [tool_calls([("read_file", {"path": f"{name}{number}.py"})]) for number in range(rounds)]
+
+
+def write_files(desk: Any, count: int, text: str = LINES, name: str = "big") -> None:
+    for number in range(count):
+        (desk.project / f"{name}{number}.py").write_text(f"# file {number}\n{text}", encoding="utf-8")
+
+
+def bodies(desk: Any) -> list[dict[str, Any]]:
+    return [request.body for request in desk.server.requests]
+
+
+def sizes(desk: Any) -> list[int]:
+    return [len(request.raw) for request in desk.server.requests]
+
+
+def asked(body: dict[str, Any], words: str) -> bool:
+    return any(words in (message["content"] or "") for message in body["messages"] if message["role"] == "user")
+
+
+def paired(body: dict[str, Any]) -> bool:
+    """Whether each call has its result behind it, and each result its call before it."""
+    waiting: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "tool":
+            if not waiting or waiting.pop(0) != message["tool_call_id"]:
+                return False
+        elif waiting:
+            return False
+        waiting = waiting or [call["id"] for call in message.get("tool_calls") or []]
+    return not waiting
+
+
+@pytest.mark.parametrize("server", REFUSALS)
+def test_a_refusal_in_the_words_of_any_server_is_answered_with_less(make_desk: MakeDesk, server: str) -> None:
+    desk = make_desk([*reads(6), REFUSALS[server], text("done")], context_window=60_000)
+    write_files(desk, 6)
+    finished = asyncio.run(desk.turn("look at the big files"))
+    assert (finished.status, finished.text) == ("done", "done")
+    refused, accepted = sizes(desk)[-2:]
+    assert accepted < refused
+    assert all(asked(body, "look at the big files") and paired(body) for body in bodies(desk))
+    trims = [event for event in desk.seen(ContextTrimmed) if event.stage == "reactive"]
+    assert len(trims) == 1
+    assert "freed" in trims[0].line
+
+
+def test_three_refusals_get_three_smaller_requests(make_desk: MakeDesk) -> None:
+    refusal = openai("maximum context length exceeded")
+    desk = make_desk([*reads(8), refusal, refusal, refusal, text("at last")], context_window=60_000)
+    write_files(desk, 8)
+    finished = asyncio.run(desk.turn("look at the big files"))
+    assert (finished.status, finished.text) == ("done", "at last")
+    refused = sizes(desk)[8:]
+    assert len(refused) == 4
+    assert refused == sorted(set(refused), reverse=True)
+    last = bodies(desk)[-1]["messages"]
+    assert [message["role"] for message in last] == ["system", "user", "user", "assistant", "tool"]
+    assert last[1]["content"].startswith("<thread_summary>")
+    assert "look at the big files" in last[2]["content"]
+
+
+def test_a_fourth_refusal_is_a_clear_failure(make_desk: MakeDesk) -> None:
+    desk = make_desk([*reads(8), *[openai("maximum context length exceeded")] * 4], context_window=60_000)
+    write_files(desk, 8)
+
+    async def story() -> tuple[TurnFinished, TurnFinished]:
+        failed = await desk.turn("look at the big files")
+        desk.server.add(text("small now"))
+        return failed, await desk.turn("go on")
+
+    failed, after = asyncio.run(story())
+    assert (failed.status, failed.exit_code) == ("context_full", 3)
+    assert "refused with" in failed.error
+    assert len(bodies(desk)) == 8 + 4 + 1
+    assert (after.status, after.text) == ("done", "small now")
+    assert len(desk.app.session.messages) == 1 + 16 + 1 + 1  # everything said is still there
+
+
+@pytest.mark.parametrize("window", [8_192, 16_384, 32_768, 131_072])
+def test_the_first_words_are_in_the_first_request(make_desk: MakeDesk, window: int) -> None:
+    desk = make_desk([text("hello")], models=[{"id": "test-model", "max_model_len": window}])
+    instructions = "Use tabs. " * 4_000  # far more than a small window has room for
+    (desk.project / "AGENTS.md").write_text(instructions, encoding="utf-8")
+    words = "explain this stack trace:\n" + "  File 'a.py', line 3\n" * 200
+    finished = asyncio.run(desk.turn(words))
+    assert finished.status == "done"
+    sent = bodies(desk)[0]
+    assert asked(sent, words.strip())
+    assert len(desk.server.requests[0].raw) / 4 <= window
+    small = window <= 16_384
+    assert (len(sent["tools"]) <= 11) is small
+
+
+def test_a_window_too_small_says_so_with_the_numbers(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("never")], context_window=2_048)
+    finished = asyncio.run(desk.turn("words " * 2_000))
+    assert (finished.status, finished.exit_code) == ("context_full", 3)
+    assert bodies(desk) == []
+    assert "2,048" in finished.error
+    assert "your message" in finished.error
+
+
+def test_a_message_too_long_does_not_spoil_the_session(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("fine")], context_window=8_192)
+
+    async def story() -> list[TurnFinished]:
+        return [await desk.turn("words " * 8_000), await desk.turn("a shorter question")]
+
+    long, short = asyncio.run(story())
+    assert (long.status, short.status, short.text) == ("context_full", "done", "fine")
+    assert sizes(desk)[0] / 4 < 8_192
+    assert desk.app.session.messages[0].content == "words " * 8_000  # as it was said, in the archive
+
+
+class StrictServer:
+    """A server that counts four bytes a token and refuses what does not fit its window."""
+
+    def __init__(self, window: int, script: list[Any], *, refusal: Reply | None = None) -> None:
+        self.window = window
+        self.script = script
+        self.refusal = refusal or openai("too long")
+        self.refused = 0
+
+    def __call__(self, body: dict[str, Any]) -> Reply:
+        if len(json.dumps(body, ensure_ascii=False)) / 4 > self.window:
+            self.refused += 1
+            return self.refusal
+        return self.script.pop(0)
+
+
+@pytest.mark.parametrize(("window", "rounds"), [(8_192, 60), (16_384, 60), (32_768, 40)])
+def test_sixty_tool_calls_without_one_failed_request(make_desk: MakeDesk, window: int, rounds: int) -> None:
+    server = StrictServer(window, [*reads(rounds), text("all read")])
+    desk = make_desk([server] * (rounds + 1), context_window=window, max_steps=100)
+    write_files(desk, rounds)
+    finished = asyncio.run(desk.turn("read every big file"))
+    assert (finished.status, finished.text, finished.steps, server.refused) == ("done", "all read", rounds + 1, 0)
+    assert all(asked(body, "read every big file") and paired(body) for body in bodies(desk))
+    assert len(desk.seen(ContextTrimmed)) >= 1
+    said = [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+    assert [message.content.count("value_59 = 59") for message in said] == [1] * rounds  # archived whole
+
+
+def test_a_smaller_window_than_announced_is_learned_once(make_desk: MakeDesk) -> None:
+    refusal = openai("This model's maximum context length is 8192 tokens.")
+    server = StrictServer(8_192, [*reads(40), text("all read")], refusal=refusal)
+    desk = make_desk([server] * 50, context_window=128_000, max_steps=100)
+    write_files(desk, 40)
+    finished = asyncio.run(desk.turn("read every big file"))
+    assert (finished.status, finished.text) == ("done", "all read")
+    assert server.refused <= 2
+    assert len(bodies(desk)[-1]["tools"]) < len(bodies(desk)[0]["tools"])  # the small set, for a small window
+
+
+def test_a_silent_smaller_window_is_learned_too(make_desk: MakeDesk) -> None:
+    server = StrictServer(16_384, [*reads(60), text("all read")])
+    desk = make_desk([server] * 80, context_window=128_000, max_steps=100)
+    write_files(desk, 60)
+    finished = asyncio.run(desk.turn("read every big file"))
+    assert (finished.status, finished.text) == ("done", "all read")
+    assert server.refused <= 3
+
+
+def test_one_giant_answer_of_parallel_calls_fits_a_small_window(make_desk: MakeDesk) -> None:
+    calls = [("read_file", {"path": f"big{number}.py"}) for number in range(12)]
+    server = StrictServer(8_192, [tool_calls(calls), text("read")])
+    desk = make_desk([server] * 2, context_window=8_192)
+    write_files(desk, 12, LINES * 3)
+    finished = asyncio.run(desk.turn("read them all at once"))
+    assert (finished.status, server.refused) == ("done", 0)
+    results = [message for message in bodies(desk)[1]["messages"] if message["role"] == "tool"]
+    assert len(results) == 12
+    assert all("characters left out" in message["content"] for message in results)
+    assert all("recall_messages" in message["content"] for message in results)
+
+
+def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_desk: MakeDesk) -> None:
+    desk = make_desk([*reads(40), text("all read")], context_window=16_384, max_steps=100)
+    write_files(desk, 40)
+    asyncio.run(desk.turn("read every big file"))
+    raws = [request.raw.removesuffix(b"]}") for request in desk.server.requests]
+    kept = [later.startswith(earlier) for earlier, later in itertools.pairwise(raws)]
+    assert kept.count(False) == len(desk.seen(ContextTrimmed)) >= 2
+    assert len({str(body["tools"]) for body in bodies(desk)}) == 1
+
+
+def test_a_trimmed_session_goes_on_after_a_restart(make_desk: MakeDesk) -> None:
+    desk = make_desk([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
+    write_files(desk, 30)
+
+    async def story() -> list[Any]:
+        await desk.turn("read every big file")
+        session_id, stm = desk.app.session.id, list(desk.app.session.stm)
+        trims = list(desk.app.session.trims)
+        await desk.app.close()
+        desk.app = desk.build()
+        desk.app.open_session(session_id)
+        assert (desk.app.session.stm, desk.app.session.trims) == (stm, trims)
+        await desk.turn("what did you read?")
+        await desk.app.close()
+        return bodies(desk)[-1]["messages"]
+
+    sent = asyncio.run(story())
+    assert sent[1]["content"].startswith("<thread_summary>")
+    assert "read every big file" in sent[1]["content"]
+    assert "what did you read?" in sent[-1]["content"]
+    assert [message for message in desk.app.session.messages if isinstance(message, UserMessage)][-1].origin == "user"
