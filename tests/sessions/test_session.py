@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.state import Bill, Todo
+from clio.sessions.state import Bill, Todo, Trim
 from tests.sessions.talk import a_turn, files, kill, say, store_in
 
 BILL = Bill(model="m", prompt_tokens=10, completion_tokens=2, cached_tokens=5, timestamp=1.5)
@@ -240,3 +240,46 @@ def test_a_copy_in_memory_of_a_stored_session(tmp_path: Path) -> None:
     assert {path: (tmp_path / path).read_bytes() for path in files(tmp_path)} == before
     assert running.messages == said[:2]
     running.close()
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_trims_come_back_and_the_last_can_be_reversed(tmp_path: Path, end: str) -> None:
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    said = a_turn(1) + a_turn(2)
+    say(session, said)
+    ids = [message.id for message in said]
+    first = Trim(handle="t1", dropped=tuple(ids[:3]), freed_tokens=90, created=5.0)
+    second = Trim(handle="t2", dropped=tuple(ids[3:5]), shrunk={ids[6]: 400})
+    session.add_trim(first)
+    session.add_trim(second)
+    session.close() if end == "close" else kill(session)
+
+    again = store.open(session.id)
+    assert (again.messages, again.stm, again.trims) == (said, ids[5:], [first, second])
+    assert again.undo_trim() == second
+    assert (again.stm, again.trims) == (ids[3:], [first])
+    again.close() if end == "close" else kill(again)
+
+    last = store.open(session.id)
+    assert (last.stm, last.trims) == (ids[3:], [first])
+    assert last.undo_trim() == first
+    assert last.undo_trim() is None
+    assert last.stm == ids
+    last.close()
+
+
+def test_a_lost_journal_is_written_anew_with_its_trims(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    said = a_turn(1)
+    say(session, said)
+    trim = Trim(handle="t1", dropped=(said[0].id,))
+    session.add_trim(trim)
+    for name in files(tmp_path / ".clio" / "sessions"):
+        (tmp_path / ".clio" / "sessions" / name).unlink()
+    say(session, a_turn(2))
+    kill(session)
+    again = store.open(session.id)
+    assert (again.trims, again.stm) == ([trim], [message.id for message in again.messages[1:]])
+    again.close()
