@@ -31,8 +31,8 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.transport"},
     "httpx2": {"clio.providers.transport"},
-    "git": {"clio.tools.git", "clio.context.workspace_state"},
-    "yaml": {"clio.config.yaml_file", "clio.security.trust"},
+    "git": {"clio.tools.git"},
+    "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": set(),
     "mcp": set(),
