@@ -130,6 +130,18 @@ def test_words_too_long_for_the_window_are_an_error_with_the_numbers(session: Se
     assert session.trims == []  # nothing was given up for a request that cannot be
 
 
+@pytest.mark.parametrize("words", [1_100, 1_200, 1_300, 1_310])
+def test_the_summary_makes_room_for_the_words_of_the_user(session: Session, words: int) -> None:
+    say(session, "begin")
+    work(session, 60)
+    window = make_window(session, 2_048)
+    window.build()
+    said = say(session, "word " * words)
+    built = window.build()
+    assert built.request.messages[-1] is said
+    assert own_count(window, built) <= 2_048 - 256
+
+
 def test_a_smaller_prompt_gives_way_before_the_words_of_the_user(session: Session) -> None:
     words = say(session, "word " * 700)
     window = make_window(session, 1_100, prefixes=3)
