@@ -89,6 +89,11 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["config"], "'clio config' needs one more word: config show, config path, config trust"),
     (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
     (["confg"], "unknown sub-command 'confg'; did you mean 'config show'?"),
+    (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
+    (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),
+    (["doctor", "--json"], "--json belongs to 'clio config show'; for a one-shot answer it is --output json"),
+    (["--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
+    (["config", "show", "--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
     (["config", "show", "--cwd", "README.md"], "--cwd 'README.md': that is not a folder"),
     (["config", "show", "--cwd", ""], "--cwd '': that is not a folder"),
@@ -323,7 +328,9 @@ def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("a folder in use cannot be removed there")
     # socket first: in 3.13.0 its import fails where there is no current folder
-    code = "import os, socket, sys; os.rmdir(os.getcwd()); from clio.cli import main; sys.exit(main(['config', 'show']))"
+    code = (
+        "import os, socket, sys; os.rmdir(os.getcwd()); from clio.cli import main; sys.exit(main(['config', 'show']))"
+    )
     gone = tmp_path / "gone"
     gone.mkdir()
     done = subprocess.run(

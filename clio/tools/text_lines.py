@@ -61,9 +61,9 @@ def visible(line: str) -> str:
 
 
 def numbered(lines: Sequence[str], first: int, *, max_chars: int = 2_000) -> list[str]:
-    """Lines, without endings, as read_file shows them: `12→text`, numbers aligned, long lines cut with a notice."""
+    """Lines, without endings, as read_file shows them: `12|text`, numbers aligned, long lines cut with a notice."""
     width = len(str(first + len(lines) - 1))
-    return [f"{number:>{width}}→{cut(line, max_chars)}" for number, line in enumerate(lines, first)]
+    return [f"{number:>{width}}|{cut(line, max_chars)}" for number, line in enumerate(lines, first)]
 
 
 def cut(line: str, max_chars: int) -> str:

@@ -31,11 +31,11 @@ CASES = {
     "no final newline in the file": Case("line endings", "a\nb", "a\nb\n", "a\nc\n", "a\nc"),
     "no final newline, lines added": Case("line endings", "a\nb", "b\n", "b\nc\n", "a\nb\nc"),
     "line numbers": Case(
-        "line numbers", "x\ndef f():\n    y\n", " 2→def f():\n 3→    y", "def f():\n    z", "x\ndef f():\n    z\n"
+        "line numbers", "x\ndef f():\n    y\n", " 2|def f():\n 3|    y", "def f():\n    z", "x\ndef f():\n    z\n"
     ),
-    "line numbers in both": Case("line numbers", "x\ny\n", "1→x\n2→y", "1→x\n2→z", "x\nz\n"),
+    "line numbers in both": Case("line numbers", "x\ny\n", "1|x\n2|y", "1|x\n2|z", "x\nz\n"),
     "line numbers with a tab": Case("line numbers", "x\ny\n", "1\tx\n2\ty", "x\nz", "x\nz\n"),
-    "line numbers and CRLF": Case("line numbers", "x\r\ny\r\n", "1→x\n2→y", "x\nz", "x\r\nz\r\n"),
+    "line numbers and CRLF": Case("line numbers", "x\r\ny\r\n", "1|x\n2|y", "x\nz", "x\r\nz\r\n"),
     "deeper in the file": Case(
         "indent shift",
         "class A:\n        def f(self):\n            return 1\n",
@@ -118,7 +118,7 @@ REFUSALS = {
     "several, whitespace": ("a  b\na   b\n", "a b", "c", "several"),
     "white space only": ("a\nb\n", "  \n ", "c", "nothing"),
     "words inside words": ("xa  bx\n", "a b", "c", "nothing"),
-    "numbers that do not count up": ("x\ny\n", "1→x\n5→y", "z", "nothing"),
+    "numbers that do not count up": ("x\ny\n", "1|x\n5|y", "z", "nothing"),
 }
 
 

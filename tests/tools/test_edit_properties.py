@@ -36,7 +36,7 @@ SLIPS: dict[str, Callable[[list[str]], list[str]]] = {
     "blanks added": lambda block: [line + "  " for line in block],
     "deeper": lambda block: ["   " + line if line.strip() else line for line in block],
     "tabs for spaces": lambda block: [line.replace("    ", "\t") for line in block],
-    "numbered": lambda block: [f"{number:>4}→{line}" for number, line in enumerate(block, 7)],
+    "numbered": lambda block: [f"{number:>4}|{line}" for number, line in enumerate(block, 7)],
     "plain typography": lambda block: [plain(line) for line in block],
     "blanks inside": lambda block: [line.replace(" ", "   ") for line in block],
     "everything": lambda block: ["  " + plain(line).rstrip() for line in block],

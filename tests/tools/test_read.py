@@ -35,8 +35,8 @@ def unprivileged() -> Iterator[None]:
 def test_numbered_lines(bench: Bench) -> None:
     bench.write("a.py", "".join(f"line {number}\r\n" for number in range(1, 11)))
     output = bench.call("read_file", path="a.py")
-    assert output.text.splitlines()[0] == " 1→line 1"
-    assert output.text.splitlines()[-1] == "10→line 10"
+    assert output.text.splitlines()[0] == " 1|line 1"
+    assert output.text.splitlines()[-1] == "10|line 10"
     assert output.summary == "10 lines"
 
 
@@ -46,9 +46,9 @@ def test_a_window_says_how_to_go_on(bench: Bench) -> None:
     assert prepared.title == "read a.py:3-4"
     assert prepared.action == ReadFiles(paths=(bench.workspace.root / "a.py",))
     output = run(prepared)
-    assert output.text == "3→line 3\n4→line 4\n[lines 3-4 of 10; go on with offset=5]"
+    assert output.text == "3|line 3\n4|line 4\n[lines 3-4 of 10; go on with offset=5]"
     assert output.summary == "lines 3-4 of 10"
-    assert bench.call("read_file", path="a.py", offset=9).text == " 9→line 9\n10→line 10"
+    assert bench.call("read_file", path="a.py", offset=9).text == " 9|line 9\n10|line 10"
 
 
 def test_walking_by_offset_reads_every_line_once(bench: Bench) -> None:
@@ -65,7 +65,7 @@ def test_walking_by_offset_reads_every_line_once(bench: Bench) -> None:
         assert len(text) < 1_500
         offset = int(last.rsplit("=", 1)[1].rstrip("]")) if more else None
     assert without_numbers("\n".join(seen)) is not None
-    assert [row.split("→", 1)[1] for row in seen] == lines
+    assert [row.split("|", 1)[1] for row in seen] == lines
 
 
 def test_long_lines_are_cut(bench: Bench) -> None:
@@ -73,21 +73,21 @@ def test_long_lines_are_cut(bench: Bench) -> None:
     first, second = bench.call("read_file", path="min.js").text.splitlines()
     assert first.endswith("[cut: this line has 5,000 characters]")
     assert len(first) < 2_100
-    assert second == "2→short"
+    assert second == "2|short"
 
 
 @pytest.mark.parametrize(
     ("data", "text"),
     [
         (b"", "[the file is empty]"),
-        (b"\n", "1→"),
-        (b"a", "1→a"),
-        (b"a\rb\r", "1→a\n2→b"),
-        (b"a\x0cb\xc2\x85c\n", "1→a\x0cb\x85c"),
-        (b"caf\xe9\n", "1→café\n[encoding cp1252; edits keep it]"),
-        ("né\n".encode("utf-16"), "1→né\n[encoding utf-16-le; edits keep it]"),
-        (b"\xef\xbb\xbfbom\n", "1→bom"),
-        ("é".encode() * 3 + b"\xff\n", "1→ééé\ufffd\n[1 byte not valid UTF-8, shown as \ufffd; edits keep them]"),
+        (b"\n", "1|"),
+        (b"a", "1|a"),
+        (b"a\rb\r", "1|a\n2|b"),
+        (b"a\x0cb\xc2\x85c\n", "1|a\x0cb\x85c"),
+        (b"caf\xe9\n", "1|café\n[encoding cp1252; edits keep it]"),
+        ("né\n".encode("utf-16"), "1|né\n[encoding utf-16-le; edits keep it]"),
+        (b"\xef\xbb\xbfbom\n", "1|bom"),
+        ("é".encode() * 3 + b"\xff\n", "1|ééé\ufffd\n[1 byte not valid UTF-8, shown as \ufffd; edits keep them]"),
     ],
 )
 def test_what_the_text_is(bench: Bench, data: bytes, text: str) -> None:
@@ -121,11 +121,11 @@ def test_two_hundred_megabytes(bench: Bench) -> None:
             file.write(block)
         file.write(b"y" * 30_000)
     output = bench.call("read_file", path="huge.log", limit=2)
-    assert output.text.startswith("1→0000000 ....")
+    assert output.text.startswith("1|0000000 ....")
     assert output.text.endswith("[lines 1-2; go on with offset=3]")
     assert "a large file of 22 MB" in output.text
     deep = bench.call("read_file", path="huge.log", offset=215_001, limit=1)
-    assert deep.text.startswith("215001→0005000 ....")
+    assert deep.text.startswith("215001|0005000 ....")
     last = bench.call("read_file", path="huge.log", offset=220_000)
     assert "[cut: this line has 30,000 bytes]" in last.text
     assert last.summary == "lines 220000-220001 of 220,001"

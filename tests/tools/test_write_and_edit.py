@@ -139,7 +139,7 @@ def test_an_edit(bench: Bench) -> None:
     assert path.read_text(encoding="utf-8") == after
     assert output.summary == "+2 -1"
     assert output.text.startswith(
-        "edited a.py: +2 -1 lines, matched exactly\n1→def f():\n2→    x = 1\n3→    return x\n"
+        "edited a.py: +2 -1 lines, matched exactly\n1|def f():\n2|    x = 1\n3|    return x\n"
     )
     assert output.changed[0].after == after
     assert bench.log.known(path)
@@ -152,7 +152,7 @@ def test_an_edit_says_its_rung(bench: Bench) -> None:
     )
     assert output.summary == "+1 -1 (indent shift)"
     assert "allowing for a difference in indent shift" in output.text
-    assert "3→\t\treturn 2" in output.text
+    assert "3|\t\treturn 2" in output.text
 
 
 def test_edits_in_a_row_need_no_new_read(bench: Bench) -> None:
