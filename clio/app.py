@@ -32,9 +32,9 @@ from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
-from clio.tools.jobs import JobTable
-from clio.tools.read_log import ReadLog
+from clio.tools.files.read_log import ReadLog
 from clio.tools.schema import tool_spec
+from clio.tools.shell.jobs import JobTable
 from clio.tools.work_tools import work_tools
 
 COMPACT_TOOLS = frozenset(

@@ -19,7 +19,7 @@ from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput
-from clio.tools.diff import diff_change
+from clio.tools.files.diff import diff_change
 from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000

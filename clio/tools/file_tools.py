@@ -2,13 +2,13 @@
 
 from clio.security.path_policy import Workspace
 from clio.tools.base import Tool
-from clio.tools.edit import EditFileTool
-from clio.tools.listing import FindFilesTool, ListFilesTool
-from clio.tools.patch import ApplyPatchTool
-from clio.tools.read import MAX_CHARS, ReadFileTool
-from clio.tools.read_log import ReadLog
-from clio.tools.search import SearchTextTool
-from clio.tools.write import WriteFileTool
+from clio.tools.files.edit import EditFileTool
+from clio.tools.files.patch import ApplyPatchTool
+from clio.tools.files.read import MAX_CHARS, ReadFileTool
+from clio.tools.files.read_log import ReadLog
+from clio.tools.files.write import WriteFileTool
+from clio.tools.search.listing import FindFilesTool, ListFilesTool
+from clio.tools.search.search_text import SearchTextTool
 
 
 def file_tools(workspace: Workspace, read_log: ReadLog, *, max_read_chars: int = MAX_CHARS) -> list[Tool]:

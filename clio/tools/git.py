@@ -14,7 +14,7 @@ from clio.messages import Commit, Deeds
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.processes import run
+from clio.tools.shell.processes import run
 
 if TYPE_CHECKING:
     from git import Repo

@@ -8,12 +8,12 @@ from clio.sessions.session import Session
 from clio.tools.ask import Asker, AskUserTool
 from clio.tools.base import Tool
 from clio.tools.git import GitTool
-from clio.tools.jobs import JobTable
 from clio.tools.memory import MemoryTool
 from clio.tools.output import ReadOutputTool
-from clio.tools.shell import JobOutputTool, JobStopTool, RunCommandTool
+from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.run_command import JobOutputTool, JobStopTool, RunCommandTool
 from clio.tools.todo import TodoTool
-from clio.tools.web import WebFetchTool
+from clio.tools.web.web_fetch import WebFetchTool
 
 
 def work_tools(

@@ -12,7 +12,7 @@ from clio.errors import ToolFailed
 from clio.security.actions import Action, ChangeFiles, FetchUrl, Internal, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.security.shell_syntax import parse
-from clio.tools.diff import diff_change
+from clio.tools.files.diff import diff_change
 from clio.ui.markdown import whole
 from clio.ui.output import Output
 from clio.ui.painter import Painter, Part, Size

@@ -15,8 +15,8 @@ from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
-from clio.tools.jobs import JobTable
-from clio.tools.shell import RunCommandArgs, RunCommandTool
+from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool
 
 COMMITTED = "[main 1a2b3c4] fix: add adds\n 1 file changed, 1 insertion(+)"
 

@@ -10,7 +10,7 @@ import msgspec
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, ToolOutput
 from clio.tools.file_tools import file_tools
-from clio.tools.read_log import ReadLog
+from clio.tools.files.read_log import ReadLog
 
 
 class Bench:

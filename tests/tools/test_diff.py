@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.security.actions import FileChange
-from clio.tools.diff import changed_blocks, diff_change, diff_texts
+from clio.tools.files.diff import changed_blocks, diff_change, diff_texts
 
 
 def test_a_change() -> None:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from clio.tools.edit_ladder import Landed, fit
-from clio.tools.text_file import decode, encode
+from clio.tools.files.edit_ladder import Landed, fit
+from clio.tools.files.text_file import decode, encode
 from tests.tools.file_support import Bench
 
 WORDS = ["alpha", "beta(x)", "if y:", "“quoted”", "it’s", "a — b", "end;", "naïve"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.tools.file_index import list_files, ripgrep
+from clio.tools.search.file_index import list_files, ripgrep
 
 ENGINES = pytest.mark.parametrize("rg", ["auto", None], ids=["ripgrep", "python"])
 GIT = pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])

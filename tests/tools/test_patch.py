@@ -6,8 +6,8 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange
-from clio.tools.patch_format import AddFile, DeleteFile, Hunk, UpdateFile, parse_patch
-from clio.tools.patch_hunks import HunkFailed, apply_hunks
+from clio.tools.files.patch_format import AddFile, DeleteFile, Hunk, UpdateFile, parse_patch
+from clio.tools.files.patch_hunks import HunkFailed, apply_hunks
 from tests.tools.file_support import Bench, run
 
 WHOLE = """*** Begin Patch

@@ -9,8 +9,8 @@ import pytest
 
 from clio.errors import ToolRetry
 from clio.tools.base import ToolOutput
-from clio.tools.search import SearchText, SearchTextTool
-from clio.tools.search_engines import literal
+from clio.tools.search.search_engines import literal
+from clio.tools.search.search_text import SearchText, SearchTextTool
 from tests.tools.file_support import Bench, run
 
 

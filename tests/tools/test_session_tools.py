@@ -20,10 +20,10 @@ from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
 from clio.tools.ask import AskUserArgs, AskUserTool
 from clio.tools.base import Tool, ToolOutput
-from clio.tools.jobs import JobTable
 from clio.tools.memory import MemoryArgs, MemoryTool
 from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page
 from clio.tools.schema import tool_spec
+from clio.tools.shell.jobs import JobTable
 from clio.tools.todo import TodoArgs, TodoItem, TodoTool, changed
 from clio.tools.truncate import preview, rows
 from clio.tools.work_tools import work_tools

@@ -13,10 +13,10 @@ import pytest
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import RunCommand
 from clio.security.path_policy import Workspace
-from clio.tools import processes
 from clio.tools.base import ToolOutput
-from clio.tools.jobs import JobTable
-from clio.tools.shell import (
+from clio.tools.shell import processes
+from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.run_command import (
     JobOutputArgs,
     JobOutputTool,
     JobStopArgs,
@@ -231,7 +231,7 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
 
 
 def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.tools.shell._FIRST_LOOK_S", 10.0)
+    monkeypatch.setattr("clio.tools.shell.run_command._FIRST_LOOK_S", 10.0)
     output = asyncio.run(call(shell(tmp_path), RunCommandArgs(command="no-such-program-1", background=True)))
     assert "job1 ended: exit 127" in output.text
     assert "not found" in output.text
@@ -282,7 +282,7 @@ def test_jobs_end_when_clio_dies_of_an_error(tmp_path: Path, pids: Path) -> None
     script = f"""
 import asyncio
 from pathlib import Path
-from clio.tools.jobs import JobTable
+from clio.tools.shell.jobs import JobTable
 async def main():
     jobs = JobTable()
     await jobs.start("echo $$ >> pids; sleep 60", Path({str(tmp_path)!r}))

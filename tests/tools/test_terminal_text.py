@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.tools.bounded_text import BoundedText
-from clio.tools.terminal_text import TerminalText
+from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.terminal_text import TerminalText
 
 
 def clean(*pieces: bytes) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.tools.text_file import NotText, decode, encode, read_text_file, shown, size_text
+from clio.tools.files.text_file import NotText, decode, encode, read_text_file, shown, size_text
 
 
 @pytest.mark.parametrize(

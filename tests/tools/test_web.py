@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import Target, check_url, read_url
-from clio.tools import http_fetch
 from clio.tools.base import ToolOutput
-from clio.tools.html_text import html_text
-from clio.tools.web import WebFetchArgs, WebFetchTool
+from clio.tools.web import http_fetch
+from clio.tools.web.html_text import html_text
+from clio.tools.web.web_fetch import WebFetchArgs, WebFetchTool
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 

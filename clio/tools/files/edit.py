@@ -1,0 +1,109 @@
+"""edit_file: one text in one file is replaced by another."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clio.errors import ToolRetry
+from clio.security.actions import FileChange
+from clio.security.path_policy import Workspace
+from clio.tools.base import Prepared
+from clio.tools.files.diff import diff_texts
+from clio.tools.files.edit_ladder import Refused, Rung, Span, fit
+from clio.tools.files.file_changes import PlannedChange, prepare_changes
+from clio.tools.files.paths import missing, resolve
+from clio.tools.files.read_log import ReadLog
+from clio.tools.files.text_file import TextFile, encode, exists, read_text_file, shown
+from clio.tools.files.text_lines import body, line_number, numbered, split_lines
+
+_AROUND = 2
+_MAX_SHOWN = 16
+_MAX_LINE = 300
+
+
+class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of edit_file."""
+
+    path: Annotated[str, Meta(description="file to edit")]
+    old_string: Annotated[str, Meta(description="text to replace, with enough lines around it to be unique")]
+    new_string: Annotated[str, Meta(description="text to put there")]
+    replace_all: Annotated[bool, Meta(description="replace every occurrence")] = False
+
+
+class EditFileTool:
+    """Replaces a text the model quotes, allowing for the ways a quotation goes wrong."""
+
+    name = "edit_file"
+    args = EditFile
+    read_only = False
+
+    def __init__(self, workspace: Workspace, read_log: ReadLog) -> None:
+        self._workspace = workspace
+        self._read_log = read_log
+
+    def prepare(self, args: EditFile) -> Prepared:
+        """The edit, fitted to the file as it is now. Raises ToolRetry where it does not fit or the file went stale."""
+        path = resolve(self._workspace, args.path)
+        name = self._workspace.display(path)
+        file = open_for_edit(path, self._workspace, self._read_log)
+        landed = fit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
+        if isinstance(landed, Refused):
+            raise ToolRetry(f"{name!r} is unchanged: {shown(landed.message)}")
+        after = landed.apply(file.text)
+        planned = plan_update(path, file, after, name)
+        counts = diff_texts(file.text, after, name, name).counts
+
+        def report() -> tuple[str, str]:
+            places = "" if len(landed.spans) == 1 else f" in {len(landed.spans)} places"
+            text = f"edited {name}{places}: {counts} lines, {how(landed.rung)}\n{around(after, landed.spans)}"
+            return text, summary(counts, landed.rung)
+
+        return prepare_changes(f"edit {name}", [planned], self._workspace, self._read_log, report)
+
+
+def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFile:
+    """The file's text, refused with ToolRetry where the model knows an older one."""
+    name = workspace.display(path)
+    if not exists(path, name):
+        raise missing(workspace, path)
+    file = read_text_file(path, name)
+    if read_log.changed_since(path, file.data):
+        raise ToolRetry(f"{name!r} changed on disk since you read it; read it again, then edit")
+    return file
+
+
+def plan_update(path: Path, file: TextFile, after: str, name: str, moved_to: Path | None = None) -> PlannedChange:
+    """The change of a file's text, in its own encoding."""
+    change = FileChange(
+        path=path,
+        kind="move" if moved_to else "update",
+        before=shown(file.text),
+        after=shown(after),
+        moved_to=moved_to,
+    )
+    return PlannedChange(change=change, before=file.data, after=encode(after, file, name), mode=file.mode)
+
+
+def how(rung: Rung) -> str:
+    """How an edit matched, for the model."""
+    return "matched exactly" if rung == "exact" else f"matched after allowing for a difference in {rung}; check it:"
+
+
+def summary(counts: str, rung: Rung) -> str:
+    """How an edit went, for the person: "+12 -3 (indent shift)"."""
+    return counts if rung == "exact" else f"{counts} ({rung})"
+
+
+def around(after: str, spans: tuple[Span, ...]) -> str:
+    """The lines an edit left, numbered as read_file would, with a few around them; the first place only."""
+    span = spans[0]
+    first = line_number(after, span.start)
+    last = line_number(after, max(span.start, span.start + len(span.text.rstrip("\r\n"))))
+    lines = [body(line) for line in split_lines(after)]
+    top, bottom = max(1, first - _AROUND), min(len(lines), last + _AROUND)
+    rows = numbered([shown(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
+    if len(rows) > _MAX_SHOWN:
+        half = _MAX_SHOWN // 2
+        rows = [*rows[:half], "…", *rows[-half:]]
+    return "\n".join(rows) if rows else "(the file is empty now)"

@@ -1,0 +1,205 @@
+"""read_file: the lines of a file, numbered, a window at a time."""
+
+import asyncio
+import stat
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+from msgspec import Meta, Struct
+
+from clio.config.schema import PositiveInt
+from clio.errors import ToolFailed, ToolRetry
+from clio.messages import Deeds
+from clio.security.actions import ReadFiles
+from clio.security.path_policy import Workspace
+from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.files.paths import missing, resolve
+from clio.tools.files.read_log import ReadLog
+from clio.tools.files.text_file import (
+    MAX_EDIT_BYTES,
+    NotText,
+    TextFile,
+    check_regular,
+    decode,
+    explain,
+    looks_binary,
+    shown,
+    size_text,
+)
+from clio.tools.files.text_lines import numbered
+from clio.tools.search.listing import list_folder
+
+DEFAULT_LINES = 2_000
+MAX_CHARS = 24_000
+"""Characters of one answer; the rest is a further call away."""
+_NOTES_CHARS = 500
+"""Kept free of them for the notes below the lines, which say how to go on."""
+_MAX_LINE = 2_000
+_CHUNK = 1 << 20
+
+
+class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of read_file."""
+
+    path: Annotated[str, Meta(description="file to read, relative to the project or absolute")]
+    offset: Annotated[PositiveInt | None, Meta(description="first line, from 1")] = None
+    limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
+
+
+class _Window(Struct, frozen=True, kw_only=True):
+    """Lines from `first`; `total` is None where the file was not read to its end."""
+
+    first: int
+    lines: list[str]
+    total: int | None
+
+
+class ReadFileTool:
+    """Reads files and remembers what the model has now seen of them."""
+
+    name = "read_file"
+    args = ReadFile
+    read_only = True
+
+    def __init__(self, workspace: Workspace, read_log: ReadLog, max_chars: int = MAX_CHARS) -> None:
+        self._workspace = workspace
+        self._read_log = read_log
+        self._max_chars = max(1, max_chars - _NOTES_CHARS)
+
+    def prepare(self, args: ReadFile) -> Prepared:
+        """A read of one file; whether it is there is seen only when it runs, after policy has agreed."""
+        path = resolve(self._workspace, args.path)
+        first = args.offset or 1
+        lines = "" if args.limit is None and first == 1 else f":{first}"
+        if args.limit is not None:
+            lines += f"-{first + args.limit - 1}"
+
+        async def run(progress: Progress) -> ToolOutput:
+            return await asyncio.to_thread(self._read, path, first, args.limit or DEFAULT_LINES)
+
+        return Prepared(title=f"read {self._workspace.display(path)}{lines}", action=ReadFiles(paths=(path,)), run=run)
+
+    def _read(self, path: Path, first: int, limit: int) -> ToolOutput:
+        name = self._workspace.display(path)
+        try:
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
+                return list_folder(self._workspace, path, None)
+            check_regular(status, name)
+            with path.open("rb") as file:
+                if status.st_size > MAX_EDIT_BYTES:
+                    return self._window_of_large(file, status.st_size, name, first, limit)
+                data = file.read(MAX_EDIT_BYTES)
+        except FileNotFoundError:
+            raise missing(self._workspace, path) from None
+        except OSError as error:
+            raise explain(error, name, "read") from error
+        try:
+            text = decode(data)
+        except NotText:
+            raise ToolFailed(f"{name!r} is a binary file ({size_text(len(data))}), not text") from None
+        self._read_log.saw(path, data)
+        return self._answer(name, _window(text.text, name, first, limit), _remarks(text))
+
+    def _window_of_large(self, file: BinaryIO, size: int, name: str, first: int, limit: int) -> ToolOutput:
+        if looks_binary(file.read(8_192)):
+            raise ToolFailed(f"{name!r} is a binary file ({size_text(size)}), not text")
+        file.seek(0)
+        passed = _skip_lines(file, first - 1)
+        if passed < first - 1:
+            raise ToolRetry(f"{name!r} has {passed:,} lines; there is no line {first:,}")
+        lines = _take_lines(file, limit, self._max_chars)
+        total = None if file.read(1) else first - 1 + len(lines)
+        note = f"a large file of {size_text(size)}, read in parts; it cannot be edited with the file tools"
+        return self._answer(name, _Window(first=first, lines=lines, total=total), [note])
+
+    def _answer(self, name: str, window: _Window, remarks: list[str]) -> ToolOutput:
+        rows = numbered([shown(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
+        rows = rows[: _fitting(rows, self._max_chars)]
+        last = window.first + len(rows) - 1
+        total = "" if window.total is None else f" of {window.total:,}"
+        notes = list(remarks)
+        if window.total is None or last < window.total:
+            notes.append(f"lines {window.first}-{last}{total}; go on with offset={last + 1}")
+        if not rows:
+            notes.append("the file is empty")
+        partial = window.first > 1 or window.total is None or last < window.total
+        summary = (
+            f"lines {window.first}-{last}{total}" if partial else f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
+        )
+        text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
+        return ToolOutput(text=text, summary=summary, deeds=Deeds(read=(name,)))
+
+
+def _window(text: str, name: str, first: int, limit: int) -> _Window:
+    breaks = "\n" if "\n" in text else "\r"
+    lines = text.split(breaks)
+    if not lines[-1]:
+        lines.pop()
+    if first > max(1, len(lines)):
+        count = f"{len(lines):,} line{'' if len(lines) == 1 else 's'}"
+        raise ToolRetry(f"{name!r} has {count}; there is no line {first:,}")
+    chosen = [line.removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
+    return _Window(first=first, lines=chosen, total=len(lines))
+
+
+def _fitting(rows: list[str], max_chars: int) -> int:
+    """How many rows fit, one at least."""
+    used = 0
+    for number, row in enumerate(rows):
+        used += len(row) + 1
+        if used > max_chars and number:
+            return number
+    return len(rows)
+
+
+def _remarks(file: TextFile) -> list[str]:
+    """What a reader of the text cannot see and should know."""
+    remarks: list[str] = []
+    if file.encoding != "utf-8":
+        remarks.append(f"encoding {file.encoding}; edits keep it")
+    broken = 0 if file.text.isascii() else sum("\udc80" <= char <= "\udcff" for char in file.text)
+    if broken and file.encoding == "utf-8":
+        remarks.append(f"{broken} byte{'' if broken == 1 else 's'} not valid UTF-8, shown as \ufffd; edits keep them")
+    return remarks
+
+
+def _skip_lines(file: BinaryIO, count: int) -> int:
+    """Move past this many lines in blocks; the number there were to pass, fewer where the file ends before."""
+    passed = 0
+    while passed < count:
+        start = file.tell()
+        chunk = file.read(_CHUNK)
+        if not chunk:
+            return passed
+        here = chunk.count(b"\n")
+        if passed + here < count:
+            passed += here
+            continue
+        at = 0
+        while passed < count:
+            at = chunk.index(b"\n", at) + 1
+            passed += 1
+        file.seek(start + at)
+    return passed
+
+
+def _take_lines(file: BinaryIO, limit: int, max_chars: int) -> list[str]:
+    """The next lines; of a line too long to show, its beginning and its length."""
+    lines: list[str] = []
+    used = 0
+    while len(lines) < limit and used <= max_chars:
+        head = file.readline(_MAX_LINE)
+        if not head:
+            break
+        rest = 0
+        tail = head
+        while tail and not tail.endswith(b"\n"):
+            tail = file.readline(_CHUNK)
+            rest += len(tail)
+        line = head.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+        if rest:
+            line = f"{line[: _MAX_LINE - 100]} [cut: this line has {len(head) + rest:,} bytes]"
+        lines.append(line)
+        used += len(line)
+    return lines

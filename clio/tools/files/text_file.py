@@ -1,0 +1,181 @@
+"""Files as text, without losing a byte: what was decoded encodes back to exactly what was on disk."""
+
+import codecs
+import errno
+import os
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.errors import ToolError, ToolFailed, ToolRetry
+
+MAX_EDIT_BYTES = 20_000_000
+"""Larger files are read by window only and never edited."""
+
+_SNIFF_BYTES = 8_192
+_ON_ERROR = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
+_TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b")
+
+
+class NotText(ValueError):
+    """The bytes are no text clio can keep."""
+
+
+class TextFile(Struct, frozen=True, kw_only=True):
+    """One file as it lies on disk.
+
+    text: decoded, without the byte order mark, line endings as they are. Bytes that are invalid in UTF-8 stand in it as
+        lone surrogates, so that they survive; `shown` makes them printable.
+    encoding: the codec's name; `bom`: the mark that came before the text, often empty.
+    mode: permission bits.
+    """
+
+    data: bytes
+    text: str
+    encoding: str
+    bom: bytes
+    mode: int
+
+
+def read_text_file(path: Path, shown: str) -> TextFile:
+    """Read a whole file for editing. `shown` is its name in errors.
+
+    Raises ToolRetry for a folder or a missing file, ToolFailed where it is binary, too large, special or not allowed.
+    """
+    data, mode = read_bytes(path, shown)
+    try:
+        return decode(data, mode)
+    except NotText:
+        raise ToolFailed(
+            f"{shown!r} is a binary file ({size_text(len(data))}); read and edit text files only"
+        ) from None
+
+
+def read_bytes(path: Path, shown: str) -> tuple[bytes, int]:
+    """The bytes and the permission bits of a regular file of at most MAX_EDIT_BYTES; errors as in `read_text_file`."""
+    try:
+        status = path.stat()
+        check_regular(status, shown)
+        with path.open("rb") as file:
+            data = file.read(MAX_EDIT_BYTES + 1)
+    except OSError as error:
+        raise explain(error, shown, "read") from error
+    if len(data) > MAX_EDIT_BYTES:
+        size = size_text(max(status.st_size, len(data)))
+        raise ToolFailed(f"{shown!r} is too large to edit ({size}); change it with a command instead")
+    return data, stat.S_IMODE(status.st_mode)
+
+
+def exists(path: Path, shown: str) -> bool:
+    """Whether there is anything at a path with its links resolved. Raises ToolError where that cannot be seen."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise explain(error, shown, "reach") from error
+    return True
+
+
+def check_regular(status: os.stat_result, shown: str) -> None:
+    """Refuse what is no regular file: reading a pipe or a device may never end."""
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolRetry(f"{shown!r} is a folder, not a file; list it with list_files")
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolFailed(f"{shown!r} is not a regular file but a device, pipe or socket")
+
+
+def decode(data: bytes, mode: int = 0o644) -> TextFile:
+    """The text of these bytes; encoding it again gives the same bytes. Raises NotText for binary data."""
+    for bom, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if data.startswith(bom) and not data.startswith(codecs.BOM_UTF32_LE):
+            return _decode_utf16(data, bom, codec, mode)
+    if looks_binary(data[:_SNIFF_BYTES]):
+        raise NotText
+    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    body = data[len(bom) :]
+    encoding = _guess(body)
+    text = body.decode(encoding, _ON_ERROR.get(encoding, "strict"))
+    return TextFile(data=data, text=text, encoding=encoding, bom=bom, mode=mode)
+
+
+def _decode_utf16(data: bytes, bom: bytes, codec: str, mode: int) -> TextFile:
+    try:
+        text = data[len(bom) :].decode(codec, "surrogatepass")
+    except UnicodeDecodeError:
+        raise NotText from None
+    if "\0" in text:
+        raise NotText
+    return TextFile(data=data, text=text, encoding=codec, bom=bom, mode=mode)
+
+
+def looks_binary(head: bytes) -> bool:
+    """Whether the first bytes of a file are no text: a NUL, or more than one control character in ten."""
+    if b"\0" in head:
+        return True
+    controls = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in head)
+    return controls * 10 > len(head)
+
+
+def _guess(body: bytes) -> str:
+    """UTF-8 where it is valid, or damaged in few places only; else the old Western code pages."""
+    try:
+        body.decode("utf-8")
+        return "utf-8"
+    except UnicodeDecodeError:
+        text = body.decode("utf-8", "surrogateescape")
+    broken = sum("\udc80" <= char <= "\udcff" for char in text)
+    whole = sum(char > "\x7f" for char in text) - broken
+    if whole >= broken:  # a code page hardly ever forms a valid multi-byte sequence by chance
+        return "utf-8"
+    try:
+        body.decode("cp1252")
+        return "cp1252"
+    except UnicodeDecodeError:
+        return "latin-1"
+
+
+def encode(text: str, like: TextFile, shown: str) -> bytes:
+    """The bytes of a text in the encoding of its file. Raises ToolRetry for a character the encoding cannot hold."""
+    handler = _ON_ERROR.get(like.encoding, "strict")
+    try:
+        return like.bom + text.encode(like.encoding, handler)
+    except UnicodeEncodeError as error:
+        char = text[error.start]
+        raise ToolRetry(
+            f"{shown!r} is encoded as {like.encoding} and cannot hold {char!r} (U+{ord(char):04X}); "
+            "use other characters, or convert the file with a command first"
+        ) from None
+
+
+def shown(text: str) -> str:
+    """The text as it can be printed and sent: bytes that were invalid become U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def explain(error: OSError, shown: str, verb: str) -> ToolError:
+    """The error to raise for a failed file operation; `verb` is what was tried: "read", "write"."""
+    match error.errno:
+        case errno.ENOENT:
+            return ToolRetry(f"{shown!r} does not exist")
+        case errno.EISDIR:
+            return ToolRetry(f"{shown!r} is a folder, not a file; list it with list_files")
+        case errno.ENOTDIR:
+            return ToolRetry(f"{shown!r} cannot be: a part of its path is a file, not a folder")
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return ToolFailed(f"no permission to {verb} {shown!r}: {error.strerror}")
+        case _:
+            return ToolFailed(f"cannot {verb} {shown!r}: {error.strerror or error}")
+
+
+def size_text(count: int) -> str:
+    """A size in bytes as a person says it: "812 bytes", "1.4 MB"."""
+    if count < 1_000:
+        return f"{count} bytes"
+    value, unit = count / 1_000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if value < 1_000:
+            break
+        value, unit = value / 1_000, larger
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"

@@ -1,0 +1,142 @@
+"""The files of a project, without what its `.gitignore` files leave out, in a git repository or not."""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from clio.tools.search.ignore_rules import IgnoreRules, parse_rules
+
+_REPOSITORIES = (".git", ".hg", ".svn", ".jj")
+_OWN_DATA = (".clio/sessions", ".clio/cache")
+"""Transcripts and caches hold copies of the project's text; finding those again would only mislead."""
+_IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
+_TIMEOUT_S = 30.0
+
+_Placed = tuple[str, IgnoreRules]
+"""Rules with the folder they are stated in, which ends in a separator."""
+
+
+@cache
+def ripgrep() -> str | None:
+    """The ripgrep to use: the one installed beside this Python, else the one on PATH, else None."""
+    beside = shutil.which("rg", path=sysconfig.get_path("scripts"))
+    return beside or shutil.which("rg")
+
+
+def ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
+    """The options that make ripgrep see the same files, whatever the user's own configuration of it."""
+    options = ["--no-config", "--no-require-git", "--no-ignore-global", "--no-messages", "--color=never"]
+    if hidden:
+        options.append("--hidden")
+    for name in _REPOSITORIES:
+        options.append(f"--glob=!{name}")
+    for name in _OWN_DATA:
+        options.append(f"--glob=!**/{name}")
+    if folder == root and _repository_of(root) is None:
+        options.append("--no-ignore-parent")  # outside git, rules above the project are nobody's
+    return options
+
+
+def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, rg: str | None = "auto") -> list[str]:
+    """The files in `root`, or in its folder `under`, as sorted relative paths with forward slashes.
+
+    Links are neither listed nor followed; folders of version control are left out; a folder that is itself ignored is
+    listed when asked for by name.
+    hidden: with names that begin with a dot.
+    rg: the ripgrep to use; "auto" finds one; None, or one that does not start, walks the tree in Python.
+    """
+    folder = under or root
+    program = ripgrep() if rg == "auto" else rg
+    names = _with_ripgrep(program, root, folder, hidden) if program else None
+    if names is None:
+        names = list(walk(root, folder, hidden=hidden))
+    prefix = "" if folder == root else folder.relative_to(root).as_posix() + "/"
+    return sorted((prefix + name for name in names), key=path_key)
+
+
+def path_key(path: str) -> list[str]:
+    """The order of paths: folder by folder, name by name."""
+    return path.split("/")
+
+
+def _with_ripgrep(program: str, root: Path, folder: Path, hidden: bool) -> list[str] | None:
+    """None where ripgrep cannot be run."""
+    command = [program, "--files", "--null", *ripgrep_options(root, folder, hidden=hidden), "./"]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if done.returncode not in (0, 1) and not done.stdout:
+        return None
+    names = os.fsdecode(done.stdout).replace(os.sep, "/").split("\0")
+    return [name.removeprefix("./") for name in names if name]
+
+
+def walk(root: Path, folder: Path, *, hidden: bool) -> Iterator[str]:
+    """The same files as ripgrep's, found in Python; relative to `folder`, in no order."""
+    rules: list[_Placed] = []
+    top = _repository_of(folder) or root
+    for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
+        rules += _rules_in(above)
+    yield from _walk(str(folder), "", rules, hidden)
+
+
+def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool) -> Iterator[str]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:  # not ours to read; ripgrep passes over it too
+        return
+    names = {entry.name for entry in entries}
+    rules = above
+    if not names.isdisjoint(_IGNORE_FILES) or ".git" in names:
+        rules = [*above, *_rules_in(Path(folder))]
+    for entry in entries:
+        name = entry.name
+        path = f"{relative}{name}"
+        if (name.startswith(".") and not hidden) or name in _REPOSITORIES:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
+                yield from _walk(entry.path, path + "/", rules, hidden)
+        elif entry.is_file(follow_symlinks=False) and not _ignored(entry.path, rules, folder=False):
+            yield path
+
+
+def _own_data(path: str) -> bool:
+    return Path(path).as_posix().endswith(tuple("/" + name for name in _OWN_DATA))
+
+
+def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
+    """Whether the nearest rule that speaks of the path leaves it out."""
+    for base, stated in reversed(rules):
+        verdict = stated.verdict(path[len(base) :].replace(os.sep, "/"), folder=folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _rules_in(folder: Path) -> list[_Placed]:
+    """The rules a folder states, weakest first."""
+    found: list[_Placed] = []
+    base = str(folder).rstrip(os.sep) + os.sep
+    for name in (".git/info/exclude", *_IGNORE_FILES):
+        try:
+            text = (folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:  # most folders state none
+            continue
+        found.append((base, parse_rules(text)))
+    return found
+
+
+def _repository_of(folder: Path) -> Path | None:
+    """The top folder of the git repository a folder lies in."""
+    for candidate in (folder, *folder.parents):
+        if (candidate / ".git").exists():
+            return candidate
+    return None

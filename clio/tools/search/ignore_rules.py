@@ -1,0 +1,60 @@
+"""`.gitignore` files, read as git reads them. Pure: text in, verdicts out.
+
+A walk asks about every folder before it enters it, so a rule has to match the path itself and never what lies below it.
+"""
+
+import re
+
+from msgspec import Struct
+
+from clio.tools.search.globs import translate
+
+
+class _Rule(Struct, frozen=True, kw_only=True):
+    pattern: re.Pattern[str]
+    ignores: bool
+    folders_only: bool
+
+
+class IgnoreRules(Struct, frozen=True, kw_only=True):
+    """The rules of one file, for paths relative to the folder it lies in."""
+
+    rules: tuple[_Rule, ...]
+    any_of_them: re.Pattern[str]
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """True: ignored, False: expressly not ignored, None: nothing is said. Forward slashes, none at either end."""
+        if not self.any_of_them.fullmatch(path):
+            return None
+        for rule in reversed(self.rules):
+            if (folder or not rule.folders_only) and rule.pattern.fullmatch(path):
+                return rule.ignores
+        return None
+
+
+def parse_rules(text: str) -> IgnoreRules:
+    """The rules in the text of an ignore file; lines that cannot be read say nothing, as with git."""
+    rules = tuple(rule for line in text.splitlines() if (rule := _rule(line)) is not None)
+    together = "|".join(rule.pattern.pattern for rule in rules)
+    return IgnoreRules(rules=rules, any_of_them=re.compile(together or "(?!)"))
+
+
+def _rule(line: str) -> _Rule | None:
+    line = re.sub(r"(?<!\\)((?:\\\\)*)[ \t]+$", r"\1", line)
+    if not line or line.startswith("#"):
+        return None
+    ignores = not line.startswith("!")
+    glob = line if ignores else line[1:]
+    folders_only = glob.endswith("/")
+    glob = glob.rstrip("/") if folders_only else glob
+    if not glob:
+        return None
+    if "/" not in glob:
+        glob = f"**/{glob}"
+    if glob.endswith("/**"):
+        glob += "/*"  # everything below the folder, which itself stays
+    try:
+        pattern = re.compile(translate(glob.removeprefix("/"), as_git=True))
+    except re.error:
+        return None
+    return _Rule(pattern=pattern, ignores=ignores, folders_only=folders_only)

@@ -1,0 +1,80 @@
+"""Commands that go on in the background, and end when clio does."""
+
+import asyncio
+import atexit
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from clio.errors import ToolRetry
+from clio.tools.shell.processes import TERM_GRACE_S, RunningProcess, start
+
+
+class Job:
+    """One background command. `read_to` is the character of its output the model has read up to."""
+
+    def __init__(self, name: str, command: str, process: RunningProcess) -> None:
+        self.name = name
+        self.command = command
+        self.process = process
+        self.read_to = 0
+        self._waiting = asyncio.ensure_future(process.wait(with_children=True))
+
+    @property
+    def running(self) -> bool:
+        """Whether the command or anything it started is alive."""
+        return not self._waiting.done()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when it has ended, or after `timeout_s`."""
+        await asyncio.wait({self._waiting}, timeout=timeout_s)
+
+    async def stop(self) -> None:
+        """End it and everything it started; nothing happens where it has ended already."""
+        await self.process.stop(TERM_GRACE_S)
+        self._waiting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._waiting
+
+    def kill(self) -> None:
+        """End it without waiting."""
+        self.process.kill()
+
+
+class JobTable:
+    """The jobs of one clio, by the names the model knows them by: job1, job2, …"""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+
+    async def start(self, command: str, cwd: Path, env: Mapping[str, str] | None = None) -> Job:
+        """Start a job. Raises ToolFailed where the command cannot be started."""
+        process = await start(command, cwd, env)
+        if not self._jobs:
+            # Reached where clio dies of an error before it could close the table in order.
+            atexit.register(self.kill)
+        job = Job(f"job{len(self._jobs) + 1}", command, process)
+        self._jobs[job.name] = job
+        return job
+
+    def get(self, name: str) -> Job:
+        """The job of that name. Raises ToolRetry with the names there are."""
+        try:
+            return self._jobs[name]
+        except KeyError:
+            known = ", ".join(self._jobs) or "none has been started"
+            raise ToolRetry(f"there is no job {name!r}; the jobs are: {known}") from None
+
+    def running(self) -> list[Job]:
+        """The jobs that have not ended, oldest first."""
+        return [job for job in self._jobs.values() if job.running]
+
+    async def close(self) -> None:
+        """End all jobs together and wait until they are gone."""
+        await asyncio.gather(*(job.stop() for job in self.running()))
+        atexit.unregister(self.kill)
+
+    def kill(self) -> None:
+        """End all jobs without waiting, where no event loop runs any more."""
+        for job in self._jobs.values():
+            job.kill()

@@ -1,0 +1,277 @@
+"""Commands as processes that cannot outlive their welcome: own session, no input, bounded output, killed whole."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from clio.errors import ToolFailed
+from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.terminal_text import TerminalText
+
+TERM_GRACE_S = 1.0
+"""What a timed-out command has for cleaning up between the request to end and the kill."""
+CANCEL_GRACE_S = 0.2
+"""The same when a person is waiting for it to stop."""
+_DRAIN_S = 0.25
+_TICK_S = 1.0
+
+_PLAIN_OUTPUT = {
+    "NO_COLOR": "1",
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+def command_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a command: clio's own, with colours, pagers and password prompts off."""
+    return {**env, **_PLAIN_OUTPUT}
+
+
+class RunningProcess(asyncio.SubprocessProtocol):
+    """A started command. Its output is collected whether anybody waits or not."""
+
+    def __init__(self) -> None:
+        self._text = TerminalText()
+        self._exited = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._started = time.monotonic()
+        self._ended: float | None = None
+        self._last_output = self._started
+        self._closed = False
+        self._last_line = ""
+        self.output = BoundedText()
+        self.left_behind = False
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for a signal, as in `subprocess`."""
+        return self._transport.get_returncode() if self._transport else None
+
+    @property
+    def running(self) -> bool:
+        """Whether the command itself is alive."""
+        return not self._exited.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return (self._ended or time.monotonic()) - self._started
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since it last printed anything, up to its end."""
+        return (self._ended or time.monotonic()) - self._last_output
+
+    @property
+    def unfinished_line(self) -> str:
+        """What was printed after the last newline; not yet part of `output` while it runs."""
+        return self._text.unfinished()
+
+    @property
+    def last_line(self) -> str:
+        """The newest line that is not blank."""
+        return self.unfinished_line.strip() or self._last_line
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Called by asyncio with a piece of output."""
+        self._last_output = time.monotonic()
+        self._collect(self._text.feed(data))
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by asyncio when nobody holds the other end of the output any more."""
+        self._drained.set()
+
+    def process_exited(self) -> None:
+        """Called by asyncio when the command itself, not all of its children, has ended."""
+        self._ended = time.monotonic()
+        self._exited.set()
+
+    def _collect(self, text: str) -> None:
+        self.output.add(text)
+        self._last_line = text.rstrip().rpartition("\n")[2].strip() or self._last_line
+
+    async def wait(self, *, with_children: bool = False) -> None:
+        """Return when the command has ended and its output is complete.
+
+        Children it left running are waited for, or stopped (`left_behind` tells): they would hold its output for ever.
+        """
+        await self._exited.wait()
+        while with_children and self._members():  # noqa: ASYNC110  nobody tells when a grandchild ends
+            await asyncio.sleep(_TICK_S / 2)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._drained.wait(), _DRAIN_S)
+        self.left_behind = bool(self._members())
+        if self.left_behind:
+            await self.stop(TERM_GRACE_S)
+        self._close()
+
+    async def stop(self, grace_s: float) -> None:
+        """Ask every process of the command to end, and kill those still there after `grace_s`.
+
+        Cancelling this kills them at once.
+        """
+        try:
+            self._signal(gently=True)
+            await asyncio.wait_for(self._gone(), grace_s)
+        except TimeoutError:
+            pass
+        finally:
+            self._signal(gently=False)
+        await self._exited.wait()
+        self._close()
+
+    def kill(self) -> None:
+        """Kill every process of the command now, without waiting; for the end of clio."""
+        self._signal(gently=False)
+
+    async def _gone(self) -> None:
+        while self.running or self._members():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    def _close(self) -> None:
+        """Let go of the output, which a daemon that left the session may still hold."""
+        self._closed = True
+        self._collect(self._text.finish())
+        if self._transport:
+            self._transport.close()
+
+    def _members(self) -> list[int]:
+        return session_members(self._transport.get_pid()) if self._transport else []
+
+    def _signal(self, *, gently: bool) -> None:
+        if self._transport is None or self._closed:
+            return
+        leader = self._transport.get_pid()
+        if sys.platform == "win32":
+            _end_tree_on_windows(leader, gently=gently, running=self.running)
+            return
+        number = signal.SIGTERM if gently else signal.SIGKILL
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, number)
+        for pid in session_members(leader):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def session_members(leader: int) -> list[int]:
+    """The living processes of the session that `leader` began; a process group is not enough.
+
+    `timeout`, and a shell with job control, put their children into groups of their own.
+    """
+    if sys.platform == "win32":
+        return []
+    proc = Path("/proc")
+    if (proc / "self").exists():
+        names = [entry.name for entry in proc.iterdir()]
+    else:
+        names = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
+    return [int(name) for name in names if name.isdigit() and _in_session(int(name), leader)]
+
+
+def _in_session(pid: int, leader: int) -> bool:
+    if sys.platform == "win32":
+        return False
+    try:
+        return os.getsid(pid) == leader and not _is_zombie(pid)
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _is_zombie(pid: int) -> bool:
+    """A dead process whose parent has not asked for its end; it takes no signal and holds nothing."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[:1] == ["Z"]
+
+
+def _end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
+    if sys.platform == "win32" and running:
+        if gently:
+            os.kill(leader, signal.CTRL_BREAK_EVENT)
+        else:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
+
+
+async def start(command: str | Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> RunningProcess:
+    """Start a line of shell, or an argument list without a shell. `env` defaults to clio's own.
+
+    Raises ToolFailed where it cannot be started.
+    """
+    argv = _shell_argv(command) if isinstance(command, str) else list(command)
+    try:
+        _, process = await asyncio.get_running_loop().subprocess_exec(
+            RunningProcess,
+            *argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=str(cwd),
+            env=command_environment(os.environ if env is None else env),
+            start_new_session=sys.platform != "win32",
+            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+        )
+    except (OSError, ValueError) as error:
+        shown = command if isinstance(command, str) else argv[0]
+        raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
+    return process
+
+
+async def run(
+    command: str | Sequence[str],
+    cwd: Path,
+    *,
+    timeout_s: float,
+    on_news: Callable[[str], None] = lambda line: None,
+    env: Mapping[str, str] | None = None,
+) -> tuple[RunningProcess, bool]:
+    """Run to the end; the second value is whether it was stopped after `timeout_s`.
+
+    Cancelling kills everything it started before the cancellation goes on. `on_news` gets the last line printed about
+    once a second, or how long it has been silent.
+    """
+    process = await start(command, cwd, env)
+    try:
+        async with asyncio.timeout(timeout_s):
+            waiting = asyncio.ensure_future(process.wait())
+            try:
+                while not (await asyncio.wait({waiting}, timeout=_TICK_S))[0]:
+                    on_news(_news(process))
+                await waiting
+            finally:
+                waiting.cancel()
+    except TimeoutError:
+        await process.stop(TERM_GRACE_S)
+        return process, True
+    except asyncio.CancelledError:
+        await process.stop(CANCEL_GRACE_S)
+        raise
+    return process, False
+
+
+def _news(process: RunningProcess) -> str:
+    if process.silent_s < 10:
+        return process.last_line[:200]
+    return f"no output for {process.silent_s:.0f} s"
+
+
+def _shell_argv(line: str) -> list[str]:
+    if sys.platform == "win32":
+        return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c", line]
+    return [shutil.which("bash") or "/bin/sh", "-c", line]

@@ -1,0 +1,187 @@
+"""Commands the model runs: in the foreground with a limit, or in the background as a job."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from clio.algorithms.commit_lines import commit_lines, runs_commit
+from clio.errors import ToolRetry
+from clio.messages import Commit, Deeds
+from clio.security.actions import Internal, RunCommand
+from clio.security.path_policy import Workspace
+from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.shell.jobs import Job, JobTable
+from clio.tools.shell.processes import RunningProcess, run
+
+_FIRST_LOOK_S = 0.5
+_TITLE_CHARS = 200
+_LOG_LIMIT_S = 5.0
+_NEW_COMMITS = ("git", "-c", "color.ui=false", "log", "--max-count=20", "--pretty=format:%h %s")
+
+
+class RunCommandArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of run_command."""
+
+    command: Annotated[str, Meta(description="Shell command line, run in the project folder")]
+    timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
+    background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
+
+
+class JobOutputArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of job_output."""
+
+    job: Annotated[str, Meta(description='Name such as "job1"')]
+    offset: Annotated[int, Meta(ge=0, description="Character to begin at; default: what is new")] | None = None
+    wait_s: Annotated[int, Meta(ge=0, le=60, description="Wait so long for its end first")] = 0
+
+
+class JobStopArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of job_stop."""
+
+    job: Annotated[str, Meta(description='Name such as "job1"')]
+
+
+class RunCommandTool:
+    """`run_command`: one line of shell in the workspace."""
+
+    name = "run_command"
+    args = RunCommandArgs
+    read_only = False
+
+    def __init__(self, workspace: Workspace, jobs: JobTable, timeout_s: int) -> None:
+        self._workspace = workspace
+        self._jobs = jobs
+        self._timeout_s = timeout_s
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry for an empty command or one with a NUL character."""
+        call: RunCommandArgs = args
+        if not call.command.strip():
+            raise ToolRetry("the command is empty; give one line for the shell")
+        if "\0" in call.command:
+            raise ToolRetry("the command holds a NUL character; leave it out")
+
+        async def go(progress: Progress) -> ToolOutput:
+            if call.background:
+                return await self._in_background(call.command)
+            return await self._in_foreground(call.command, call.timeout_s or self._timeout_s, progress)
+
+        first, _, more = call.command.strip().partition("\n")
+        title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
+        action = RunCommand(command=call.command, cwd=self._workspace.root)
+        return Prepared(title=title + (" (background)" if call.background else ""), action=action, run=go)
+
+    async def _in_foreground(self, command: str, timeout_s: float, progress: Progress) -> ToolOutput:
+        began = time.time()
+        process, timed_out = await run(command, self._workspace.root, timeout_s=timeout_s, on_news=progress)
+        state = _timed_out(process, timeout_s) if timed_out else _ended(process)
+        if process.left_behind:
+            state += "; processes it left running were stopped, background=true would keep them"
+        ok = process.exit_code == 0 and not timed_out
+        text = process.output.text().strip("\n")
+        commits = await _commits(command, text, self._workspace.root, began)
+        deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
+        summary = state.partition(";")[0]
+        return ToolOutput(text=f"[{state}]\n{text or '(no output)'}", summary=summary, ok=ok, deeds=deeds)
+
+    async def _in_background(self, command: str) -> ToolOutput:
+        job = await self._jobs.start(command, self._workspace.root)
+        await job.wait(_FIRST_LOOK_S)
+        return _job_report(job, job.read_to)
+
+
+class JobOutputTool:
+    """`job_output`: what a background command has printed."""
+
+    name = "job_output"
+    args = JobOutputArgs
+    read_only = True
+
+    def __init__(self, jobs: JobTable) -> None:
+        self._jobs = jobs
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry for an unknown job."""
+        call: JobOutputArgs = args
+        job = self._jobs.get(call.job)
+
+        async def go(progress: Progress) -> ToolOutput:
+            if call.wait_s:
+                await job.wait(call.wait_s)
+            return _job_report(job, job.read_to if call.offset is None else call.offset)
+
+        return Prepared(title=f"output of {job.name}", action=Internal(), run=go)
+
+
+class JobStopTool:
+    """`job_stop`: end a background command and everything it started."""
+
+    name = "job_stop"
+    args = JobStopArgs
+    read_only = False
+
+    def __init__(self, jobs: JobTable) -> None:
+        self._jobs = jobs
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry for an unknown job."""
+        call: JobStopArgs = args
+        job = self._jobs.get(call.job)
+
+        async def go(progress: Progress) -> ToolOutput:
+            if job.running:
+                await job.stop()
+            return _job_report(job, job.read_to)
+
+        return Prepared(title=f"stop {job.name}", action=Internal(), run=go)
+
+
+def _job_report(job: Job, offset: int) -> ToolOutput:
+    """What a job printed from a character on, and how it stands; the model has then read all of it."""
+    process = job.process
+    job.read_to = process.output.total_chars
+    text = process.output.since(offset).strip("\n")
+    if job.running:
+        state = f"{job.name} runs since {process.seconds:.0f} s"
+        unfinished = process.unfinished_line
+        text = "\n".join(part for part in (text, unfinished) if part)
+    else:
+        state = f"{job.name} ended: {_ended(process)}"
+    deeds = None if job.running else Deeds(command=job.command, exit_code=_code(process))
+    head = f"[{state}; read to offset {job.read_to} with job_output]"
+    return ToolOutput(text=f"{head}\n{text or '(nothing new)'}", summary=state, deeds=deeds)
+
+
+def _code(process: RunningProcess) -> int | None:
+    """How the command itself ended; None where a signal ended it."""
+    code = process.exit_code
+    return None if code is None or code < 0 else code
+
+
+async def _commits(command: str, output: str, folder: Path, began: float) -> tuple[Commit, ...]:
+    """The commits a command made: as git told, or from its log where git was told to be quiet."""
+    if not runs_commit(command):
+        return ()
+    told = commit_lines(output)
+    if not told:
+        log, late = await run([*_NEW_COMMITS, f"--since=@{int(began)}"], folder, timeout_s=_LOG_LIMIT_S)
+        lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []
+        told = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
+    return tuple(Commit(hash=name, subject=subject) for name, subject in told)
+
+
+def _ended(process: RunningProcess) -> str:
+    code = process.exit_code
+    how = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
+    return f"{how} in {process.seconds:.1f} s"
+
+
+def _timed_out(process: RunningProcess, timeout_s: float) -> str:
+    silent = (
+        f"it had printed nothing for {process.silent_s:.0f} s and may have waited for input, which it cannot get"
+        if process.silent_s > timeout_s / 2
+        else "it was still printing; give timeout_s, or background=true for something that does not end"
+    )
+    return f"stopped after {timeout_s:g} s; {silent}"
