@@ -50,7 +50,7 @@ def make_line(
     from clio.ui.prompt_line import PromptLine
 
     def list_files() -> Sequence[str]:
-        from clio.tools.file_index import list_files
+        from clio.tools.search.file_index import list_files
 
         return list_files(loaded.project)
 
