@@ -26,7 +26,7 @@ _REPEATED = _READERS | {
     *("read_output", "todo_operations"),
 }
 _PATHS = ("path", "file_path", "filename", "file")
-_IRRELEVANT = frozenset({"timeout_s", "timeout", "description", "background"})
+_IRRELEVANT = ("timeout_s", "timeout", "description", "background")
 _COVERED = 0.9  # share of an earlier reading's lines that a later one must repeat to make it stale
 
 Key = tuple[str, str]
@@ -38,24 +38,26 @@ def stale_results(units: Sequence[Unit]) -> list[str]:
     The same call made again, or a later reading of the same file that shows (nearly) every line of the earlier one.
     """
     again: set[Key] = set()
-    readings: dict[str, list[set[str]]] = {}
+    readings: dict[str, list[ToolMessage]] = {}
     found: list[str] = []
     for call, result in reversed(list(_exchanges(units))):
         if call.name not in _REPEATED:
             continue
-        arguments = _arguments(call)
-        key = (call.name, _canonical(call, arguments))
-        path = _path(arguments) if call.name in _READERS else ""
-        is_long = len(result.content) >= _WORTHWHILE
-        if is_long and key in again:
+        is_reading = call.name in _READERS
+        key = (call.name, _canonical(call))
+        if len(result.content) < _WORTHWHILE:
+            again |= {key} if result.ok or not is_reading else set()
+        elif key in again:
             found.append(result.id)
-            continue
-        lines = set(result.content.splitlines()) if path and is_long else set[str]()
-        if lines and any(_covers(later, lines) for later in readings.get(path, ())):
-            found.append(result.id)
-        elif result.ok or call.name not in _READERS:
+        elif not is_reading:
             again.add(key)
-            readings.setdefault(path, []).append(lines)
+        elif result.ok:
+            again.add(key)
+            later = readings.setdefault(_path(_arguments(call)), [])
+            if any(_covers(each, result) for each in later):
+                found.append(result.id)
+            else:
+                later.append(result)
     return found[::-1]
 
 
@@ -191,11 +193,11 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
 
 
-def _canonical(call: ToolCall, arguments: dict[str, Any]) -> str:
-    """The arguments in one form, so that the order of keys and a time limit make no difference."""
-    if not arguments:
+def _canonical(call: ToolCall) -> str:
+    """The arguments without those that do not change what is asked, such as a time limit."""
+    if not any(f'"{name}"' in call.arguments for name in _IRRELEVANT):
         return call.arguments
-    wanted = {key: value for key, value in arguments.items() if key not in _IRRELEVANT and value is not None}
+    wanted = {key: value for key, value in _arguments(call).items() if key not in _IRRELEVANT}
     return msgspec.json.encode(wanted, order="sorted").decode("utf-8")
 
 
@@ -203,5 +205,6 @@ def _path(arguments: dict[str, Any]) -> str:
     return next((str(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), "")
 
 
-def _covers(later: set[str], earlier: set[str]) -> bool:
-    return len(earlier & later) >= _COVERED * len(earlier)
+def _covers(later: ToolMessage, earlier: ToolMessage) -> bool:
+    lines = set(earlier.content.splitlines())
+    return len(lines & set(later.content.splitlines())) >= _COVERED * len(lines)

@@ -105,9 +105,10 @@ class ThreadHead:
                 return message.content
         return ""
 
-    def whole(self) -> ThreadSummary:
-        """The summary of the session so far, the window included."""
+    def whole(self, coming: Trim) -> ThreadSummary:
+        """The summary of the session so far, the window included; what the coming trim drops is looked at once."""
         self._catch_up()
+        self._cover(self._end_of(coming))
         return merge(self._summary, summarise(self._session.messages[self._covered :]))
 
     def task(self) -> str:

@@ -12,6 +12,8 @@ from clio.context.units import Unit, tail_start, task_index
 from clio.messages import Message, UserMessage
 from clio.tokens import message_units
 
+_NEAR = 4.0  # stale outputs are looked for in so many times what is to stay
+
 
 class Goal(Struct, frozen=True, kw_only=True):
     """How small the window is to be; all are weights (see clio.tokens) of summary and history together.
@@ -57,7 +59,8 @@ def make_smaller(
     units: Sequence[Unit], goal: Goal, known: Mapping[str, int], weigh: Callable[[Message], float]
 ) -> Smaller:
     """What to do to reach the goal. `known`: how far messages are cut already; a placeholder stays one."""
-    shrunk = {id: STALE for id in stale_results(units) if id not in known}
+    near = tail_start(units, _NEAR * goal.keep)  # what lies before leaves in any case
+    shrunk = {id: STALE for id in stale_results(units[near:]) if id not in known}
     units = cut_units(units, shrunk)
     plan = Plan(start=0)
     if goal.least or goal.head + _weight(units) > goal.keep:

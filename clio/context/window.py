@@ -70,7 +70,7 @@ class ContextWindow:
         builder: ContextBuilder,
         limits: Limits,
         *,
-        before_trim: Callable[[ThreadSummary, str], None] = lambda summary, task: None,
+        before_trim: Callable[[ThreadSummary, str], None] | None = None,
         recovery: Callable[[int], Awaitable[str]] = _no_note,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -124,7 +124,7 @@ class ContextWindow:
         total, room = self._total(units), self._room()
         if total > self._trigger(units):
             stage: Stage = "validation" if total > room else "proactive"
-            trimmed = self._trim(stage, self._units_of(self._budget().target), room)
+            trimmed = self._trim(stage, units, self._units_of(self._budget().target), room)
             units = self._units()
         return self._assemble(units, trimmed, room)
 
@@ -140,7 +140,7 @@ class ContextWindow:
         share, target = REACTIVE[attempt - 1], self._units_of(self._budget().target)
         keep = min(self._first_refused * share, target)
         hard = keep if share else min(refused.conversation / 2, self._room())
-        trimmed = self._trim("reactive", keep, hard, least=not share)
+        trimmed = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
             if not self._builder.use_smaller():
@@ -161,8 +161,9 @@ class ContextWindow:
     def trim_now(self) -> Trimmed | None:
         """Trim to the target, or to half of what there is where that is less; None where nothing can go."""
         budget = self._budget()
-        keep = min(self._units_of(budget.target), self._total(self._units()) / 2)
-        return self._trim("manual", keep, self._room())
+        units = self._units()
+        keep = min(self._units_of(budget.target), self._total(units) / 2)
+        return self._trim("manual", units, keep, self._room())
 
     def undo(self) -> Trim:
         """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
@@ -246,9 +247,10 @@ class ContextWindow:
 
     # How it gets smaller
 
-    def _trim(self, stage: Stage, keep: float, hard: float, *, least: bool = False) -> Trimmed | None:
-        """Make the window smaller (see `Goal`) and write down how; None where nothing could go."""
-        units = self._units()
+    def _trim(
+        self, stage: Stage, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False
+    ) -> Trimmed | None:
+        """Make the window, now `units`, smaller (see `Goal`) and write down how; None where nothing could go."""
         head = self._head.weight(self._summary_cap())
         # What the summary will take: a trim makes it longer, but rarely as long as it may be.
         summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
@@ -282,8 +284,8 @@ class ContextWindow:
         trim = Trim(
             handle=f"t{len(trims) + 1}", dropped=dropped, shrunk=shrunk, freed_tokens=freed, created=self._now()
         )
-        if dropped:
-            self._before_trim(self._head.whole(), self._head.task())
+        if dropped and self._before_trim is not None:
+            self._before_trim(self._head.whole(trim), self._head.task())
         self._session.add_trim(trim)
         self._shrunk |= shrunk
         self._views = {id: view for id, view in self._views.items() if id not in shrunk}
