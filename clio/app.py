@@ -1,5 +1,6 @@
 """The composition root: the only place that turns a configuration into objects that know each other."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 
@@ -202,14 +203,22 @@ class App:
     def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
         """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
         session = self.session
-        page = checkpoint_text(session=session.id, now=self._now(), summary=summary, todos=session.todos, task=task)
+        git = git_activity(self.project)
+        page = checkpoint_text(
+            session=session.id,
+            now=self._now(),
+            summary=summary,
+            todos=session.todos,
+            task=task,
+            git=git.text if git else "",
+        )
         try:
             self.memory.write_progress(page)
         except (StorageError, OSError) as error:
             self.emit(Notice(text=f"the progress note was not written: {error}", level="warning"))
 
     async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
-        git = await git_activity(self.project)
+        git = await asyncio.to_thread(git_activity, self.project)
         try:
             progress = self.memory.read_progress()
         except (StorageError, OSError):

@@ -3,7 +3,6 @@
 It is data in neutral words: text that tells the model to go on, or to announce something, would be obeyed or answered.
 """
 
-import asyncio
 from pathlib import Path
 
 from msgspec import Struct
@@ -36,14 +35,15 @@ class GitActivity(Struct, frozen=True, kw_only=True):
         return "\n".join([head, *files, *more, *commits])
 
 
-async def git_activity(project: Path) -> GitActivity | None:
-    """Status and newest commits of a working tree; None outside git, without git, or if it takes too long."""
-    status, log = await asyncio.gather(
-        read_git(project, "status", "--porcelain", "--branch"),
-        read_git(project, "log", f"--max-count={COMMITS}", "--pretty=format:%h %s"),
-    )
+def git_activity(project: Path) -> GitActivity | None:
+    """Status and newest commits of a working tree; None outside git, without git, or if it takes too long.
+
+    Blocks as long as two short git commands take; under an event loop, call it in a thread.
+    """
+    status = read_git(project, "status", "--porcelain", "--branch")
     if status is None:
         return None
+    log = read_git(project, "log", f"--max-count={COMMITS}", "--pretty=format:%h %s")
     head, *changed = status.splitlines() or [""]
     branch = head.removeprefix("## ").removeprefix("No commits yet on ").split("...")[0]
     return GitActivity(branch=branch, changed=tuple(changed), commits=tuple((log or "").splitlines()))

@@ -1,6 +1,7 @@
 """What changes from turn to turn and the model should know: the date, and how the working tree stands."""
 
 import asyncio
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,32 +13,28 @@ _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must
 async def describe_state(project: Path, now: float) -> str:
     """Date, branch and count of changed files as `key: value` lines. Outside git only the date."""
     lines = [f"date: {time.strftime('%Y-%m-%d (%A)', time.localtime(now))}"]
-    status = await read_git(project, "status", "--porcelain", "--branch")
+    status = await asyncio.to_thread(read_git, project, "status", "--porcelain", "--branch")
     if status is not None:
         lines += _summary(status)
     return "\n".join(lines)
 
 
-async def read_git(project: Path, *arguments: str) -> str | None:
-    """What a reading git command prints; None without git, without a repository, or if it takes too long."""
+def read_git(project: Path, *arguments: str) -> str | None:
+    """What a reading git command prints; None without git, without a repository, or if it takes too long.
+
+    Blocks up to 0.7 s; under an event loop, call it in a thread.
+    """
     try:
-        process = await asyncio.create_subprocess_exec(
-            *("git", *_PLAIN, "-C", str(project), *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+        done = subprocess.run(
+            ["git", *_PLAIN, "-C", str(project), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()  # else it is left to be noticed by an event loop that may be gone by then
-    return output.decode("utf-8", "replace") if process.returncode == 0 else None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
 def _summary(status: str) -> list[str]:

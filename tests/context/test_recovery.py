@@ -1,6 +1,5 @@
 """What a resumed or overflowed session is told beside its summary: true, its own, fresh, and in neutral words."""
 
-import asyncio
 import re
 import subprocess
 from pathlib import Path
@@ -144,20 +143,20 @@ def test_nothing_to_say_and_no_room() -> None:
 
 
 def test_a_real_repository_and_none(tmp_path: Path) -> None:
-    assert asyncio.run(git_activity(tmp_path)) is None
+    assert git_activity(tmp_path) is None
 
     def git(*words: str) -> None:
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "--quiet", "--initial-branch=main")
-    assert asyncio.run(git_activity(tmp_path)) == GitActivity(branch="main")
+    assert git_activity(tmp_path) == GitActivity(branch="main")
     git("config", "user.email", "dev@example.com")
     git("config", "user.name", "Dev")
     (tmp_path / "naïve.txt").write_text("x", encoding="utf-8")
     git("add", ".")
     git("commit", "--quiet", "-m", "feat: ü")
     (tmp_path / "new.txt").write_text("x", encoding="utf-8")
-    found = asyncio.run(git_activity(tmp_path))
+    found = git_activity(tmp_path)
     assert found is not None
     assert (found.branch, found.changed) == ("main", ("?? new.txt",))
     assert [line.partition(" ")[2] for line in found.commits] == ["feat: ü"]
