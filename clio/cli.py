@@ -60,7 +60,7 @@ def _run(argv: list[str]) -> int:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        return _config_command(arguments)
+        return _doctor(arguments) if arguments.words[0] == "doctor" else _config_command(arguments)
     if arguments.prompt is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
@@ -117,6 +117,13 @@ def _config_command(arguments: "Arguments") -> int:
             if loaded.withheld:
                 grant_all(loaded)
     return 0
+
+
+def _doctor(arguments: "Arguments") -> int:
+    from clio.config.options import make_options
+    from clio.entrypoints import doctor
+
+    return doctor.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings)
 
 
 def whole_prompt(text: str) -> str:

@@ -31,6 +31,7 @@ class Arguments(argparse.Namespace):
     no_color: bool = False
     debug: bool = False
     json: bool = False
+    fetch_encodings: bool = False
     help: bool = False
     version: bool = False
     words: Sequence[str] = ()
@@ -100,14 +101,16 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
     Flag("--json", "with `config show`: print JSON", group=_REST),
+    Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
 OUTPUTS = ("text", "json", "stream-json")
-COMMANDS: dict[tuple[str, str], str] = {
+COMMANDS: dict[tuple[str, ...], str] = {
     ("config", "show"): "print every setting and where it comes from",
     ("config", "path"): "print where the configuration files are",
     ("config", "trust"): "let this project's configuration take effect",
+    ("doctor",): "look at what clio stands on, and say what to do",
 }
 _USAGE = """\
 clio, a terminal coding agent that remembers.
@@ -214,9 +217,11 @@ def _check(arguments: Arguments) -> None:
         raise UsageError(f"--output must be one of {', '.join(OUTPUTS)}, not {arguments.output!r}{hint}")
     if arguments.words:
         _check_command(arguments.words, one_shot)
-    elif arguments.json:
+    if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
+        raise UsageError("--fetch-encodings belongs to 'clio doctor'")
+    if arguments.json and list(arguments.words[:1]) != ["config"]:
         raise UsageError("--json belongs to 'clio config show'; for a one-shot answer it is --output json")
-    elif arguments.output not in (None, "text") and not one_shot:
+    if arguments.output not in (None, "text") and not one_shot and not arguments.words:
         raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
     if one_shot and arguments.resume == "":
         raise UsageError("--resume needs a session's id, name or number where -p is given; nobody is there to choose")
@@ -230,8 +235,9 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
     if one_shot:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if list(words) == ["config"]:
-        raise UsageError(f"'clio config' needs one more word: {', '.join(known)}")
-    hint = did_you_mean(text, known) or did_you_mean(words[0], ["config"])
+        forms = ", ".join(name for name in known if name.startswith("config "))
+        raise UsageError(f"'clio config' needs one more word: {forms}")
+    hint = did_you_mean(text, known) or did_you_mean(words[0], list(dict.fromkeys(name for name, *_ in COMMANDS)))
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
     raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
