@@ -180,7 +180,7 @@ class Loop:
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
-                return built, await self._caller.ask(built.request)
+                return built, await self._caller.ask(built.request, large=self._context.is_large(built))
             except ContextOverflow as error:
                 sizes.append(f"{built.prompt_tokens:,}")
                 if attempt > MAX_OVERFLOWS:

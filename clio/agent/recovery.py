@@ -5,7 +5,7 @@ import random
 
 from clio.agent.events import Emit, Retrying
 from clio.agent.stream import Answer, Display, receive
-from clio.errors import ProviderError, RateLimited, ServerFailed
+from clio.errors import ContextOverflow, ProviderError, RateLimited, ServerFailed, StreamBroken
 from clio.providers.base import ChatRequest, Provider
 from clio.providers.retry import MAX_RETRIES, retry_delay
 from clio.security.redact import Redactor
@@ -21,8 +21,12 @@ class ModelCaller:
         self._rng = rng
         self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
 
-    async def ask(self, request: ChatRequest) -> Answer:
-        """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError."""
+    async def ask(self, request: ChatRequest, *, large: bool = False) -> Answer:
+        """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError.
+
+        large: the request takes so much of the window that an empty answer, every time, means it does not fit:
+            llama.cpp says it in no other way.
+        """
         display = Display(self._emit)
         attempt = 0
         while True:
@@ -32,6 +36,8 @@ class ModelCaller:
             except ProviderError as error:
                 attempt += 1
                 if not error.retryable or attempt > MAX_RETRIES:
+                    if large and isinstance(error, StreamBroken) and answer.is_empty:
+                        raise ContextOverflow(str(error)) from error
                     raise
                 await self._wait(attempt, error)
                 display.restart()

@@ -50,6 +50,11 @@ class Answer:
         """The thoughts so far."""
         return "".join(self._reasoning)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has come at all."""
+        return not (self._text or self._reasoning or self._calls or self.finish_reason)
+
     def calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
         """The calls in order. One without an id, or with one already `taken`, gets `<step_id>_<n>`.
 

@@ -32,6 +32,7 @@ SMALLEST_WINDOW = 512
 _SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
 _NOTE_SHARE = 0.4  # of the summary's tokens
 _FIRST_SUMMARY = 2_000.0  # units, about 500 tokens
+_LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
 _LEAST_TAIL, _LEAST_GAP = 0.125, 0.25  # of the room, where one message of the user's takes most of it
 
 
@@ -127,6 +128,10 @@ class ContextWindow:
             trimmed = self._trim(stage, units, self._units_of(self._budget().target), room)
             units = self._units()
         return self._assemble(units, trimmed, room)
+
+    def is_large(self, built: Built) -> bool:
+        """Whether a request may be too large for a server that gives its models less than they could take."""
+        return built.prompt_tokens >= self._limits.context_window * _LARGE and len(built.request.messages) > 1
 
     def reactive(self, attempt: int, refused: Built, error: ContextOverflow) -> Built:
         """The request to send after a server refused one: half of its conversation, a quarter, the least possible.

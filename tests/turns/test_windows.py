@@ -9,7 +9,7 @@ import pytest
 
 from clio.agent.events import ContextTrimmed, TurnFinished
 from clio.messages import ToolMessage, UserMessage
-from tests.support.chat_server import Reply, error, raw_sse, text, tool_calls
+from tests.support.chat_server import Reply, empty_stream, error, raw_sse, text, tool_calls
 from tests.turns.conftest import MakeDesk
 
 LINES = "".join(f"value_{number} = {number}  # one line of a longer file\n" for number in range(60))
@@ -214,6 +214,26 @@ def test_a_message_too_long_does_not_spoil_the_session(make_desk: MakeDesk) -> N
     assert (long.status, short.status, short.text) == ("context_full", "done", "fine")
     assert sizes(desk)[0] / 4 < 8_192
     assert desk.app.session.messages[0].content == "words " * 8_000  # as it was said, in the archive
+
+
+def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda *_: 0.0)
+    desk = make_desk([*reads(8), *[empty_stream()] * 5, text("done")], context_window=16_384)
+    write_files(desk, 8)
+    finished = asyncio.run(desk.turn("look at the big files"))
+    assert (finished.status, finished.text) == ("done", "done")
+    assert sizes(desk)[-1] < sizes(desk)[-2] == sizes(desk)[-6]
+
+
+def test_empty_answers_to_a_small_request_are_a_failing_server(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda *_: 0.0)
+    desk = make_desk([empty_stream()] * 5, context_window=128_000)
+    finished = asyncio.run(desk.turn("hello"))
+    assert (finished.status, finished.exit_code, len(bodies(desk))) == ("failed", 1, 5)
 
 
 class StrictServer:
