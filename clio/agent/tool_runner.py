@@ -143,14 +143,15 @@ class ToolRunner:
     def _finish(
         self, call: ToolCall, title: str, output: ToolOutput, seconds: float, *, asked: bool, missing: bool
     ) -> Outcome:
-        text = self._redactor.redact(output.text).text
+        safe = self._redactor.redact(output.text)
+        text = safe.text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
             content=preview(text, self._max_result_chars, handle),
             ok=output.ok,
-            summary=self._redactor.redact(output.summary).text,
+            summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
             seconds=round(seconds, 3),
             blob=handle,
             deeds=note_deeds(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
@@ -173,6 +174,10 @@ class ToolRunner:
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+def _replaced(secrets: int) -> str:
+    return f", {secrets} secret{'s' if secrets > 1 else ''} replaced" if secrets else ""
 
 
 def preview_lines(text: str, *, ok: bool) -> str:
