@@ -98,9 +98,11 @@ class App:
 
     async def run_turn(self, text: str) -> TurnFinished:
         """One turn; see `Loop.run_turn`."""
-        if self._loop is None:
-            self._loop = self._build_loop(await self.provider.limits())
-        return await self._loop.run_turn(text)
+        return await (await self._ready()).run_turn(text)
+
+    async def window(self) -> ContextWindow:
+        """What the next request holds, to be looked at or trimmed; the server may be asked for the limits first."""
+        return (await self._ready()).context
 
     def open_session(self, session_id: str) -> Session:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
@@ -151,6 +153,11 @@ class App:
         self._read_log = ReadLog()
         for warning in session.warnings:
             self.emit(Notice(text=warning, level="warning"))
+
+    async def _ready(self) -> Loop:
+        if self._loop is None:
+            self._loop = self._build_loop(await self.provider.limits())
+        return self._loop
 
     def _build_loop(self, limits: Limits) -> Loop:
         estimator = TokenEstimator(self.session.token_ratio)

@@ -104,6 +104,11 @@ class Loop:
         self._warned = ""
         self._resumed = context.is_trimmed
 
+    @property
+    def context(self) -> ContextWindow:
+        """What the requests are built from."""
+        return self._context
+
     async def run_turn(self, text: str) -> TurnFinished:
         """Everything from a user's words to the end of the answer; never raises for a turn that fails.
 

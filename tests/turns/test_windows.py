@@ -329,3 +329,24 @@ def test_a_trimmed_session_goes_on_after_a_restart(make_desk: MakeDesk) -> None:
     assert "read every big file" in sent[1]["content"]
     assert "what did you read?" in sent[-1]["content"]
     assert [message for message in desk.app.session.messages if isinstance(message, UserMessage)][-1].origin == "user"
+
+
+def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_desk: MakeDesk) -> None:
+    desk = make_desk([*reads(4), text("read"), text("and again")], context_window=32_768)
+    write_files(desk, 4)
+
+    async def story() -> None:
+        await desk.turn("read the big files")
+        window = await desk.app.window()
+        before = window.usage()
+        assert before.history > 1_000
+        assert before.free + before.history + before.system + before.tools + before.reserve <= 32_768
+        trimmed = window.trim_now()
+        assert trimmed is not None
+        assert window.usage().history < before.history
+        window.undo()
+        assert window.usage() == before
+        await desk.turn("once more")
+
+    asyncio.run(story())
+    assert [message["role"] for message in bodies(desk)[-1]["messages"]].count("tool") == 4
