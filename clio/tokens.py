@@ -7,6 +7,8 @@ are units divided by the learned ratio. Characters a token, measured with o200k:
 
 import math
 
+from msgspec import Struct
+
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 DEFAULT_RATIO = 4.0
@@ -49,6 +51,18 @@ def message_units(message: Message) -> float:
     return units
 
 
+class Compared(Struct, frozen=True, kw_only=True):
+    """One request: the tokens it was taken for before it was sent, and those the server billed for it."""
+
+    estimated: int
+    billed: int
+
+    @property
+    def error(self) -> float:
+        """How far the estimate was off, as a share of the bill; above zero where it was too high."""
+        return (self.estimated - self.billed) / self.billed
+
+
 class TokenEstimator:
     """Estimates for one model. Weights are remembered by message id, so a request costs a look-up a message.
 
@@ -59,6 +73,7 @@ class TokenEstimator:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
         self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
         self.has_news = False  # whether a bill has moved the ratio since then
+        self.last: Compared | None = None  # the newest request that was billed
         self._units: dict[str, float] = {}
 
     @property
@@ -88,6 +103,8 @@ class TokenEstimator:
         way, the fifth and all later ones a fifth: new = 0.8 old + 0.2 observed. A bill of nothing, or one that no
         tokeniser would write for that text (under 0.5 or over 20 units a token), teaches nothing.
         """
+        if prompt_tokens > 0:
+            self.last = Compared(estimated=self.tokens(units), billed=prompt_tokens)
         if not _is_plausible(units, prompt_tokens):
             return False
         step = max(_LEAST_STEP, 1 / (self.observations + 1))

@@ -73,3 +73,15 @@ def test_everything_that_is_sent_is_weighed() -> None:
     assert message_units(UserMessage(content="x", context="y" * 50)) >= message_units(UserMessage(content="x")) + 50
     assert message_units(ToolMessage(tool_call_id="c", content="x" * 10)) > 10
     assert message_units(AssistantMessage(content="x", reasoning="y" * 99)) == plain  # reasoning is not sent back
+
+
+def test_the_last_bill_is_compared_with_what_was_thought_before() -> None:
+    estimator = TokenEstimator()
+    assert estimator.last is None
+    estimator.learn(4_000.0, 0)
+    assert estimator.last is None
+    estimator.learn(4_000.0, 2_000)
+    assert estimator.last is not None
+    assert (estimator.last.estimated, estimator.last.billed, estimator.last.error) == (1_000, 2_000, -0.5)
+    estimator.learn(4_000.0, 1_600)
+    assert estimator.last.error == pytest.approx(0.25)

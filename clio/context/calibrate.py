@@ -39,8 +39,8 @@ class Calibration:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start counting unless that was done before; returns at once. Needs a running event loop."""
-        if self._task is None:
+        """Start counting unless that was done before or a bill has spoken; returns at once. Needs an event loop."""
+        if self._task is None and not self._estimator.is_taught:
             self._task = asyncio.create_task(self._run(), name="calibrate")
 
     async def wait(self) -> None:
@@ -48,11 +48,15 @@ class Calibration:
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    async def close(self) -> None:
-        """Stop a count that still runs."""
+    def stop(self) -> None:
+        """Let go of a count that still runs; its process ends with the next rounds of the event loop."""
         if self._task is not None:
             self._task.cancel()
-            await self.wait()
+
+    async def close(self) -> None:
+        """Stop a count that still runs, and wait for its end."""
+        self.stop()
+        await self.wait()
 
     async def _run(self) -> None:
         await asyncio.sleep(self._delay_s)
@@ -68,7 +72,7 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
     try:
         process = await asyncio.create_subprocess_exec(
             # By its file and with -P: `-m` would look for modules in the current folder, which is the project's.
-            *(sys.executable, "-P", str(CHILD), str(path), encoding.sha256, encoding.name),
+            *(sys.executable, "-P", "-B", str(CHILD), str(path), encoding.sha256, encoding.name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

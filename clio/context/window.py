@@ -25,7 +25,7 @@ from clio.messages import Message, UserMessage
 from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
-from clio.tokens import message_units
+from clio.tokens import Compared, message_units
 
 SMALLEST_WINDOW = 512
 """A limit a server names below this is no window but another number in its sentence."""
@@ -100,6 +100,11 @@ class ContextWindow:
     def limits(self) -> Limits:
         """Of the model, as far as is known by now."""
         return self._limits
+
+    @property
+    def last_billed(self) -> Compared | None:
+        """The newest request a server billed, and what it was taken for; None where none was."""
+        return self._estimator.last
 
     async def turn_context(self, now: float) -> str:
         """What is put before the user's words of this turn."""

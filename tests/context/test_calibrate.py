@@ -149,7 +149,7 @@ def test_a_bill_that_comes_first_counts(tiny: Path) -> None:
         estimator = TokenEstimator()
         calibration = Calibration(estimator, [TEXT], TINY, tiny, delay_s=0)
         calibration.begin()
-        estimator.learn(3_000.0, 1_000)
+        estimator.learn(3_000.0, 1_000)  # before the child was started
         await calibration.wait()
         estimator.start_from(4_000.0, 2_000)
         return estimator.ratio
