@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from clio.agent.events import Emit, Notice, TurnFinished
+from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.loop import Loop
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
+from clio.context.calibrate import Calibration, prefix_texts
 from clio.context.checkpoint import checkpoint_text
+from clio.context.encodings import encoding_folders, encoding_for, find_encoding
 from clio.context.instructions import project_instructions
+from clio.context.ratios import RatioBook
 from clio.context.recovery_notes import git_activity, recovery_note
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
@@ -22,7 +25,7 @@ from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
-from clio.providers.registry import make_provider
+from clio.providers.registry import OFFLINE, make_provider
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
@@ -92,6 +95,9 @@ class App:
         self._env = env
         self._now = now
         self._retired: list[Provider] = []
+        self._ratios = RatioBook(None if self.config.incognito else loaded.home, self._warn)
+        self._estimator = TokenEstimator()  # of this session and model, once there is a loop
+        self._calibration: Calibration | None = None
         self._loop: Loop | None = None
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
         self.session = self._new()
@@ -99,6 +105,11 @@ class App:
     async def run_turn(self, text: str) -> TurnFinished:
         """One turn; see `Loop.run_turn`."""
         return await (await self._ready()).run_turn(text)
+
+    @property
+    def context(self) -> ContextWindow | None:
+        """The same where it is known already; None until somebody spoke, or `window` was awaited."""
+        return self._loop.context if self._loop else None
 
     async def window(self) -> ContextWindow:
         """What the next request holds, to be looked at or trimmed; the server may be asked for the limits first."""
@@ -120,11 +131,11 @@ class App:
 
     def set_model(self, model: str) -> None:
         """Talk to another model of the same server from the next turn on."""
+        self._leave_loop()
         self.config = msgspec.structs.replace(self.config, model=model)
         self._retired.append(self.provider)
         self.provider = make_provider(self.config, self._env)
         self.session.set_model(model)
-        self._loop = None
 
     def set_approval(self, mode: ApprovalMode) -> None:
         """Decide anew who says yes to writes and commands."""
@@ -133,6 +144,10 @@ class App:
     async def close(self) -> None:
         """Stop background commands, close the session and the connections."""
         self._close_session()  # first: it needs no waiting, so nothing can come between
+        calibration = self._calibration
+        self._leave_loop()
+        if calibration is not None:
+            await calibration.close()
         await self.jobs.close()
         for provider in (*self._retired, self.provider):
             await provider.close()
@@ -141,26 +156,57 @@ class App:
         known = self.session.unsaved
         self.session.close()
         if self.session.unsaved and not known:
-            self.emit(Notice(text=f"the session is not saved: {self.session.unsaved}", level="warning"))
+            self._warn(f"the session is not saved: {self.session.unsaved}")
 
     def _new(self, name: str | None = None) -> Session:
         return self.store.new(self.project, persist=not self.config.incognito, name=name)
 
     def _switch(self, session: Session) -> None:
         self._close_session()
+        self._leave_loop()
         self.session = session
-        self._loop = None
         self._read_log = ReadLog()
         for warning in session.warnings:
-            self.emit(Notice(text=warning, level="warning"))
+            self._warn(warning)
 
     async def _ready(self) -> Loop:
         if self._loop is None:
             self._loop = self._build_loop(await self.provider.limits())
         return self._loop
 
+    def _leave_loop(self) -> None:
+        """Let go of what was built for this session and this model; what the model bills is kept for later ones."""
+        if self._calibration is not None:
+            self._calibration.stop()
+        if self._estimator.has_news:
+            self._ratios.keep(self.provider.model, self._estimator.ratio)
+        self._estimator = TokenEstimator()
+        self._calibration = self._loop = None
+
+    def _make_estimator(self) -> TokenEstimator:
+        """What this session has learned of this model, else what earlier ones have."""
+        session, model = self.session, self.provider.model
+        own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
+        return TokenEstimator(own if own is not None else self._ratios.ratio_of(model))
+
+    def _make_calibration(self, builder: ContextBuilder, estimator: TokenEstimator) -> Calibration | None:
+        """A count of the prompt by a tokeniser, for a model that no bill has taught; None where none is on disk."""
+        if estimator.is_taught or self.provider.name == OFFLINE:
+            return None
+        encoding = encoding_for(self.provider.model)
+        path = find_encoding(encoding, encoding_folders(self._env, self.home))
+        return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
+
+    def _heard(self, event: Event) -> None:
+        self.emit(event)
+        if isinstance(event, StepFinished) and self._calibration is not None:
+            self._calibration.begin()  # the server has answered; if it has billed, nothing happens
+
+    def _warn(self, text: str) -> None:
+        self.emit(Notice(text=text, level="warning"))
+
     def _build_loop(self, limits: Limits) -> Loop:
-        estimator = TokenEstimator(self.session.token_ratio)
+        self._estimator = estimator = self._make_estimator()
         compact = is_compact(limits)
         tools = self._tools(compact)
         return Loop(
@@ -179,7 +225,7 @@ class App:
             session=self.session,
             context=self._build_window(limits, estimator),
             redactor=self.redactor,
-            emit=self.emit,
+            emit=self._heard,
             max_steps=self.config.max_steps,
             now=self._now,
         )
@@ -194,13 +240,15 @@ class App:
             return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
+        builder = ContextBuilder(
+            project=self.project,
+            prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
+            estimator=estimator,
+        )
+        self._calibration = self._make_calibration(builder, estimator)
         return ContextWindow(
             self.session,
-            ContextBuilder(
-                project=self.project,
-                prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
-                estimator=estimator,
-            ),
+            builder,
             limits,
             before_trim=self._write_checkpoint,
             recovery=lambda budget: self._recovery_note(estimator, budget),
@@ -222,7 +270,7 @@ class App:
         try:
             self.memory.write_progress(page)
         except (StorageError, OSError) as error:
-            self.emit(Notice(text=f"the progress note was not written: {error}", level="warning"))
+            self._warn(f"the progress note was not written: {error}")
 
     async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         git = await asyncio.to_thread(git_activity, self.project)
@@ -258,7 +306,7 @@ class App:
         try:
             knowledge = self.memory.prefix_fragments()
         except (StorageError, OSError) as error:
-            self.emit(Notice(text=f"project knowledge is left out: {error}", level="warning"))
+            self._warn(f"project knowledge is left out: {error}")
             knowledge = []
         return [*([instructions] if instructions else []), *knowledge]
 
@@ -268,7 +316,7 @@ class App:
         try:
             remember_rule(self.loaded, rule)
         except ClioError as error:
-            self.emit(Notice(text=f"the rule holds for this session only: {error}", level="warning"))
+            self._warn(f"the rule holds for this session only: {error}")
 
 
 def build_app(loaded: Loaded, *, approver: Approver, asker: Asker, emit: Emit, env: Mapping[str, str]) -> App:

@@ -1,7 +1,7 @@
 """The tokenisers whose files may lie on this machine: which one counts for a model, and where its file would be."""
 
 import hashlib
-import tempfile
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 FOLDER_NAME = "encodings"
 _SERVER = "https://openaipublic.blob.core.windows.net/encodings"
+_TEMP_FOLDERS = ("/tmp", "/var/tmp", "/usr/tmp") if os.name != "nt" else ()
 _OLDER_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding-3", "text-embedding-ada")
 
 
@@ -47,7 +48,11 @@ def encoding_for(model: str) -> Encoding:
 def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
     """Where encodings may lie: clio's own folder, then where tiktoken looks."""
     named = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
-    return (home / FOLDER_NAME, Path(named) if named else Path(tempfile.gettempdir(), "data-gym-cache"))
+    if named:
+        return (home / FOLDER_NAME, Path(named))
+    # As tempfile.gettempdir, which would write a file to see whether it can.
+    given = (env.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    return (home / FOLDER_NAME, *(Path(folder, "data-gym-cache") for folder in (*given, *_TEMP_FOLDERS) if folder))
 
 
 def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
