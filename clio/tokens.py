@@ -74,6 +74,7 @@ class TokenEstimator:
         self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
         self.has_news = False  # whether a bill has moved the ratio since then
         self.last: Compared | None = None  # the newest request that was billed
+        self._billed: tuple[float, int] | None = None  # its weight and its bill
         self._units: dict[str, float] = {}
 
     @property
@@ -96,6 +97,17 @@ class TokenEstimator:
         """Units as tokens at today's ratio, rounded up."""
         return math.ceil(units / self.ratio)
 
+    def request(self, units: float) -> int:
+        """Estimated tokens of a whole request: the newest bill, and the difference to that request at today's ratio.
+
+        Most of a request was in the one before it, so most of its bill is known. Where it has less than half of that
+        one's weight, it is estimated like any other text.
+        """
+        if self._billed is None or units < self._billed[0] / 2:
+            return self.tokens(units)
+        before, bill = self._billed
+        return max(bill + math.ceil((units - before) / self.ratio), 1)
+
     def learn(self, units: float, prompt_tokens: int) -> bool:
         """Let one bill move the ratio; says whether it did.
 
@@ -104,9 +116,10 @@ class TokenEstimator:
         tokeniser would write for that text (under 0.5 or over 20 units a token), teaches nothing.
         """
         if prompt_tokens > 0:
-            self.last = Compared(estimated=self.tokens(units), billed=prompt_tokens)
+            self.last = Compared(estimated=self.request(units), billed=prompt_tokens)
         if not _is_plausible(units, prompt_tokens):
             return False
+        self._billed = (units, prompt_tokens)
         step = max(_LEAST_STEP, 1 / (self.observations + 1))
         observed = min(max(units / prompt_tokens, MIN_RATIO), MAX_RATIO)
         self.ratio += step * (observed - self.ratio)

@@ -85,3 +85,39 @@ def test_the_last_bill_is_compared_with_what_was_thought_before() -> None:
     assert (estimator.last.estimated, estimator.last.billed, estimator.last.error) == (1_000, 2_000, -0.5)
     estimator.learn(4_000.0, 1_600)
     assert estimator.last.error == pytest.approx(0.25)
+
+
+def test_a_request_is_estimated_from_the_bill_of_the_one_before_it() -> None:
+    estimator = TokenEstimator()
+    assert estimator.request(4_000.0) == 1_000
+    estimator.learn(4_000.0, 2_000)
+    estimator.learn(8_000.0, 2_000)  # what came was billed as nothing, whatever it weighs
+    assert estimator.ratio == 3.0
+    assert estimator.request(8_000.0) == 2_000
+    assert estimator.request(8_300.0) == 2_100
+    assert estimator.request(7_700.0) == 1_900
+    assert estimator.request(3_000.0) == 1_000  # after a trim there is little left of what was billed
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e7), st.integers(1, 10**7)), max_size=9), st.floats(1, 1e7))
+def test_every_estimate_of_a_request_is_a_count(bills: list[tuple[float, int]], units: float) -> None:
+    estimator = TokenEstimator()
+    for weight, tokens in bills:
+        estimator.learn(weight, tokens)
+    assert estimator.request(units) >= 1
+
+
+@pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 6.0])
+@pytest.mark.parametrize("grown", ["x", "解", "{"], ids=["dense", "chinese", "punctuation"])
+def test_text_that_is_weighed_wrong_for_a_server_is_within_a_tenth_after_five_bills(
+    chars_a_token: float, grown: str
+) -> None:
+    """The server counts characters alone; every message is of a kind that clio gives another weight."""
+    estimator = TokenEstimator()
+    history = [(PROSE + CODE) * 3]
+    for _ in range(5):
+        history.append(grown * 2_000)
+        estimator.learn(sum(map(text_units, history)), round(sum(map(len, history)) / chars_a_token))
+    history.append(grown * 2_000)
+    billed = sum(map(len, history)) / chars_a_token
+    assert estimator.request(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)

@@ -135,7 +135,7 @@ class ContextBuilder:
             request=ChatRequest(system=self.prefix.system, messages=tuple(messages), tools=self.prefix.tools),
             units=units,
             conversation=conversation,
-            prompt_tokens=self.estimator.tokens(units),
+            prompt_tokens=self.estimator.request(units),
             trimmed=trimmed,
         )
 
