@@ -197,7 +197,7 @@ def test_a_corrupt_file_is_one_notice(make_desk: MakeDesk) -> None:
 def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
     make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = begin(make_desk, lambda body: text("Yes.", usage=None))
+    desk = begin(make_desk, [text("Yes.", usage=None)])
     folder = tmp_path / "home" / "encodings"
     folder.mkdir(parents=True)
     (folder / TINY.file_name).write_bytes(tiny_file())
