@@ -1,8 +1,6 @@
 """`python -m clio` is `clio`."""
 
-import sys
-
-from clio.cli import main
+from clio.cli import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()
