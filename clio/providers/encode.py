@@ -14,6 +14,7 @@ from clio.providers.profiles import Quirks
 # Google's word for "this call was made without a signature", for calls of other models or of an earlier run.
 NO_SIGNATURE = "skip_thought_signature_validator"
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_USER_HEAD, _ROW_END, _BLANK_LINE = b'{"role":"user","content":"', b'"}', b"\\n\\n"
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
 
 
@@ -23,6 +24,18 @@ def encode_json(value: object) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         return msgspec.json.encode(_scrub(value))
+
+
+def add_row(rows: list[bytes], row: bytes) -> None:
+    """Append an encoded message. Words of the user behind words of the user become one message.
+
+    Chat templates of several model families refuse two user messages in a row, and they come: an interrupted turn, a
+    summary before a question. Joined as bytes, the beginning stays what an earlier request has sent.
+    """
+    if rows and row.startswith(_USER_HEAD) and rows[-1].startswith(_USER_HEAD):
+        rows[-1] = rows[-1][: -len(_ROW_END)] + _BLANK_LINE + row[len(_USER_HEAD) :]
+    elif row:
+        rows.append(row)
 
 
 def _scrub(value: object) -> object:
@@ -59,7 +72,8 @@ class Encoder:
         if tools:
             parts.append(b',"tools":' + self._encoded_tools(tools))
         messages = [encode_json({"role": "system", "content": request.system})] if request.system else []
-        messages += [encoded for message in request.messages if (encoded := self._message(message, quirks))]
+        for message in request.messages:
+            add_row(messages, self._message(message, quirks))
         self._sweep(request.messages)
         return b"".join((*parts, b',"messages":[', b",".join(messages), b"]}"))
 

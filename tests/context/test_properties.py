@@ -137,7 +137,7 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
             continue
         body = encoder.request(built.request, Quirks()).removesuffix(b"]}")
         if len(session.trims) == trims:
-            assert body.startswith(before)
+            assert body.startswith(before.removesuffix(b'"}'))  # more of the user's words may join the last ones
         before, trims = body, len(session.trims)
     session.close()
 

@@ -95,7 +95,8 @@ def test_a_model_without_tools_gets_none() -> None:
 
 def test_an_answer_without_a_word_is_left_out() -> None:
     sent = body(UserMessage(content="hi"), AssistantMessage(finish_reason="interrupted"), UserMessage(content="go on"))
-    assert [message["role"] for message in sent["messages"]] == ["system", "user", "user"]
+    assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+    assert sent["messages"][1]["content"] == "hi\n\ngo on"
 
 
 @pytest.mark.parametrize("written", ['{"path": "x', "", "[1]", "null", "read it", '"{}"'])
@@ -133,3 +134,18 @@ def test_messages_no_longer_sent_are_forgotten() -> None:
     for number in range(1_000):
         encoder.request(ChatRequest(system="", messages=(UserMessage(content=str(number)),)), PLAIN)
     assert len(encoder._known) < 300
+
+
+def test_users_words_in_a_row_are_one_message() -> None:
+    messages = (
+        UserMessage(content='first "quoted"'),
+        UserMessage(content="second\nline"),
+        AssistantMessage(content="answer"),
+        UserMessage(content="third"),
+    )
+    rows = body(*messages)["messages"]
+    assert [(row["role"], row["content"]) for row in rows[1:]] == [
+        ("user", 'first "quoted"\n\nsecond\nline'),
+        ("assistant", "answer"),
+        ("user", "third"),
+    ]
