@@ -13,6 +13,7 @@ from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
     from clio.config.loaded import Loaded
+    from clio.context.window import ContextWindow
     from clio.providers.base import Provider
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
@@ -30,6 +31,21 @@ class Table(Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, ...], ...]
     wide: int = 0
     cut: bool = False
+
+
+class BarPart(Struct, frozen=True, kw_only=True):
+    """One amount of a bar, its name, and the character it is drawn with."""
+
+    name: str
+    amount: int
+    mark: str
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """Amounts that make a whole, drawn beside each other and listed below. What is zero or less takes no room."""
+
+    title: str
+    parts: tuple[BarPart, ...]
 
 
 class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
@@ -74,6 +90,12 @@ class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):
     """Let the project's withheld settings count from now on."""
 
 
+class LoadWindow(Struct, frozen=True, kw_only=True, tag="load_window"):
+    """Find out how large the model's window is, which may mean to ask its server; then run `then`, a command line."""
+
+    then: str
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash."""
 
@@ -81,16 +103,30 @@ class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     then: str
 
 
-FollowUp = Quit | ClearScreen | SwitchSession | NewSession | SetModel | SetApproval | RunPrompt | GrantTrust | Confirm
+FollowUp = (
+    Quit
+    | ClearScreen
+    | SwitchSession
+    | NewSession
+    | SetModel
+    | SetApproval
+    | RunPrompt
+    | GrantTrust
+    | LoadWindow
+    | Confirm
+)
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """What a command gave: Markdown, a table, or both, and what is still to be done.
+    """What a command gave, shown in the order of the fields, and what is still to be done.
 
+    text: Markdown. verbatim: shown as it is, without markup.
     ok: False where the command was not understood or refused; `text` then is one plain sentence.
     """
 
+    bar: Bar | None = None
     text: str = ""
+    verbatim: str = ""
     table: Table | None = None
     ok: bool = True
     follow_up: FollowUp | None = None
@@ -119,6 +155,11 @@ class Shell(Protocol):
     @property
     def session(self) -> "Session":
         """The running session."""
+        ...
+
+    @property
+    def context(self) -> "ContextWindow | None":
+        """What the model is shown of the session; None until the size of its window is known, see `LoadWindow`."""
         ...
 
     @property

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.context_commands import CONTEXT
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.matching import nearest
 from clio.commands.model_commands import MODEL
@@ -50,6 +51,7 @@ COMMANDS: tuple[Command, ...] = (
     *MODEL,
     *APPROVE,
     *SESSION,
+    *CONTEXT,
     *TODO,
     *GENERAL,
 )

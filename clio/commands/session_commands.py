@@ -16,6 +16,7 @@ from clio.commands.base import (
     code,
     refuse,
 )
+from clio.commands.context_commands import trim_now
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -173,6 +174,7 @@ SESSION = (
                 suggest=suggest_sessions,
             ),
             Command(name="name", argument="TEXT", summary="name the running session", handler=name),
+            Command(name="trim", summary="make room in the model's window now", handler=trim_now),
             Command(name="new", argument="[NAME]", summary="start an empty one", handler=new),
             Command(
                 name="delete",

@@ -41,7 +41,10 @@ async def _no_note(budget_tokens: int) -> str:
 
 
 class WindowUse(Struct, frozen=True, kw_only=True):
-    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer."""
+    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer.
+
+    trim_above: more than so much of summary and history together is trimmed.
+    """
 
     window: int
     system: int
@@ -50,6 +53,7 @@ class WindowUse(Struct, frozen=True, kw_only=True):
     summary: int
     history: int
     reserve: int
+    trim_above: int
 
     @property
     def free(self) -> int:
@@ -203,15 +207,16 @@ class ContextWindow:
 
     def usage(self) -> WindowUse:
         """What fills the window now."""
-        tokens, prefix = self._estimator.tokens, self._builder.prefix
+        tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
         return WindowUse(
             window=self._limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
             memory=tokens(prefix.memory),
             tools=tokens(prefix.tools_units),
             summary=tokens(self._head.weight(self._summary_cap())),
-            history=tokens(_weight(self._units())),
+            history=tokens(_weight(units)),
             reserve=self._budget().reserve,
+            trim_above=tokens(self._trigger(units)),
         )
 
     # What the request is made of

@@ -17,6 +17,7 @@ from clio.commands.base import (
     Confirm,
     FollowUp,
     GrantTrust,
+    LoadWindow,
     NewSession,
     Quit,
     RunPrompt,
@@ -221,6 +222,9 @@ class Repl:
                 await self._run_turn(parts, text)
             case GrantTrust():
                 await self._grant_trust(parts)
+            case LoadWindow(then=then):
+                await app.window()
+                return await self._command(parts, then)
             case Confirm(question=question, then=then):
                 return not await self._line.confirm(question) or await self._command(parts, then)
             case _:

@@ -22,11 +22,13 @@ from clio.agent.events import (
     TurnStarted,
 )
 from clio.commands.base import CommandResult
+from clio.ui.bar import bar_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
 
 _MAX_ROWS = 20
+_BAR_CELLS = 60
 RESTARTED = "the connection broke; the answer starts again"
 
 
@@ -84,10 +86,15 @@ class PipeScreen:
 
     def show_result(self, result: CommandResult) -> None:
         """What a slash command gave; one that failed is shown as an error."""
+        if result.bar is not None:
+            rows = bar_rows(result.bar, _BAR_CELLS)
+            self.markdown("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
         if result.text and not result.ok:
             self.error(result.text)
         elif result.text:
             self.markdown(result.text)
+        if result.verbatim:
+            self.markdown(result.verbatim)
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):

@@ -28,6 +28,7 @@ from clio.agent.events import (
     TurnStarted,
 )
 from clio.commands.base import CommandResult
+from clio.ui.bar import bar_rows
 from clio.ui.live import LiveArea
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.output import Output
@@ -158,10 +159,17 @@ class Screen:
 
     def show_result(self, result: CommandResult) -> None:
         """What a slash command gave; one that failed is shown as an error."""
+        if result.bar is not None:
+            title = Part(body=Text(clean_line(result.bar.title), self.theme.strong))
+            lines = bar_rows(result.bar, self._painter.width, self.theme.faint)
+            self._print("notes", title, *(Part(body=Text.assemble(*row), wraps=False) for row in lines), apart=True)
         if result.text and not result.ok:
             self.error(result.text)
         elif result.text:
             self.markdown(result.text)
+        if result.verbatim:
+            rows = clean(result.verbatim).rstrip("\n").split("\n")
+            self._print("notes", *(Part(body=Text(row)) for row in rows), apart=True)
         if result.table is not None:
             heading, rows = table_lines(result.table, self._painter.width)
             head = [Part(body=Text(heading, self.theme.faint), wraps=False)] if heading else []

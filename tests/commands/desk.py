@@ -7,6 +7,7 @@ import msgspec
 
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
+from clio.context.window import ContextWindow
 from clio.messages import UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
@@ -28,6 +29,7 @@ class Desk:
     policy: Policy
     provider: Provider
     redactor: Redactor
+    context: ContextWindow | None = None
 
     def talk(self, *texts: str) -> None:
         for text in texts:
