@@ -42,9 +42,12 @@ def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) 
     for message in listed:
         if isinstance(message, ToolMessage):
             continue  # it is placed with its call
-        group = _with_results(message, results)
-        if group:
-            units.append(Unit(messages=group, weight=sum(map(weigh, group))))
+        if isinstance(message, AssistantMessage) and (message.tool_calls or not message.content.strip()):
+            group = _with_results(message, results)
+            if group:
+                units.append(Unit(messages=group, weight=sum(map(weigh, group))))
+        else:
+            units.append(Unit(messages=(message,), weight=weigh(message)))
     return units
 
 
@@ -63,9 +66,7 @@ def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
     return found
 
 
-def _with_results(message: Message, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
-    if not isinstance(message, AssistantMessage):
-        return (message,)
+def _with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
     answered = tuple({call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values())
     if not answered and not message.content.strip():
         return ()
