@@ -1,0 +1,271 @@
+"""/context and /session trim, on a real session and its window."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.commands.base import CommandResult, LoadWindow
+from clio.commands.context_commands import PAGE_CHARS
+from clio.commands.registry import complete, run_command
+from clio.messages import AssistantMessage, ToolCall, ToolMessage
+from clio.ui.bar import bar_rows, legend_rows, share_cells
+from tests.commands.desk import Desk, make_desk
+from tests.context.histories import make_window
+
+WINDOW = 8_192
+LONG = "a line of a file that was read\n" * 20
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    desk.context = make_window(desk.session, WINDOW)
+    yield desk
+    desk.session.close()
+
+
+def work(desk: Desk, rounds: int, output: str = LONG) -> None:
+    for number in range(rounds):
+        call = ToolCall(id=f"c{len(desk.session.messages)}", name="read_file", arguments=f'{{"path": "{number}.py"}}')
+        desk.session.append(AssistantMessage(content=f"Now file {number}.", tool_calls=(call,)))
+        desk.session.append(ToolMessage(tool_call_id=call.id, name="read_file", content=f"{number}.py\n{output}"))
+
+
+def facts(result: CommandResult) -> dict[str, str]:
+    assert result.table is not None
+    return {row[0]: row[1] for row in result.table.rows}
+
+
+def amounts(result: CommandResult) -> dict[str, int]:
+    assert result.bar is not None
+    return {part.name: part.amount for part in result.bar.parts}
+
+
+def test_the_bar_adds_up_to_the_window(desk: Desk) -> None:
+    desk.talk("rewrite the parser")
+    work(desk, 5)
+    result = run_command(desk, "/context")
+    assert result.bar is not None
+    assert result.bar.title.startswith(f"offline: window {WINDOW:,} tokens (")
+    shown = amounts(result)
+    assert sum(shown.values()) == WINDOW
+    assert list(shown) == [
+        "system prompt", "instructions, memory", "tools", "thread summary", "history", "kept for the answer", "free",
+    ]  # fmt: skip
+    assert shown["history"] > 5 * len(LONG) / 5
+    assert shown["thread summary"] == 0
+    talk, room = shown["history"], shown["history"] + shown["free"]
+    assert facts(result) == {
+        "last request": "none was billed yet, so all numbers are estimates",
+        "conversation": f"{talk:,} of {room:,} tokens; trimmed above {room * 3 // 4:,}",
+        "trims": "none so far",
+    }
+
+
+@pytest.mark.parametrize(("billed", "how"), [(2.0, "50.0 % too low"), (0.8, "25.0 % too high"), (1.0, "exact")])
+def test_the_last_bill_is_held_against_its_estimate(desk: Desk, billed: float, how: str) -> None:
+    desk.talk("rewrite the parser")
+    work(desk, 4)
+    assert desk.context is not None
+    built = desk.context.build()
+    desk.context.accepted(built, int(built.prompt_tokens * billed))
+    said = facts(run_command(desk, "/context"))["last request"]
+    assert said.startswith(f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: ")
+    assert said.endswith(how)
+
+
+def test_before_the_window_is_known_it_is_asked_for(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path)
+    desk.talk("hello")
+    for line in ("/context", "/context undo", "/session trim"):
+        assert run_command(desk, line).follow_up == LoadWindow(then=line)
+    desk.session.close()
+
+
+def test_trim_look_and_undo(desk: Desk) -> None:
+    desk.talk("rewrite the parser")
+    work(desk, 20)
+    before = amounts(run_command(desk, "/context"))
+    whole = list(desk.session.stm)
+
+    done = run_command(desk, "/session trim")
+    trim = desk.session.trims[0]
+    assert done.text.startswith(f"Moved {len(trim.dropped):,} messages to the archive (t1), {trim.freed_tokens:,} tok")
+    result = run_command(desk, "/context")
+    after = amounts(result)
+    assert after["history"] + after["thread summary"] <= before["history"] / 2 + 10
+    assert after["thread summary"] > 0
+    assert facts(result)["trims"].startswith(f"1 so far; t1 is the newest: {len(trim.dropped)} messages, ")
+
+    undone = run_command(desk, "/context undo")
+    assert undone.text == f"t1 is undone: {len(trim.dropped)} messages are in the window again."
+    assert desk.session.stm == whole
+    assert amounts(run_command(desk, "/context")) == before
+    again = run_command(desk, "/context undo")
+    assert (again.ok, again.text) == (False, "nothing was trimmed in this session, so there is nothing to undo")
+
+
+def test_an_undo_that_does_not_fit_says_why(desk: Desk) -> None:
+    desk.talk("rewrite the parser")
+    assert desk.context is not None
+    while not desk.session.trims:
+        work(desk, 1)
+        desk.context.build()
+    work(desk, 14)
+    result = run_command(desk, "/context undo")
+    assert not result.ok
+    assert result.text.startswith("t1 does not fit: it would take ")
+    assert len(desk.session.trims) == 1
+
+
+def test_a_trim_that_only_shortens_says_so(desk: Desk) -> None:
+    desk.talk("rewrite the parser")
+    assert desk.context is not None
+    work(desk, 1, LONG * 60)
+    assert desk.context.build().trimmed is not None
+    trim = desk.session.trims[0]
+    assert (trim.dropped, len(trim.shrunk)) == ((), 1)
+    assert "1 tool output shortened" in facts(run_command(desk, "/context"))["trims"]
+    shown = run_command(desk, "/context expand t1")
+    assert shown.text == "t1 moved no messages; it shortened 1 tool output."
+
+
+def test_there_may_be_nothing_to_trim(desk: Desk) -> None:
+    desk.talk("hello")
+    assert "nothing to trim" in run_command(desk, "/session trim").text
+    assert desk.session.trims == []
+
+
+def trimmed(desk: Desk, output: str = LONG) -> None:
+    desk.talk("rewrite the parser")
+    desk.talk("and keep its **tests** `green`\n# no heading")
+    work(desk, 20, output)
+    desk.talk("what is next in the parser?")
+    assert run_command(desk, "/session trim").ok
+
+
+def test_expand_shows_every_message_word_for_word(desk: Desk) -> None:
+    trimmed(desk)
+    dropped = desk.session.trims[0].dropped
+    pages: list[str] = []
+    for page in range(1, 100):
+        result = run_command(desk, f"/context expand T1 {page}")
+        if not result.ok:
+            break
+        head, _, rest = result.verbatim.partition("\n\n")
+        assert head.startswith(f"t1: {len(dropped)} messages, page {page} of ")
+        assert len(rest) < PAGE_CHARS + 100
+        pages.append(rest.removesuffix(f"\n\n/context expand t1 {page + 1} goes on"))
+    assert len(pages) > 1
+    assert result.text == f"t1 has {len(pages)} pages, not '{len(pages) + 1}'"
+    shown = "\n".join(pages)
+    for message in desk.session.messages:
+        if message.id in dropped:
+            assert message.content.rstrip() in shown
+    assert "── 2 you" in shown
+    assert 'called read_file {"path": "0.py"}' in shown
+    assert "── 4 result of read_file" in shown
+    assert run_command(desk, "/context expand t1").verbatim == run_command(desk, "/context expand t1 1").verbatim
+
+
+def test_lines_longer_than_a_page_are_cut_across_pages(desk: Desk) -> None:
+    trimmed(desk, "x" * (2 * PAGE_CHARS))
+    shown = ""
+    for page in range(1, 200):
+        result = run_command(desk, f"/context expand t1 {page}")
+        if not result.ok:
+            break
+        assert len(result.verbatim) < PAGE_CHARS + 200
+        shown += result.verbatim
+    whole = [message for message in desk.session.messages if message.id in desk.session.trims[0].dropped]
+    assert shown.count("x") >= sum(message.content.count("x") for message in whole) > 2 * PAGE_CHARS
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/context expand", "Which trim? Write /context expand with one of t1"),
+        ("/context expand t7", "There is no trim 't7'; the newest are t1"),
+        ("/context expand t1 0", "t1 has "),
+        ("/context expand t1 two", "not 'two'"),
+        ("/context expand t1 ²", "not '²'"),
+        ("/context restore", "Which trim? Write /context restore with one of t1"),
+        ("/context restore all", "There is no trim 'all'"),
+        ("/context undo t1", "/context undo takes nothing"),
+        ("/context exapnd t1", "'/context expand'"),
+        ("/session trim 50", "/session trim takes nothing"),
+    ],
+)
+def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+    trimmed(desk)
+    before = list(desk.session.stm)
+    result = run_command(desk, line)
+    assert not result.ok
+    assert said in result.text
+    assert desk.session.stm == before
+
+
+def test_without_a_trim_everything_is_there(desk: Desk) -> None:
+    desk.talk("hello")
+    for line in ("/context expand t1", "/context restore t1"):
+        assert "all of it is in the window" in run_command(desk, line).text
+
+
+def test_restore_puts_the_messages_back(desk: Desk) -> None:
+    trimmed(desk)
+    dropped = desk.session.trims[0].dropped
+    said = run_command(desk, "/context restore t1").text
+    assert said == f"The model sees the {len(dropped)} messages of t1 again, until the next trim."
+    assert set(dropped) <= set(desk.session.stm)
+    assert desk.context is not None
+    sent = {message.id for message in desk.context.build().request.messages}
+    assert set(dropped) <= sent
+
+
+def test_trims_and_undos_survive_a_restart(desk: Desk) -> None:
+    trimmed(desk)
+    stm, id = list(desk.session.stm), desk.session.id
+    desk.session.close()
+    desk.session = desk.store.open(id)
+    desk.context = make_window(desk.session, WINDOW)
+    assert desk.session.stm == stm
+    assert run_command(desk, "/context expand t1").ok
+    assert run_command(desk, "/context undo").ok
+    assert [message.id for message in desk.session.messages] == desk.session.stm
+
+
+def test_handles_are_completed_newest_first(desk: Desk) -> None:
+    trimmed(desk)
+    work(desk, 8)
+    run_command(desk, "/session trim")
+    found = [suggestion for suggestion, _ in complete(desk, "/context expand ")]
+    assert [suggestion.text for suggestion in found] == ["t2", "t1"]
+    assert "messages" in found[0].note
+    assert [suggestion.text for suggestion, _ in complete(desk, "/context u")] == ["undo"]
+    assert list(complete(None, "/context restore ")) == []
+
+
+@given(st.lists(st.integers(-1000, 10**7), min_size=1, max_size=8), st.integers(24, 200))
+def test_the_bar_is_as_wide_as_it_may_be_and_shows_whatever_there_is(amounts: list[int], width: int) -> None:
+    cells = share_cells(amounts, width)
+    assert all((count > 0) == (amount > 0) for count, amount in zip(cells, amounts, strict=True))
+    assert sum(cells) == (width if any(amount > 0 for amount in amounts) else 0)
+    whole = sum(amount for amount in amounts if amount > 0)
+    for count, amount in zip(cells, amounts, strict=True):
+        assert abs(count - max(amount, 0) * width / max(whole, 1)) <= len(amounts)
+
+
+@pytest.mark.parametrize("width", [10, 24, 39, 79, 200])
+def test_no_row_is_wider_than_the_screen(desk: Desk, width: int) -> None:
+    trimmed(desk)
+    bar = run_command(desk, "/context").bar
+    assert bar is not None
+    rows = ["".join(text for text, _ in row) for row in bar_rows(bar, width)]
+    assert max(map(len, rows)) <= max(width, 24)
+    assert len(rows) == 1 + len(bar.parts)
+    assert rows[1:] == [
+        f"{part.mark} {row}" for part, row in zip(bar.parts, legend_rows(bar.parts, max(width, 24) - 2), strict=True)
+    ]
