@@ -179,8 +179,8 @@ def _encoded(value: Any) -> str:
 
 def _exchanges(units: Sequence[Unit]) -> Iterator[tuple[ToolCall, ToolMessage]]:
     for unit in units:
-        head, *results = unit.messages
-        if isinstance(head, AssistantMessage):
+        head, results = unit.messages[0], unit.messages[1:]
+        if results and isinstance(head, AssistantMessage):
             by_id = {result.tool_call_id: result for result in results if isinstance(result, ToolMessage)}
             yield from ((call, by_id[call.id]) for call in head.tool_calls if call.id in by_id)
 

@@ -98,6 +98,8 @@ def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Pl
 
 def cut_units(units: Sequence[Unit], cuts: Mapping[str, int]) -> list[Unit]:
     """The units with these messages shown shorter."""
+    if not cuts:
+        return list(units)
     return [_cut(unit, cuts) if any(m.id in cuts for m in unit.messages) else unit for unit in units]
 
 

@@ -134,8 +134,7 @@ class ContextWindow:
         total, room = self._total(units), self._room()
         if total > self._trigger(units):
             stage: Stage = "validation" if total > room else "proactive"
-            trimmed = self._trim(stage, units, self._units_of(self._budget().target), room)
-            units = self._units()
+            trimmed, units = self._trim(stage, units, self._units_of(self._budget().target), room)
         return self._assemble(units, trimmed, room)
 
     def is_large(self, built: Built) -> bool:
@@ -154,7 +153,7 @@ class ContextWindow:
         share, target = REACTIVE[attempt - 1], self._units_of(self._budget().target)
         keep = min(self._first_refused * share, target)
         hard = keep if share else min(refused.conversation / 2, self._room())
-        trimmed = self._trim("reactive", self._units(), keep, hard, least=not share)
+        trimmed, _ = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
             if not self._builder.use_smaller():
@@ -177,7 +176,7 @@ class ContextWindow:
         budget = self._budget()
         units = self._units()
         keep = min(self._units_of(budget.target), self._total(units) / 2)
-        return self._trim("manual", units, keep, self._room())
+        return self._trim("manual", units, keep, self._room())[0]
 
     def undo(self) -> Trim:
         """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
@@ -264,8 +263,11 @@ class ContextWindow:
 
     def _trim(
         self, stage: Stage, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False
-    ) -> Trimmed | None:
-        """Make the window, now `units`, smaller (see `Goal`) and write down how; None where nothing could go."""
+    ) -> tuple[Trimmed | None, Sequence[Unit]]:
+        """Make the window, now `units`, smaller (see `Goal`) and write down how; None where nothing could go.
+
+        Also gives the units that stay, as they are sent from now on.
+        """
         head = self._head.weight(self._summary_cap())
         # What the summary will take: a trim makes it longer, but rarely as long as it may be.
         summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
@@ -280,9 +282,9 @@ class ContextWindow:
         smaller = make_smaller(units, goal, self._shrunk, self._weigh)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
-            return None
+            return None, units
         freed = self._estimator.tokens(_weight(units)) - self._estimator.tokens(_weight(smaller.kept))
-        return self._record(stage, dropped, smaller.shrunk, freed)
+        return self._record(stage, dropped, smaller.shrunk, freed), smaller.kept
 
     def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
         """Ids of the window that stand before the tail, in a unit or not, without the task's message."""
