@@ -58,9 +58,16 @@ def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
 def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
     """The first file that bears its name; whether it is whole is for `is_intact`, which has to read it."""
     paths = (folder / encoding.file_name for folder in folders)
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if _is_file(path)), None)
 
 
 def is_intact(path: Path, encoding: Encoding) -> bool:
     """Whether the file is the encoding. Reads it (4 MB). Raises OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest() == encoding.sha256
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder of somebody else's, such as another user's cache in /tmp
+        return False

@@ -18,7 +18,7 @@ from clio.config.options import Options
 from clio.config.paths import clio_home, display, user_home
 from clio.config.show import withheld_note
 from clio.context.encoding_fetch import fetch_encoding
-from clio.context.encodings import ENCODINGS, O200K, encoding_folders, find_encoding, is_intact
+from clio.context.encodings import ENCODINGS, O200K, Encoding, encoding_folders, find_encoding, is_intact
 from clio.errors import ConfigError, ServerFailed, UsageError
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
@@ -135,7 +135,7 @@ def _encodings(home: Path, env: Mapping[str, str], *, fetch: bool) -> Iterator[F
     """Which encodings are on disk and whole; downloads o200k_base where that was asked for and it is not."""
     folders = encoding_folders(env, home)
     there = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
-    whole = {encoding.name: path for encoding, path in there.items() if is_intact(path, encoding)}
+    whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)}
     if fetch and O200K.name not in whole:
         try:
             whole[O200K.name] = fetch_encoding(O200K, home)
@@ -144,7 +144,10 @@ def _encodings(home: Path, env: Mapping[str, str], *, fetch: bool) -> Iterator[F
             return
     for encoding, path in there.items():
         if encoding.name not in whole:
-            yield Finding("note", f"encodings: {str(path)!r} is damaged and not used; remove it, or: {_FETCH}")
+            yield Finding(
+                "note",
+                f"encodings: {str(path)!r} is damaged or not readable, and not used; remove it, or: {_FETCH}",
+            )
     if whole:
         shown = (f"{name} in {display(path.parent, project=None, user_home=user_home(env))}"
                  for name, path in whole.items())  # fmt: skip
@@ -155,13 +158,20 @@ def _encodings(home: Path, env: Mapping[str, str], *, fetch: bool) -> Iterator[F
         )
 
 
+def _is_whole(path: Path, encoding: Encoding) -> bool:
+    try:
+        return is_intact(path, encoding)
+    except OSError:
+        return False
+
+
 def _folder(home: Path, env: Mapping[str, str], *, incognito: bool) -> Finding:
     """Whether clio's own folder, or what it will be made in, can be written."""
     shown = display(home, project=None, user_home=user_home(env))
     if incognito:
         return Finding("ok", f"home: {shown}, not written to because clio is incognito")
-    there = next(folder for folder in (home, *home.parents) if folder.exists())
     try:
+        there = next(folder for folder in (home, *home.parents) if folder.exists())
         with tempfile.TemporaryFile(dir=there) as file:
             file.write(b"clio")
     except OSError as error:

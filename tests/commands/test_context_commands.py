@@ -151,10 +151,8 @@ def test_expand_shows_every_message_word_for_word(desk: Desk) -> None:
     trimmed(desk)
     dropped = desk.session.trims[0].dropped
     pages: list[str] = []
-    for page in range(1, 100):
-        result = run_command(desk, f"/context expand T1 {page}")
-        if not result.ok:
-            break
+    while (result := run_command(desk, f"/context expand T1 {len(pages) + 1}")).ok:
+        page = len(pages) + 1
         head, _, rest = result.verbatim.partition("\n\n")
         assert head.startswith(f"t1: {len(dropped)} messages, page {page} of ")
         assert len(rest) < PAGE_CHARS + 100

@@ -76,7 +76,7 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
     folders = encoding_folders({"TIKTOKEN_CACHE_DIR": str(cache)}, home)
     assert list(folders) == [home / "encodings", cache]
     assert Path(tempfile.gettempdir(), "data-gym-cache") in encoding_folders(os.environ, home)
-    assert find_encoding(TINY, folders) is None
+    assert find_encoding(TINY, [*folders, Path("/" + "x" * 5_000)]) is None  # one the system refuses to look at
     cache.mkdir()
     tiny.rename(cache / tiny.name)
     assert find_encoding(TINY, folders) == cache / tiny.name
