@@ -83,7 +83,9 @@ def _render(
         return ""
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     must = (
-        _Section(fit=lambda units: _one("Task at that point:", quoted(task[:_MOST_ASK]), units), share=2, least=_LEAST_TASK),
+        _Section(
+            fit=lambda units: _one("Task at that point:", quoted(task[:_MOST_ASK]), units), share=2, least=_LEAST_TASK
+        ),
         _Section(fit=lambda units: _asks(summary, min(units, asks)), share=6, least=_LEAST_TASK),
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
         _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
