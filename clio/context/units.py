@@ -67,6 +67,10 @@ def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
 
 
 def _with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
+    if len(message.tool_calls) == 1:  # most have one, and this is on the path of every request
+        result = results.get((message.id, message.tool_calls[0].id))
+        if result is not None:
+            return (message, result)
     answered = tuple({call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values())
     if not answered and not message.content.strip():
         return ()

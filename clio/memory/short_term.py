@@ -4,7 +4,6 @@ Messages come from old files, from other writers and from models that wrote thei
 The store keeps them as they were; what is put right here is only the copy that is sent.
 """
 
-import itertools
 import re
 
 import msgspec
@@ -49,13 +48,14 @@ class ShortTerm:
         """Where the messages of the window stand in the session, ascending."""
         self._extend()
         places = [self._index[id] for id in self._session.stm if id in self._index]
-        if any(later <= earlier for earlier, later in itertools.pairwise(places)):
-            places = sorted(set(places))
+        if places != (ordered := sorted(set(places))):
+            return ordered
         return places
 
     def place_of(self, message_id: str) -> int | None:
         """Where a message stands in the session; None where there is none of that id."""
-        self._extend()
+        if self._indexed != len(self._session.messages):
+            self._extend()
         return self._index.get(message_id)
 
     def forget(self) -> None:
