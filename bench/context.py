@@ -25,7 +25,8 @@ from clio.messages import UserMessage
 from clio.providers.encode import Encoder
 from clio.providers.profiles import Quirks
 
-PARTS = ("cost", "fidelity", "cache", "run")
+PARTS = ("cost", "fidelity", "cache", "run", "growth")
+USUAL = PARTS[:-1]  # growth takes half a minute
 
 
 # Cost
@@ -67,6 +68,28 @@ def cost() -> None:
             row(f"{where}, build", [took for _, took, trimmed in some if not trimmed])
             row(f"{where}, build with a trim", [took for _, took, trimmed in some if trimmed])
         row("the first build after resuming that session", [timed(window_of(session, 32_768).build) for _ in range(5)])
+
+
+def growth() -> None:
+    """Print what a build with a trim costs after ever more trims of one very long session."""
+    print(
+        "\n### A build with a trim in one long session, 32K window, milliseconds\n\n| trims before | median | worst |"
+    )
+    print("|--:|--:|--:|")
+    messages = [message for seed in range(1, 14) for message in generated(seed, 800)[0]]
+    with tempfile.TemporaryDirectory() as folder:
+        session = stored(messages[:10], Path(folder))
+        window, rest, times = window_of(session, 32_768), iter(messages[10:]), list[float]()
+        while step := list(next_step(rest)):
+            for message in step:
+                session.append(message)
+            before = len(session.trims)
+            took = timed(window.build)
+            if len(session.trims) > before:
+                times.append(took)
+        for start in range(0, len(times) - 50, 250):
+            row(f"{start:,}", times[start : start + 50])
+        print(f"| {len(messages):,} messages in all | | |")
 
 
 def timed(do: Callable[[], object]) -> float:
@@ -122,7 +145,7 @@ def main() -> None:
     """Print the parts asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=USUAL)
     options = parser.parse_args()
     for part in options.part:
         match part:
@@ -132,6 +155,8 @@ def main() -> None:
                 fidelity(options.folder)
             case "cache":
                 cache()
+            case "growth":
+                growth()
             case _:
                 long_run()
 
