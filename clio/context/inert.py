@@ -45,7 +45,7 @@ def cut(text: str, units: float) -> str:
     What is too short to keep both keeps its beginning; below the weight of the ellipsis nothing is left.
     """
     whole = weight(text)
-    if whole <= units:
+    if whole <= max(units, 0.0):
         return text
     keep = int(len(text) * units / whole) - 4
     while keep > 0:

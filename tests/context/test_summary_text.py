@@ -218,3 +218,9 @@ def test_quoted_text_has_no_line_of_its_own(text: str) -> None:
 def test_an_empty_session() -> None:
     assert check_frame(rendered(summarise([UserMessage(content="yes")]))) is None
     assert rendered(ThreadSummary(), 10) == ""
+
+
+@pytest.mark.parametrize("units", [-5.0, 0.0, 1.0, 3.0])
+def test_nothing_is_cut_to_less_than_nothing(units: float) -> None:
+    assert cut("", units) == ""
+    assert len(cut("words that do not fit", units)) <= max(units, 0)
