@@ -14,6 +14,7 @@ from clio.config.schema import ApprovalMode, Config
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
+    from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
@@ -96,6 +97,23 @@ class LoadWindow(Struct, frozen=True, kw_only=True, tag="load_window"):
     then: str
 
 
+class Prefill(Struct, frozen=True, kw_only=True, tag="prefill"):
+    """Put this text on the next prompt line, where Enter runs it and everything else edits it."""
+
+    text: str
+
+
+class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
+    """Open the text in the person's editor; hand what they saved to `then`, unless they changed nothing.
+
+    suffix: of the file they see, such as ".md", for the editor's colours.
+    """
+
+    text: str
+    then: Callable[[str], "CommandResult"]
+    suffix: str = ".md"
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash."""
 
@@ -113,6 +131,8 @@ FollowUp = (
     | RunPrompt
     | GrantTrust
     | LoadWindow
+    | Prefill
+    | EditText
     | Confirm
 )
 
@@ -122,6 +142,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
     text: Markdown. verbatim: shown as it is, without markup.
     ok: False where the command was not understood or refused; `text` then is one plain sentence.
+    data: the same in JSON's own types, for `--json`; None where a command has only words to give.
     """
 
     bar: Bar | None = None
@@ -130,6 +151,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     table: Table | None = None
     ok: bool = True
     follow_up: FollowUp | None = None
+    data: object = None
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
@@ -175,6 +197,11 @@ class Shell(Protocol):
     @property
     def provider(self) -> "Provider":
         """The model that answers."""
+        ...
+
+    @property
+    def memory(self) -> "MemorySystem":
+        """Everything that is remembered."""
         ...
 
     @property

@@ -15,10 +15,12 @@ from typing import assert_never
 from clio.commands.base import (
     ClearScreen,
     Confirm,
+    EditText,
     FollowUp,
     GrantTrust,
     LoadWindow,
     NewSession,
+    Prefill,
     Quit,
     RunPrompt,
     SetApproval,
@@ -37,6 +39,7 @@ from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_s
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
 from clio.errors import ClioError
+from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
 from clio.ui.theme import detect_terminal
 
@@ -86,6 +89,7 @@ class Repl:
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
         self._turns = Turns(live=self._terminal.live)
+        self._prefill = ""
 
     def choose_session(self) -> str | None:
         """The id of the session to go on with; None for a new one. May ask the person."""
@@ -120,10 +124,9 @@ class Repl:
             sys.stdout.flush()
         else:
             ready = None if self._loading else self._start_loading
+            typed, self._prefill = self._turns.take_typed() or self._prefill, ""
             try:
-                text = await self._line.read(
-                    default=self._turns.take_typed(), on_start=first_paint.take_over, on_ready=ready
-                )
+                text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
             except EOFError:
                 return False
         parts = await self._load()
@@ -225,6 +228,12 @@ class Repl:
             case LoadWindow(then=then):
                 await app.window()
                 return await self._command(parts, then)
+            case Prefill(text=text):
+                self._prefill = text
+            case EditText(text=text, then=then, suffix=suffix):
+                edited = await asyncio.to_thread(edit_text, text, suffix)
+                if edited is not None:
+                    screen.show_result(then(edited))
             case Confirm(question=question, then=then):
                 return not await self._line.confirm(question) or await self._command(parts, then)
             case _:

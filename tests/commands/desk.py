@@ -8,6 +8,7 @@ import msgspec
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
+from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
@@ -29,6 +30,7 @@ class Desk:
     policy: Policy
     provider: Provider
     redactor: Redactor
+    memory: MemorySystem
     context: ContextWindow | None = None
 
     def talk(self, *texts: str) -> None:
@@ -53,4 +55,5 @@ def make_desk(project: Path, *, withheld: tuple[Widening, ...] = (), **settings:
         policy=Policy(Workspace(project), config.approve),
         provider=OfflineProvider(),
         redactor=Redactor(),
+        memory=MemorySystem(project, store, incognito=config.incognito, ltm=config.ltm),
     )

@@ -1,0 +1,32 @@
+"""The person's own editor, for a text that is easier changed there."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from clio.errors import UserError
+
+
+def edit_text(text: str, suffix: str = ".md") -> str | None:
+    """What the person made of the text in $VISUAL or $EDITOR (default: vi); None where they left it as it was.
+
+    The file they edit is readable by them alone and gone afterwards. Raises UserError where there is no terminal, the
+    editor cannot be run, or it ends with an error.
+    """
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise UserError("an editor needs a terminal; give the new text on the command line instead")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
+        path = Path(folder, f"text{suffix}")
+        path.write_text(text, encoding="utf-8")
+        try:
+            code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
+        except (OSError, ValueError) as error:
+            raise UserError(f"the editor {editor!r} cannot be run ({error}); set EDITOR to one that can") from error
+        if code:
+            raise UserError(f"the editor {editor!r} ended with exit code {code}; nothing was changed")
+        edited = path.read_text(encoding="utf-8", errors="replace")
+    return edited if edited != text else None
