@@ -139,7 +139,7 @@ class Loop:
         safe = self._redactor.redact(text)
         if safe.counts:
             self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
-        context = await self._context.turn_context(self._now())
+        context = await self._context.turn_context(self._now(), safe.text)
         self._add(UserMessage(content=safe.text, context=self._redactor.redact(context).text, created=self._now()))
         self._emit(TurnStarted(session_id=self._session.id, text=safe.text, model=self._provider.model))
         if self._resumed:

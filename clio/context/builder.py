@@ -1,5 +1,6 @@
 """Builds each request: first what never changes in a session, then the conversation, the newest words last."""
 
+import asyncio
 import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -100,15 +101,28 @@ def make_prefix(
     )
 
 
+def _nothing(text: str) -> Sequence[Fragment]:
+    return ()
+
+
 class ContextBuilder:
     """Puts requests together for one model.
 
     prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
         turn out to be smaller than they were said to be. There is at least one.
+    turn_fragments: what memory adds to a turn that begins with these words; called in a thread.
     """
 
-    def __init__(self, *, project: Path, prefixes: Sequence[Callable[[], Prefix]], estimator: TokenEstimator) -> None:
+    def __init__(
+        self,
+        *,
+        project: Path,
+        prefixes: Sequence[Callable[[], Prefix]],
+        estimator: TokenEstimator,
+        turn_fragments: Callable[[str], Sequence[Fragment]] = _nothing,
+    ) -> None:
         self._project = project
+        self._turn_fragments = turn_fragments
         self._smaller = list(prefixes)
         self.estimator = estimator
         self.prefix = self._smaller.pop(0)()
@@ -124,9 +138,13 @@ class ContextBuilder:
                 return True
         return False
 
-    async def turn_context(self, now: float) -> str:
-        """What is put before the user's words of this turn."""
-        return f"<context>\n{await describe_state(self._project, now)}\n</context>"
+    async def turn_context(self, now: float, text: str) -> str:
+        """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
+        state = await describe_state(self._project, now)
+        fragments = await asyncio.to_thread(self._turn_fragments, text)
+        parts = [state, *(text for part in fragments if (text := render_fragment(part, self.estimator)))]
+        inner = "\n".join(parts).replace("</context", "<\\/context")
+        return f"<context>\n{inner}\n</context>"
 
     def assemble(self, messages: Sequence[Message], conversation: float, trimmed: Trimmed | None = None) -> Built:
         """The request of these messages, whose weight is `conversation`."""

@@ -110,9 +110,9 @@ class ContextWindow:
         """The newest request a server billed, and what it was taken for; None where none was."""
         return self._estimator.last
 
-    async def turn_context(self, now: float) -> str:
-        """What is put before the user's words of this turn."""
-        return await self._builder.turn_context(now)
+    async def turn_context(self, now: float, text: str) -> str:
+        """What is put before the user's words of this turn, `text`."""
+        return await self._builder.turn_context(now, text)
 
     async def recover(self) -> None:
         """Put how things stand now below the summary; for after a refusal, and for a resumed session."""
