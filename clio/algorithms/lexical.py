@@ -8,6 +8,7 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+")
 # Scripts written without spaces: a run of them is read as overlapping pairs of characters.
 _UNSPACED = re.compile(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _VOWEL = re.compile(r"[aeiouy]")
 
 _STOP_WORDS = """
@@ -82,6 +83,15 @@ def has_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
         return False
     first, length = phrase[0], len(phrase)
     return any(word == first and list(text[at : at + length]) == list(phrase) for at, word in enumerate(text))
+
+
+def rough_tokens(text: str) -> int:
+    """About how many tokens a text is: a quarter of each ASCII word's length, rounded up; one for each other sign.
+
+    ASCII punctuation and white space count nothing. Source: the preferences document.
+    """
+    ascii_words = sum(-(-len(word) // 4) for word in _ASCII_WORD.findall(text))
+    return ascii_words + sum(1 for char in text if not char.isascii() and not char.isspace())
 
 
 def _without_plural(word: str) -> str:

@@ -17,9 +17,14 @@ _WORD = re.compile(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
 Signature = tuple[int, ...]
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text in order, case-folded; a number, a version or a path is one word: "3.11.2", "src/app.py"."""
+    return _WORD.findall(text.casefold())
+
+
 def tokens_of(text: str) -> frozenset[str]:
-    """The different words of a text, case-folded; a number, a version or a path is one word: "3.11.2", "src/app.py"."""
-    return frozenset(_WORD.findall(text.casefold()))
+    """The different words of a text."""
+    return frozenset(words_of(text))
 
 
 def signature(words: Iterable[str]) -> Signature:
