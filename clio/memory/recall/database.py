@@ -1,0 +1,138 @@
+"""The file of the search index: its tables, its version, and one error for everything that is wrong with it.
+
+A cache: nothing stands only here, so nothing waits for the disk, and a file that cannot be used is deleted and made
+anew. A rollback journal, because SQLite before 3.51.3 could damage a store in WAL mode.
+"""
+
+import threading
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from clio.errors import StorageError
+
+VERSION = 1
+BUSY_SECONDS = 5.0
+"""How long a process waits for another one that is writing."""
+
+_SCHEMA = f"""
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL
+);
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL,
+    role TEXT NOT NULL, created REAL NOT NULL, text BLOB NOT NULL, output BLOB NOT NULL
+);
+CREATE INDEX turns_of ON turns (session, place);
+CREATE VIRTUAL TABLE passages USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE titles USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE outputs USING fts5 (
+    text, content='', detail=none, columnsize=0, tokenize="porter unicode61 remove_diacritics 2"
+);
+PRAGMA user_version = {VERSION};
+"""
+
+
+class RecallIndexUnusable(StorageError):
+    """The file is damaged, of another version, or no index at all: delete it and build it again."""
+
+
+class RecallIndexBusy(StorageError):
+    """Another process has been writing for longer than `BUSY_SECONDS`; the file is sound, ask again later."""
+
+
+class Database:
+    """One SQLite file, or one in memory; may be used by several threads of a process, one at a time.
+
+    Every method raises RecallIndexUnusable where the file is not what it should be, RecallIndexBusy where another
+    process does not let go of it, StorageError where this Python's SQLite has no full-text search.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        import sqlite3
+
+        self._path = path
+        self._lock = threading.RLock()
+        with self._named_errors():
+            self._connection = sqlite3.connect(
+                path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._named_errors():
+                self._prepare()
+        except StorageError:
+            self._connection.close()
+            raise
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        """All rows of a question."""
+        with self._lock, self._named_errors():
+            return self._connection.execute(sql, values).fetchall()
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Change something; the id of the row that was put last."""
+        with self._lock, self._named_errors():
+            return self._connection.execute(sql, values).lastrowid or 0
+
+    def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> None:
+        """Change something once for each set of values."""
+        with self._lock, self._named_errors():
+            self._connection.executemany(sql, values)
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All of the block or nothing of it. Other processes may read until it ends, and wait to write."""
+        with self._lock:
+            self.run("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._roll_back()
+                raise
+            self.run("COMMIT")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        for setting in ("journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"):
+            run(f"PRAGMA {setting}")
+        run("PRAGMA temp_store = MEMORY")
+        if self._version() == 0:
+            with self.transaction():
+                # Another process may have made the tables while this one waited for the file.
+                if self._version() == 0:
+                    for statement in _SCHEMA.strip().rstrip(";").split(";\n"):
+                        run(statement)
+        if (version := self._version()) != VERSION:
+            raise RecallIndexUnusable(f"the search index {self._path} is of version {version}; build it again")
+        run("SELECT sessions.id FROM sessions, turns LIMIT 1").fetchall()
+        for table in ("passages", "titles", "outputs"):
+            run(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1").fetchall()
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _named_errors(self) -> Generator[None]:
+        import sqlite3
+
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                raise RecallIndexBusy(f"the search index {self._path} is being written; ask again later") from error
+            if "no such module" in str(error):
+                raise StorageError(
+                    "this Python's SQLite has no full-text search (FTS5), so earlier sessions cannot be searched; "
+                    "use a Python with a complete sqlite3"
+                ) from error
+            raise RecallIndexUnusable(f"the search index {self._path} cannot be used ({error})") from error
