@@ -1,0 +1,80 @@
+"""Twice encoded text is mended, and nothing else is."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from clio.algorithms.double_encoding import mended
+
+FINE = [
+    "",
+    "plain",
+    "données 漢字 ✓",
+    "naïve façade – fine",
+    "NESTLÉ® and CAFÉ®",
+    "«café» 20 °C ½ ±1 µs",
+    "Ã© is a broken é",
+    "what prints Ã© instead?",
+    "naïveté",
+    "MAÇÃ, SÃO PAULO",
+    "Ünïcödé",
+    "Â",
+    "\x85",
+    "é\xa0!",
+    "lone \ud83d surrogate Ã©",
+    "\xc0\xaf overlong \xc1\xbf",
+    "\xed\xa0\x80 half of a pair",
+]
+
+
+def twice(text: str) -> str:
+    """What the mistake makes of a text."""
+    return text.encode().decode("latin-1")
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_text_that_is_fine_is_not_touched(text: str) -> None:
+    assert mended(text) == text
+
+
+@pytest.mark.parametrize("text", ["données", "漢字", "a – b", "voilà", "Übung", "✓ done", "ok 😀", "Ünïcödé"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_twice_and_thrice_encoded_text_is_mended(text: str, times: int) -> None:
+    broken = text
+    for _ in range(times):
+        broken = twice(broken)
+    assert broken != text
+    assert mended(broken) == text
+
+
+@pytest.mark.parametrize(
+    ("broken", "whole"),
+    [
+        (twice("données 漢字")[:-1], "données 漢" + twice("字")[:-1]),
+        (twice("données 漢字")[:-1] + " ", "données 漢" + twice("字")[:-1] + " "),
+        (twice("ok 😀😀")[:-1], "ok 😀" + twice("😀")[:-1]),
+    ],
+)
+def test_what_the_end_cut_short_stays_and_the_rest_is_mended(broken: str, whole: str) -> None:
+    assert mended(broken) == whole
+
+
+def test_a_single_sign_is_mended_only_where_all_text_was_encoded_twice() -> None:
+    for text in ("é", "à la carte", "35 °C"):
+        assert mended(twice(text)) == twice(text)
+        assert mended(twice(text), expected=True) == text
+    assert mended("NESTLÉ®", expected=True) == "NESTLÉ®"
+    assert mended("naïveté", expected=True) == "naïveté"
+
+
+@given(st.text(st.characters(max_codepoint=0x7F) | st.characters(min_codepoint=0x100)))
+@example("漢字")
+def test_text_beyond_latin_1_is_never_touched(text: str) -> None:
+    if any(ord(char) > 0xFF for char in text):
+        assert mended(text, expected=True) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_whatever_is_mended_was_that_text_encoded_twice(text: str) -> None:
+    better = mended(twice(text))
+    assert better == twice(text) or better == text or mended(text) == better
