@@ -17,7 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("entrypoints",),
     ("ui", "app"),
     ("commands",),
-    ("agent",),
+    ("agent", "export"),
     ("tools", "context"),
     ("memory",),
     ("sessions", "security", "providers", "mcp"),
@@ -42,8 +42,8 @@ HEAVY: dict[str, set[str]] = {
     "tree_sitter_bash": {"clio.security.shell_syntax"},
     "rich.markdown": {"clio.ui.markdown"},
     "rich.syntax": {"clio.ui.code_block"},
-    "markdown_it": {"clio.ui.markdown"},
-    "pygments": {"clio.ui.code_block"},
+    "markdown_it": {"clio.ui.markdown", "clio.export.prose_html", "clio.export.markdown"},
+    "pygments": {"clio.ui.code_block", "clio.export.code_html"},
 }
 MAX_LINES = 400
 
