@@ -3,6 +3,8 @@
 import hashlib
 import os
 import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from clio.sessions.text import valid_text
@@ -22,11 +24,15 @@ class BlobStore:
 
     folder: where stored ones are read from; None for none.
     writable: False keeps new ones in memory only.
+    elsewhere: by whole digest, how to read those that another program stored; `flush` stores them here too.
     """
 
-    def __init__(self, folder: Path | None, *, writable: bool = True) -> None:
+    def __init__(
+        self, folder: Path | None, *, writable: bool = True, elsewhere: Mapping[str, Callable[[], str]] | None = None
+    ) -> None:
         self._folder = folder
         self._writable = writable
+        self._elsewhere = dict(elsewhere or {})
         self._waiting: dict[str, bytes] = {}
         self._not_durable: list[Path] = []
 
@@ -47,6 +53,10 @@ class BlobStore:
             found = [path for path in found if HANDLE.fullmatch(path.name)]
             if len(found) == 1:
                 return found[0].read_bytes().decode("utf-8", errors="replace")
+            for digest, read in self._elsewhere.items():
+                if digest.startswith(handle):
+                    with suppress(FileNotFoundError):
+                        return read()
         raise BlobNotFound(
             f"No stored output has the handle {handle!r}; use the handle as the shortened output gave it."
         )
@@ -61,12 +71,16 @@ class BlobStore:
         if self._folder is None or not self._writable:
             return
         for digest in list(self._waiting):
-            path = self._folder / digest
-            if not path.exists():
-                make_folder(self._folder)
-                write_atomic(path, self._waiting[digest], durable=False)
-                self._not_durable.append(path)
+            self._store(self._folder, digest, self._waiting[digest])
             del self._waiting[digest]
+        for digest in list(self._elsewhere):
+            try:
+                text = self._elsewhere[digest]()
+            except FileNotFoundError:
+                pass  # deleted meanwhile: there is nothing to be stored
+            else:
+                self._store(self._folder, digest, text.encode("utf-8"))
+            del self._elsewhere[digest]
 
     def sync(self) -> None:
         """Make what was written survive a power failure. Raises OSError."""
@@ -82,3 +96,10 @@ class BlobStore:
                     os.close(fd)
         if self._folder is not None and self._folder.is_dir():
             sync_folder(self._folder)
+
+    def _store(self, folder: Path, digest: str, data: bytes) -> None:
+        path = folder / digest
+        if not path.exists():
+            make_folder(folder)
+            write_atomic(path, data, durable=False)
+            self._not_durable.append(path)

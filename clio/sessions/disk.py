@@ -8,6 +8,7 @@ from clio.ids import new_id
 from clio.sessions import journal, snapshot
 from clio.sessions.blobs import BlobStore
 from clio.sessions.files import SessionFiles
+from clio.sessions.legacy_outputs import readers
 from clio.sessions.loading import Loaded
 from clio.storage.atomic import write_atomic
 from clio.storage.document import keep_twin, set_aside
@@ -42,7 +43,7 @@ class SessionDisk:
         self._stale_journal = loaded.merged
         self._on_disk = bool(loaded.state.messages)
         self._changed = any((loaded.journal, loaded.damaged, loaded.corrupt, loaded.merged))
-        self.blobs = BlobStore(files.blobs)
+        self.blobs = BlobStore(files.blobs, elsewhere=readers(loaded.outputs))
         self.unsaved: str | None = None
         self.warnings = list(loaded.warnings)
 
@@ -86,6 +87,7 @@ class SessionDisk:
         self.flush()  # the blobs; and the journal, in case the snapshot fails
         try:
             self._make_ready()
+            self.blobs.flush()  # what the snapshot names is there before it
             self._write_snapshot()
         except OSError as error:
             self._not_saved(error)

@@ -45,6 +45,11 @@ class SessionFiles(Struct, frozen=True):
         """Whole tool outputs, one file each."""
         return self.private / "blobs"
 
+    @property
+    def tool_results(self) -> Path:
+        """Whole tool outputs of the Perl original, one file per call; only ever read."""
+        return self.private / "tool_results"
+
     def exist(self) -> bool:
         """Whether there is anything to open."""
         return self.snapshot.is_file() or self.journal.is_file()

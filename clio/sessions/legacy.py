@@ -5,7 +5,8 @@ beside the session when clio first rewrites it.
 
 The original's habits, each seen in its files: every message both in `history` and in `yarn`; messages that trimming
 dropped from `history` only in `yarn`; `stm` entries without ids, at times with a message in the place of the text;
-tool calls in the nested `function` shape; times as epoch seconds, as `metadata.unix_timestamp` or as ISO text.
+tool calls in the nested `function` shape; times as epoch seconds, as `metadata.unix_timestamp` or as ISO text; what the
+person typed encoded in UTF-8 twice.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.double_encoding import mended
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import Bill, SessionState, Todo, TodoStatus, Trim
 from clio.sessions.text import derived_id
@@ -38,7 +40,12 @@ class Legacy(Struct, frozen=True, kw_only=True):
 
 
 def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
-    """The session in a JSON object of unknown origin. `todos`: the original keeps them in a file of their own."""
+    """The session in a JSON object of unknown origin. `todos`: the original keeps them in a file of their own.
+
+    Text that was encoded twice is mended, unless `schema` says that clio wrote it, which never does that.
+    """
+    if "schema" not in document:
+        document, todos = _mended(document), _mended(todos)
     known: dict[str, Message] = {}
     history = [message for entry in _entries(document.get("history")) for message in _message(entry, known, session_id)]
     threads = _threads(document.get("yarn"), known, session_id)
@@ -157,6 +164,17 @@ def _call(call: Json, made_id: str) -> ToolCall:
     arguments = body.get("arguments")
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
     return ToolCall(id=_text(call.get("id")) or made_id, name=_text(body.get("name")), arguments=text)
+
+
+def _mended(value: Any) -> Any:
+    """The JSON value with every text in it mended."""
+    if isinstance(value, str):
+        return mended(value)
+    if isinstance(value, list):
+        return [_mended(item) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {key: _mended(item) for key, item in cast(Json, value).items()}
+    return value
 
 
 def _trims(value: Any) -> list[Trim]:

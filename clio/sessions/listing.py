@@ -91,7 +91,7 @@ def _from_head(head: snapshot.Head, id: str) -> SessionInfo:
 
 def _decoded(files: SessionFiles) -> SessionInfo:
     try:
-        state = load(files).state
+        state = load(files, outputs=False).state
     except (StorageError, SessionNotFound):
         return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
     return SessionInfo(

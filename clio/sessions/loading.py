@@ -6,12 +6,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.errors import SessionNotFound
+from clio.errors import CorruptDocument, SessionNotFound
 from clio.sessions import journal, legacy, snapshot
 from clio.sessions.files import SessionFiles
+from clio.sessions.legacy_outputs import WholeOutput, stored_outputs, with_output
 from clio.sessions.state import SessionState
 from clio.storage.document import corrupt, migrate, refuse_newer
 from clio.storage.jsonl import read_lines
+
+_TRIES = 5
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
@@ -23,6 +26,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     corrupt: the snapshot does not parse and must be set aside before anything replaces it.
     merged: the journal is in the snapshot already: clio died between writing one and deleting the other.
     damaged: the journal has lines nobody understands; it must be set aside, not deleted.
+    outputs: whole outputs another program stored beside the session; the messages have their handles.
     """
 
     state: SessionState
@@ -32,6 +36,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     corrupt: bool = False
     merged: bool = False
     damaged: bool = False
+    outputs: tuple[WholeOutput, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -40,14 +45,42 @@ class _Stamp(Struct):
     version: Any = None
 
 
-def load(files: SessionFiles) -> Loaded:
+def load(files: SessionFiles, *, outputs: bool = True) -> Loaded:
     """The session, journal included.
 
+    outputs: False leaves out the whole outputs another program stored, which would have to be read.
     Raises SessionNotFound; NewerDocument; OSError; CorruptDocument (with `moved_to` None) where nothing can be read.
     """
+    for _ in range(_TRIES):
+        before = _look(files.snapshot)
+        try:
+            loaded = _load(files, outputs)
+        except (SessionNotFound, CorruptDocument):
+            if _look(files.snapshot) == before:
+                raise
+        else:
+            if _look(files.snapshot) == before:
+                return loaded
+    return _load(files, outputs)
+
+
+def _look(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is replaced.
+
+    A clio that closes the session puts the journal into a new snapshot and deletes it: who had read the old snapshot
+    by then would miss all that the journal held.
+    """
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size
+
+
+def _load(files: SessionFiles, outputs: bool) -> Loaded:
     if not files.exist():
         raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
-    base, merged_journal = _load_snapshot(files)
+    base, merged_journal = _load_snapshot(files, outputs)
     lines = read_lines(files.journal).lines
     head = journal.header(lines)
     if head is not None:
@@ -67,21 +100,21 @@ def load(files: SessionFiles) -> Loaded:
     return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
 
 
-def _load_snapshot(files: SessionFiles) -> tuple[Loaded, str]:
+def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     try:
         data = files.snapshot.read_bytes()
     except FileNotFoundError:
         return Loaded(state=SessionState(id=files.id)), ""
     try:
-        return _parse(data, files)
+        return _parse(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        rescued = legacy.decode(snapshot.rescue(data), files.id)
+        rescued = legacy.decode({"schema": snapshot.SCHEMA} | snapshot.rescue(data), files.id)
         count = len(rescued.state.messages)
         said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
         return Loaded(state=rescued.state, corrupt=True, warnings=(said,)), ""
 
 
-def _parse(data: bytes, files: SessionFiles) -> tuple[Loaded, str]:
+def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
     stamp = msgspec.json.decode(data, type=_Stamp)
     if stamp.schema == snapshot.SCHEMA and isinstance(stamp.version, int):
@@ -97,7 +130,9 @@ def _parse(data: bytes, files: SessionFiles) -> tuple[Loaded, str]:
             state.id = files.id
             return Loaded(state=state, clean=len(state.messages)), merged_journal
     read = legacy.decode(msgspec.json.decode(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
-    return Loaded(state=read.state, foreign=True, warnings=read.warnings), ""
+    whole = stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
+    read.state.messages = [with_output(message, whole) for message in read.state.messages]
+    return Loaded(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
 
 
 def _todos(path: Path) -> Any:

@@ -11,6 +11,8 @@ from clio.messages import Message, answer_open_calls
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
 from clio.sessions.files import SessionFiles, is_session_id
+from clio.sessions.fork import write_fork
+from clio.sessions.legacy_outputs import readers
 from clio.sessions.listing import file_names, list_sessions
 from clio.sessions.loading import Loaded, load
 from clio.sessions.session import Session
@@ -34,7 +36,7 @@ class SessionStore:
         """A session that is on disk from its first message; with `persist` False it never is."""
         state = SessionState(
             id=new_id(),
-            name=one_line(valid_text(name or ""), NAME_CHARS) or None,
+            name=_name(name),
             created_at=time.time(),
             working_directory=valid_text(str(working_directory)),
             parent=parent,
@@ -56,7 +58,9 @@ class SessionStore:
         if persist:
             session = self._open_for_writing(files)
         else:
-            session = Session(load(files).state, None, BlobStore(files.blobs, writable=False))
+            loaded = load(files)
+            outputs = readers(loaded.outputs)
+            session = Session(loaded.state, None, BlobStore(files.blobs, writable=False, elsewhere=outputs))
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         return session
@@ -100,6 +104,17 @@ class SessionStore:
             raise SessionNotFound(f"No session answers to {selector!r}; `/session list` shows those there are.")
         listed = ", ".join(f"{info.id} ({info.name or info.first_words or 'unnamed'})" for info in groups[0][:10])
         raise AmbiguousSession(f"{len(groups[0])} sessions answer to {selector!r}; give more of the id: {listed}")
+
+    def fork(self, session_id: str, *, upto: str | None = None, name: str | None = None) -> str:
+        """Branch off a session, running or not, and return the id of the copy; the session itself is not touched.
+
+        upto: id of the last message to copy; None for all of them. The list of work is copied as it is now.
+        Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), UserError where there is no such
+        message; OSError. What fails leaves no copy behind.
+        """
+        source, target = self._files(session_id), SessionFiles(self.folder, new_id())
+        write_fork(source, target, time.time(), upto=upto, name=_name(name))
+        return target.id
 
     def delete(self, session_id: str) -> None:
         """Delete a session with everything beside it: blobs, damaged and original copies.
@@ -162,3 +177,7 @@ class SessionStore:
         except CorruptDocument as error:
             moved = [set_aside(path) for path in (files.journal, files.snapshot) if path.exists()]
             raise corrupt(error.path, moved[-1] if moved else None, "no message in it can be read") from error
+
+
+def _name(name: str | None) -> str | None:
+    return one_line(valid_text(name or ""), NAME_CHARS) or None
