@@ -4,10 +4,12 @@ With b bands of r rows two texts of Jaccard index s share a bucket with probabil
 rows 0.94 at 0.50, 0.9999 at 0.75, 0.15 at 0.20 (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, 3.4).
 """
 
+from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 BANDS, ROWS = 21, 3
+_HASH_BYTES = array("I").itemsize
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -21,10 +23,9 @@ class LshIndex(Generic[Key]):
     """Keys by the bands of their signatures. Adding, removing and asking cost the same however many there are."""
 
     def __init__(self, bands: int = BANDS, rows: int = ROWS) -> None:
-        self._bands = bands
         self._rows = rows
-        self._buckets: dict[tuple[int, ...], set[Key]] = {}
-        self._kept: dict[Key, tuple[int, ...]] = {}
+        self._buckets: list[dict[bytes, list[Key]]] = [{} for _ in range(bands)]
+        self._kept: dict[Key, bytes] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -33,31 +34,42 @@ class LshIndex(Generic[Key]):
         return key in self._kept
 
     def add(self, key: Key, signature: Sequence[int]) -> None:
-        """Put a key in, or anew with another signature. Raises ValueError for one too short for the bands."""
-        if len(signature) < self._bands * self._rows:
-            raise ValueError(f"{len(signature)} hashes are too few for {self._bands} bands of {self._rows}")
+        """Put a key in, or anew with another signature of numbers below 2³².
+
+        Raises ValueError for one too short for the bands.
+        """
+        bands = len(self._buckets)
+        if len(signature) < bands * self._rows:
+            raise ValueError(f"{len(signature)} hashes are too few for {bands} bands of {self._rows}")
         self.remove(key)
-        self._kept[key] = tuple(signature)
-        for bucket in self._buckets_of(signature):
-            self._buckets.setdefault(bucket, set()).add(key)
+        self._kept[key] = packed = _packed(signature)
+        for buckets, band in self._banded(packed):
+            if band in buckets:
+                buckets[band].append(key)
+            else:
+                buckets[band] = [key]
 
     def remove(self, key: Key) -> None:
         """Take a key out; one that is not in is passed over."""
-        for bucket in self._buckets_of(self._kept.pop(key, ())):
-            keys = self._buckets[bucket]
-            keys.discard(key)
-            if not keys:
-                del self._buckets[bucket]
+        packed = self._kept.pop(key, None)
+        if packed is None:
+            return
+        for buckets, band in self._banded(packed):
+            buckets[band].remove(key)
+            if not buckets[band]:
+                del buckets[band]
 
     def candidates(self, signature: Sequence[int]) -> set[Key]:
         """The keys that share a bucket with this signature: almost all that are alike, and some that are not."""
         found: set[Key] = set()
-        for bucket in self._buckets_of(signature):
-            found |= self._buckets.get(bucket, set())
+        for buckets, band in self._banded(_packed(signature)):
+            found.update(buckets.get(band, ()))
         return found
 
-    def _buckets_of(self, signature: Sequence[int]) -> Iterator[tuple[int, ...]]:
-        if signature:
-            for band in range(self._bands):
-                start = band * self._rows
-                yield (band, *signature[start : start + self._rows])
+    def _banded(self, packed: bytes) -> Iterator[tuple[dict[bytes, list[Key]], bytes]]:
+        width = _HASH_BYTES * self._rows
+        return zip(self._buckets, (packed[at : at + width] for at in range(0, len(packed), width)), strict=False)
+
+
+def _packed(signature: Sequence[int]) -> bytes:
+    return array("I", signature).tobytes()

@@ -1,0 +1,273 @@
+"""Memories on disk: a snapshot of all, and a journal of what came since, shared by every clio that has them open.
+
+A change is one line, fsynced, written under the lock after what others wrote has been read. Once the journal is long
+it is folded into the snapshot, which names the generation the next journal starts from: a process that dies between the
+two writes leaves a journal of the generation before, which everybody passes over.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import CorruptDocument
+from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.shelf import Shelf
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.document import Document, Format, encode, load, refuse_newer
+from clio.storage.filelock import FileLock
+from clio.storage.folders import make_ignored_folder
+from clio.storage.jsonl import mend_tail
+
+VERSION = 1
+FOLD_BYTES = 1_000_000
+"""The journal is folded when it is longer than this and than the snapshot."""
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """All memories at one moment. generation: of the journal that goes on from there."""
+
+    generation: int = 0
+    records: tuple[MemoryRecord, ...] = ()
+
+
+class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change: records that are new or different, ids that are gone, ids that were used at a time."""
+
+    put: tuple[MemoryRecord, ...] = ()
+    drop: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    at: float = 0.0
+
+
+class _Head(Struct, frozen=True, kw_only=True):
+    """The journal's first line."""
+
+    journal_of: str
+    version: int
+    generation: int
+
+
+FORMAT = Format(schema="clio.memories", version=VERSION, type=Snapshot)
+
+
+class MemoryFiles:
+    """`<name>.json` and `<name>.journal.jsonl`, read into a shelf.
+
+    `damaged` counts the lines of journal and archive that nobody understood.
+    """
+
+    def __init__(self, path: Path, shelf: Shelf) -> None:
+        self.path = path
+        self.journal = path.with_suffix(".journal.jsonl")
+        self.archive = path.with_suffix(".archive.jsonl")
+        self.damaged = 0
+        self._shelf = shelf
+        self._unknown: dict[str, msgspec.Raw] = {}
+        self._generation: int | None = None  # None without a snapshot: the journal says which it is of
+        self._read_bytes = 0
+        self._seen: tuple[int, int] | None = None  # device and inode of the journal
+        self._snapshot_stamp: tuple[int, int, int] | None = None
+
+    def lock(self) -> FileLock:
+        """The lock every change is made under, as a context manager. Makes the folder. Raises OSError, TimeoutError."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+    def catch_up(self) -> None:
+        """Bring the shelf to what is on disk; costs two `stat` calls where nobody wrote.
+
+        Raises CorruptDocument after setting the snapshot aside, its journal kept and read; NewerDocument; OSError.
+        """
+        for _ in range(100):
+            if self._is_current():
+                return
+            if self._stamp() != self._snapshot_stamp or not self._goes_on():
+                self._read_snapshot()
+            if self._read_journal():
+                return
+        raise OSError(f"{str(self.path)!r} changes faster than it can be read")
+
+    def append(self, line: Line, *, durable: bool = True) -> None:
+        """Write one change and carry it out. The lock must be held and the shelf be current.
+
+        durable: False for what a power failure may take, such as the time of a use.
+        Raises OSError; then nothing has changed.
+        """
+        fd = self._open_journal()
+        try:
+            end = os.fstat(fd).st_size
+            try:
+                write_all(fd, msgspec.json.encode(line) + b"\n")
+                if durable:
+                    os.fsync(fd)
+            except OSError:
+                os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
+                raise
+            self._read_bytes = os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        self._carry_out(line)
+        if self._read_bytes > FOLD_BYTES and self._read_bytes > self._snapshot_size():
+            self.fold()
+
+    def fold(self) -> None:
+        """Write all into the snapshot and begin a new journal. The lock must be held and the shelf be current."""
+        generation = (self._generation or 0) + 1
+        value = Snapshot(generation=generation, records=tuple(self._shelf.records.values()))
+        write_atomic(self.path, encode(Document(value=value, unknown=self._unknown), FORMAT))
+        self._generation = generation
+        self._snapshot_stamp = self._stamp()
+        write_atomic(self.journal, self._head())
+        self._remember_journal()
+
+    def set_aside(self, records: tuple[MemoryRecord, ...]) -> None:
+        """Append records to the archive, where nothing is ever taken out. Raises OSError."""
+        if not records:
+            return
+        fd = os.open(self.archive, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
+        try:
+            new = mend_tail(fd) == 0
+            write_all(fd, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if new:
+            sync_folder(self.archive.parent)
+
+    def archived(self) -> tuple[MemoryRecord, ...]:
+        """What was set aside, oldest first; lines that do not parse are passed over."""
+        try:
+            lines = self.archive.read_bytes().splitlines()
+        except FileNotFoundError:
+            return ()
+        found: list[MemoryRecord] = []
+        for line in lines:
+            try:
+                found.append(msgspec.json.decode(line, type=MemoryRecord))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += 1
+        return tuple(found)
+
+    def _is_current(self) -> bool:
+        return self._snapshot_stamp == self._stamp() and self._journal_state() == (self._seen, self._read_bytes)
+
+    def _goes_on(self) -> bool:
+        """Whether the journal is the one read so far, only longer."""
+        seen, size = self._journal_state()
+        return self._snapshot_stamp is not None and seen == self._seen and size >= self._read_bytes
+
+    def _read_snapshot(self) -> None:
+        self._shelf.clear()
+        self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
+        self._snapshot_stamp = self._stamp()
+        try:
+            document = load(self.path, FORMAT)
+        except CorruptDocument:
+            self._snapshot_stamp = self._stamp()
+            self._read_journal()  # what it holds is all there is now
+            raise
+        if document is not None:
+            self._unknown = document.unknown
+            self._generation = document.value.generation
+            for record in document.value.records:
+                self._shelf.put(record)
+
+    def _read_journal(self) -> bool:
+        """Carry out the lines not yet read; False where the snapshot changed meanwhile and all is to be read anew."""
+        try:
+            fd = os.open(self.journal, os.O_RDONLY | NO_FOLLOW)
+        except FileNotFoundError:
+            self._seen, self._read_bytes = None, 0
+            return self._stamp() == self._snapshot_stamp
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(fd)
+            start = self._read_bytes
+            file.seek(start)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.split(b"\n")[:-1]
+        if start == 0 and lines:
+            generation = self._decode_head(lines.pop(0)).generation
+            if self._generation is None:
+                self._generation = generation
+            elif generation < self._generation:
+                lines = []  # folded by one that died before it could begin the next journal
+        for line in lines:
+            try:
+                self._carry_out(msgspec.json.decode(line, type=Line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += bool(line)
+        self._seen = (status.st_dev, status.st_ino)
+        self._read_bytes = start + len(whole)
+        if self._stamp() == self._snapshot_stamp:
+            return True
+        self._snapshot_stamp = None  # folded between our two reads
+        return False
+
+    def _decode_head(self, line: bytes) -> _Head:
+        try:
+            head = msgspec.json.decode(line, type=_Head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self.damaged += 1
+            return _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        refuse_newer(self.journal, head.version, VERSION)
+        return head
+
+    def _carry_out(self, line: Line) -> None:
+        for record in line.put:
+            self._shelf.put(record)
+        for id in line.drop:
+            self._shelf.drop(id)
+        for id in line.used:
+            record = self._shelf.records.get(id)
+            if record is not None:
+                self._shelf.put(record.accessed_at(line.at))
+
+    def _open_journal(self) -> int:
+        """The journal, open for appending, begun where there is none of this generation."""
+        stale = self._seen is None or self._is_of_an_older_generation()
+        if stale:
+            write_atomic(self.journal, self._head())
+        fd = os.open(self.journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
+        try:
+            mend_tail(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        if stale:
+            self._remember_journal()
+        return fd
+
+    def _is_of_an_older_generation(self) -> bool:
+        with self.journal.open("rb") as file:
+            first = file.readline()
+        try:
+            return msgspec.json.decode(first, type=_Head).generation < (self._generation or 0)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+
+    def _remember_journal(self) -> None:
+        self._seen, self._read_bytes = self._journal_state()
+
+    def _head(self) -> bytes:
+        head = _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        return msgspec.json.encode(head) + b"\n"
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def _snapshot_size(self) -> int:
+        return self._snapshot_stamp[1] if self._snapshot_stamp else 0
+
+    def _journal_state(self) -> tuple[tuple[int, int] | None, int]:
+        try:
+            status = self.journal.stat()
+        except FileNotFoundError:
+            return None, 0
+        return (status.st_dev, status.st_ino), status.st_size

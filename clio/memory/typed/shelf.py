@@ -1,0 +1,141 @@
+"""The memories of one file in this process: by id, by their words, and by what they may be alike to."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from clio.algorithms.lexical import terms
+from clio.algorithms.lsh import LshIndex
+from clio.algorithms.minhash import signature, tokens_of
+from clio.memory.typed.record import MemoryRecord
+
+
+class Shelf:
+    """Records and two indexes over the live ones, each made when it is first asked for and kept up from then on."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, MemoryRecord] = {}
+        self._words: _WordIndex | None = None
+        self._alike: dict[str, LshIndex[str]] | None = None
+        self._live = 0
+
+    def __len__(self) -> int:
+        """How many are live."""
+        return self._live
+
+    def clear(self) -> None:
+        """Forget all of it: the files are to be read anew."""
+        self.__init__()
+
+    def put(self, record: MemoryRecord) -> None:
+        """Put a record in, or in the place of the one with its id."""
+        before = self.records.get(record.id)
+        self.records[record.id] = record
+        self._live += record.is_live - (before is not None and before.is_live)
+        if before is not None and before.is_live and record.is_live and _same_index(before, record):
+            return
+        self._unindex(before)
+        self._index(record)
+
+    def drop(self, id: str) -> None:
+        """Take a record out; one that is not in is passed over."""
+        before = self.records.pop(id, None)
+        self._live -= before is not None and before.is_live
+        self._unindex(before)
+
+    def live(self) -> Iterator[MemoryRecord]:
+        """The records nothing has taken the place of."""
+        return (record for record in self.records.values() if record.is_live)
+
+    def matches(self, query: Iterable[str]) -> dict[str, int]:
+        """Id → how many of the query's terms the record has, of those that have at least one."""
+        return self._word_index().matches(query)
+
+    def size(self, id: str) -> int:
+        """How many different terms a live record has."""
+        return self._word_index().sizes[id]
+
+    def having(self, term: str) -> int:
+        """How many live records have the term."""
+        return self._word_index().having(term)
+
+    def alike(self, type: str, content: str) -> list[MemoryRecord]:
+        """Live records of a type that may share half of their words with the content, and some that do not."""
+        index = self._alike_index().get(type)
+        found = index.candidates(signature(tokens_of(content))) if index else ()
+        return [self.records[id] for id in found]
+
+    def _word_index(self) -> "_WordIndex":
+        if self._words is None:
+            self._words = _WordIndex()
+            for record in self.live():
+                self._words.add(record.id, indexed_terms(record))
+        return self._words
+
+    def _alike_index(self) -> dict[str, LshIndex[str]]:
+        if self._alike is None:
+            self._alike = {}
+            for record in self.live():
+                self._add_alike(self._alike, record)
+        return self._alike
+
+    def _index(self, record: MemoryRecord) -> None:
+        if not record.is_live:
+            return
+        if self._words is not None:
+            self._words.add(record.id, indexed_terms(record))
+        if self._alike is not None:
+            self._add_alike(self._alike, record)
+
+    def _unindex(self, record: MemoryRecord | None) -> None:
+        if record is None or not record.is_live:
+            return
+        if self._words is not None:
+            self._words.remove(record.id)
+        if self._alike is not None and record.type in self._alike:
+            self._alike[record.type].remove(record.id)
+
+    @staticmethod
+    def _add_alike(indexes: dict[str, LshIndex[str]], record: MemoryRecord) -> None:
+        index = indexes.setdefault(record.type, LshIndex())
+        index.add(record.id, signature(tokens_of(record.content)))
+
+
+class _WordIndex:
+    """Which records have which terms."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self._having: dict[str, set[str]] = {}
+        self._terms: dict[str, frozenset[str]] = {}
+
+    def add(self, id: str, found: frozenset[str]) -> None:
+        self._terms[id] = found
+        self.sizes[id] = len(found)
+        for term in found:
+            self._having.setdefault(term, set()).add(id)
+
+    def remove(self, id: str) -> None:
+        for term in self._terms.pop(id, ()):
+            ids = self._having[term]
+            ids.discard(id)
+            if not ids:
+                del self._having[term]
+        self.sizes.pop(id, None)
+
+    def having(self, term: str) -> int:
+        return len(self._having.get(term, ()))
+
+    def matches(self, query: Iterable[str]) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for term in query:
+            found.update(self._having.get(term, ()))
+        return found
+
+
+def indexed_terms(record: MemoryRecord) -> frozenset[str]:
+    """What a record is found by: the stems of its words and of its keywords."""
+    return frozenset(terms(" ".join((record.content, *record.keywords))))
+
+
+def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:
+    return one.content == other.content and one.keywords == other.keywords and one.type == other.type
