@@ -9,12 +9,12 @@ from msgspec import Struct
 from clio.algorithms.lexical import coverage, has_phrase, rarity, stem, terms, words
 from clio.errors import StorageError, UserError
 from clio.memory.ranking import PHRASE_BONUS
+from clio.memory.recall.transcripts import searchable_text
 from clio.memory.records import Recall, Recalled
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 
-MEMORY_TOOL = "memory_operations"
 TITLE_SHARE = 0.1
 SNIPPET_CHARS = 300
 _WORD = re.compile(r"\w+")
@@ -61,22 +61,6 @@ def search_sessions(
 
 def _order(pair: tuple[float, _Passage]) -> tuple[float, float]:
     return -pair[0], -_created(pair[1])
-
-
-def searchable_text(message: Message) -> str:
-    """What of a message is worth finding. Nothing clio itself put there, and nothing recalled: it would echo."""
-    match message:
-        case UserMessage():
-            return message.content if message.origin == "user" else ""
-        case AssistantMessage():
-            calls = [f"{call.name} {call.arguments}" for call in message.tool_calls if call.name != MEMORY_TOOL]
-            return "\n".join([message.content, *calls]).strip()
-        case ToolMessage():
-            return message.content if message.name != MEMORY_TOOL else ""
-        case SystemMessage():
-            return ""
-        case _:
-            assert_never(message)
 
 
 def _passages(info: SessionInfo, messages: Sequence[Message], wanted: set[str]) -> list[_Passage]:

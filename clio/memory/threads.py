@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clio.algorithms.lexical import coverage, has_phrase, rarity, terms, words
 from clio.memory.ranking import PHRASE_BONUS
-from clio.memory.session_search import searchable_text
+from clio.memory.recall.transcripts import searchable_text
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim

@@ -1,0 +1,76 @@
+"""Sessions read from their files for the index: whole, or only what a journal grew by. Changes no file."""
+
+from clio.memory.recall.docs import SessionDoc
+from clio.memory.recall.stamps import SessionStamp
+from clio.memory.recall.transcripts import Outputs, title_of, turns_of
+from clio.sessions import journal
+from clio.sessions.files import SessionFiles
+from clio.sessions.loading import load
+from clio.sessions.state import SessionState
+from clio.storage.jsonl import split_lines
+
+_ANSWER = b',"message":{"role":"assistant",'
+_RENAMED = b'{"type":"name",'
+
+
+def read_whole(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
+    """A session, everything in it.
+
+    stamp: taken before, so that what is written meanwhile makes it differ.
+    Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
+    """
+    offset = _resume_at(_journal(files, 0, stamp), 0)
+    state = load(files).state
+    title = title_of(state)
+    return SessionDoc(
+        id=files.id,
+        title=title,
+        updated=state.updated_at,
+        stamp=stamp.text(offset if title else None),  # without a title the next words give it one
+        turns=turns_of(state.messages, Outputs(files.blobs)),
+    )
+
+
+def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> SessionDoc | None:
+    """What the journal grew by since `offset`, without a title; None where the session must be read whole after all.
+
+    The first turn may be known, and has news: the results of its calls. Raises OSError.
+    """
+    before = max(offset - 1, 0)
+    data = _journal(files, before, stamp)
+    if offset and not data.startswith(b"\n"):
+        return None
+    data = data[offset - before :]
+    state = SessionState(id=files.id)
+    lines = split_lines(data).lines
+    if journal.replay(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
+        return None
+    return SessionDoc(
+        id=files.id,
+        title="",
+        updated=stamp.modified / 1e9,
+        stamp=stamp.text(_resume_at(data, offset)),
+        turns=turns_of(state.messages, Outputs(files.blobs)),
+    )
+
+
+def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
+    """The journal from `start` to where it ended when it was stamped."""
+    if not stamp.journal_bytes:
+        return b""
+    try:
+        with files.journal.open("rb") as file:
+            file.seek(start)
+            return file.read(max(stamp.journal_bytes - start, 0))
+    except FileNotFoundError:
+        return b""
+
+
+def _resume_at(data: bytes, start: int) -> int:
+    """Where to go on reading a journal whose bytes from `start` are `data`: at the last answer of the model.
+
+    Its calls may get their results later, and are then told anew.
+    """
+    end = data.rfind(b"\n") + 1
+    answer = data.rfind(_ANSWER, 0, end)
+    return start + (data.rfind(b"\n", 0, answer) + 1 if answer >= 0 else 0)

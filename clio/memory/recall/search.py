@@ -1,0 +1,181 @@
+"""The door to recall: what was said in earlier sessions, found by its words."""
+
+import threading
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import structs
+
+from clio.memory.recall.cache_file import CacheFile
+from clio.memory.recall.database import RecallIndexBusy, RecallIndexUnusable
+from clio.memory.recall.docs import Recall, SessionHit
+from clio.memory.recall.index import RecallIndex
+from clio.memory.recall.sync import SessionSync
+from clio.sessions.store import SessionStore
+
+T = TypeVar("T")
+
+STEP_CHARS = 400_000
+"""How much is indexed at once while somebody waits for the answer."""
+QUIET_STEP_CHARS = 30_000
+"""How much is indexed at once behind somebody's back: a few milliseconds."""
+PAUSE_S = 0.003
+_BUSY_TRIES = 10
+_BUSY_PAUSE_S = 0.2
+
+# What a damaged file shows itself by, beyond what SQLite notices.
+_DAMAGE = (RecallIndexUnusable, zlib.error, ValueError, TypeError, LookupError)
+
+
+def never() -> bool:
+    """Not to be stopped."""
+    return False
+
+
+class SessionRecall:
+    """Searches the sessions of a store through an index that it keeps up to date. For several threads.
+
+    cache: the folder of the index, `.clio/cache`; None keeps the index in memory and leaves no file. An index that is
+        missing, damaged, of another version or not to be written is made anew, in memory if need be: the answers are
+        the same. Nothing is made or read before the first search.
+    """
+
+    def __init__(self, store: SessionStore, cache: Path | None) -> None:
+        self._file = CacheFile(cache)
+        self._sync = SessionSync(store.folder)
+        self._lock = threading.RLock()
+        self._index: RecallIndex | None = None
+
+    def search(
+        self,
+        query: str,
+        *,
+        current: str | None = None,
+        include_current: bool = False,
+        max_sessions: int = 10,
+        max_results: int = 5,
+        deadline_s: float = 2.0,
+    ) -> Recall:
+        """The sessions that answer a query, the best first, each with its best passages.
+
+        current: id of the session that asks; left out, or with `include_current` marked.
+        max_sessions: how many different sessions the answer has at most.
+        max_results: how many passages it has in total. Each session gets its best one first, so it is also a limit of
+            the sessions; what is left over goes to the second best ones, and so on.
+        deadline_s: how long to bring the index up to date, newest sessions first; the answer is of what is indexed
+            then, and `unsearched` says how many sessions are not. The search itself comes on top.
+        Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
+        cannot be read; StorageError where this Python cannot search.
+        """
+        skip = frozenset({current}) if current and not include_current else frozenset[str]()
+        end = time.monotonic() + deadline_s
+        with self._lock:
+            if self._nothing_there():
+                return Recall()
+            self._healed(lambda index: self._catch_up(index, end, skip))
+            hits = self._healed(
+                lambda index: index.search(
+                    query, exclude=skip, mode="sessions", limit=max(max_sessions, 0), passages=max(max_results, 0)
+                )
+            )
+            return Recall(
+                sessions=_shared_out(hits, current, max_results),
+                unreadable=tuple(id for id in self._sync.unreadable if id not in skip),
+                unsearched=self._sync.waiting(skip),
+            )
+
+    def refresh(self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None) -> int:
+        """Bring the index up to date in small steps, for a thread in the background; how many sessions were read.
+
+        stop: asked between the steps. progress: told how many sessions are done, and of how many.
+        Raises what `search` raises, but gives up without a word where another process keeps the index to itself: that
+        one is bringing it up to date.
+        """
+        read = busy = 0
+        with self._lock:
+            if self._nothing_there():
+                return 0
+            self._healed(self._sync.look)
+        while not stop():
+            try:
+                with self._lock:
+                    step = self._healed(lambda index: self._sync.step(index, chars=QUIET_STEP_CHARS))
+            except RecallIndexBusy:
+                busy += 1
+                if busy > _BUSY_TRIES:
+                    break
+                time.sleep(_BUSY_PAUSE_S)
+                continue
+            read += step.read
+            if progress is not None:
+                progress(read, read + step.left)
+            if not step.left:
+                break
+            time.sleep(PAUSE_S)
+        return read
+
+    def close(self) -> None:
+        """Let go of the index. A later search opens it again."""
+        with self._lock:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+
+    def _nothing_there(self) -> bool:
+        """Whether there is no session and no index: then none is made."""
+        return self._index is None and not self._file.exists and self._sync.is_empty()
+
+    def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str]) -> None:
+        """Index what changed, until it is done or the time is over."""
+        try:
+            self._sync.look(index, skip)
+            while time.monotonic() < end and self._sync.step(index, skip, chars=STEP_CHARS).left:
+                pass
+        except RecallIndexBusy:
+            return  # another clio writes: what is there by now can be searched all the same
+
+    def _healed(self, act: Callable[[RecallIndex], T]) -> T:
+        """Act on the index; where it proves damaged, on a new one."""
+        for _ in range(2):
+            try:
+                return act(self._opened())
+            except _DAMAGE:
+                self._replace()
+        return act(self._opened())
+
+    def _opened(self) -> RecallIndex:
+        if self._index is not None and self._file.vanished():
+            self.close()
+        return self._index or self._adopt(self._file.open())
+
+    def _replace(self) -> None:
+        self.close()
+        self._adopt(self._file.renew())
+
+    def _adopt(self, index: RecallIndex) -> RecallIndex:
+        try:
+            self._sync.begin(index)
+        except BaseException:
+            index.close()
+            raise
+        self._index = index
+        return index
+
+
+def _shared_out(hits: Sequence[SessionHit], current: str | None, max_results: int) -> tuple[SessionHit, ...]:
+    """The hits with `max_results` passages in all: first the best of each, then the second best, and so on."""
+    counts = [0] * len(hits)
+    room = max_results
+    for rank in range(max((len(hit.passages) for hit in hits), default=0)):
+        for place, hit in enumerate(hits):
+            if room > 0 and rank < len(hit.passages):
+                counts[place] += 1
+                room -= 1
+    return tuple(
+        structs.replace(hit, passages=hit.passages[:count], current=hit.session_id == current)
+        for hit, count in zip(hits, counts, strict=True)
+        if count
+    )
