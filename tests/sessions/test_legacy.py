@@ -1,6 +1,5 @@
 """Files of the Perl original, and others clio did not write, open as they are."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,8 @@ from clio.sessions import legacy
 from clio.sessions.state import Bill, Todo
 from clio.sessions.store import SessionStore
 from tests.sessions.talk import files, store_in
+from tests.support.perl_tree import BARE, LONG, NAMED, TRIMMED, TWICE, lay_out_perl_tree
 
-PERL = Path(__file__).parent.parent / "fixtures" / "perl" / "sessions"
-LONG = "7af30b78-5889-4770-911e-88f8eb43a23e"
-NAMED = "f6162e4f-b1b6-46db-a87c-4a5fa4359a6a"
-BARE = "6dde97f9-3762-4d92-a456-1e7f9853736e"
 KEYS = (
     "history yarn stm role content id tool_calls function billing requests timestamp metadata created_at arguments "
     "name todos messages tool_call_id"
@@ -40,15 +36,16 @@ JSON = st.recursive(
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
     """A copy of the original's tree."""
-    store = store_in(tmp_path)
-    shutil.copytree(PERL, store.folder)
-    return store
+    lay_out_perl_tree(tmp_path / ".clio")
+    return store_in(tmp_path)
 
 
 def test_the_originals_sessions_are_listed(store: SessionStore) -> None:
     assert [(info.id, info.name, info.messages, info.first_words[:5]) for info in store.list()] == [
+        (TRIMMED, "gen 120x3600", 124, "reque"),
         (BARE, None, 1, ""),
         (NAMED, "Demo project", 3, "Hello"),
+        (TWICE, None, 3, "A sec"),
         (LONG, None, 24, "[[CAL"),
     ]
     assert store.find("demo project") == NAMED
@@ -80,7 +77,7 @@ def test_a_session_with_tool_calls_opens(store: SessionStore) -> None:
 
 
 def test_looking_changes_nothing_and_a_rewrite_keeps_the_original(store: SessionStore) -> None:
-    original = (PERL / f"{NAMED}.json").read_bytes()
+    original = (store.folder / f"{NAMED}.json").read_bytes()
     store.open(NAMED).close()
     store.read(NAMED)
     assert (store.folder / f"{NAMED}.json").read_bytes() == original
