@@ -1,0 +1,144 @@
+"""Kinds of work, so that a taste that holds for one is not brought up in another: their words and other names.
+
+Built in are the six kinds of a developer's work and the three others of the preferences document; `scenarios.yaml` in
+clio's home adds to them or changes them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clio.algorithms.lexical import terms
+from clio.errors import ConfigError
+
+Words = Annotated[tuple[str, ...], Meta(max_length=1_000)]
+_ENOUGH_KEYWORDS = 2
+
+
+class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One kind of work. keywords: what is said in it; aliases: what else it is called."""
+
+    keywords: Words = ()
+    aliases: Words = ()
+
+
+class ScenarioFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`scenarios.yaml`."""
+
+    scenarios: dict[str, Scenario] = {}
+
+
+BUILT_IN: dict[str, Scenario] = {
+    "coding": Scenario(
+        keywords=tuple(
+            "code coding codex implement function class method module refactor api endpoint feature repo library "
+            "package type parser script rewrite rename extract test verification".split()
+        ),
+        aliases=("code", "dev", "development"),
+    ),
+    "testing": Scenario(
+        keywords=tuple(
+            "test tests testing pytest unittest jest coverage fixture mock assert flaky regression spec".split()
+        ),
+        aliases=("test", "tests", "qa"),
+    ),
+    "review": Scenario(
+        keywords=tuple("review reviewer diff pr pull merge approve comment feedback nitpick audit critique".split()),
+        aliases=("reviewing", "pr"),
+    ),
+    "debugging": Scenario(
+        keywords=tuple(
+            "debug bug crash error exception traceback stack trace fail failing broken hang leak segfault reproduce "
+            "investigate cause wrong".split()
+        ),
+        aliases=("debug", "fix", "bugs"),
+    ),
+    "git": Scenario(
+        keywords=tuple(
+            "git commit branch rebase merge push pull stash cherry-pick checkout tag changelog conflict revert history "
+            "squash".split()
+        ),
+        aliases=("vcs",),
+    ),
+    "writing": Scenario(
+        keywords=tuple(
+            "write writing document documentation docs readme docstring tutorial guide prose blog article paragraph "
+            "markdown changelog wording".split()
+        ),
+        aliases=("docs", "documentation", "doc"),
+    ),
+    "communication": Scenario(
+        keywords=tuple("message chat reply email meeting slack tone announce".split()),
+        aliases=("chat", "social", "meeting"),
+    ),
+    "biz-analyze": Scenario(
+        keywords=tuple("business product market customer revenue pricing metric roadmap stakeholder".split()),
+        aliases=("biz", "business", "product"),
+    ),
+}
+
+
+class ScenarioBook:
+    """The scenarios in force. `problem` says in one sentence why the file does not count, if it does not."""
+
+    def __init__(self, extra: Mapping[str, Scenario] | None = None, problem: str = "") -> None:
+        self._scenarios = dict(BUILT_IN)
+        for name, added in (extra or {}).items():
+            self._scenarios[name.strip().lower()] = added
+        self._aliases = {alias: name for name, scenario in self._scenarios.items() for alias in scenario.aliases}
+        self.problem = problem
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names there are."""
+        return tuple(self._scenarios)
+
+    def resolve(self, name: str) -> str:
+        """The name behind an alias; a name nobody knows is a scenario of its own."""
+        wanted = name.strip().lower()
+        return wanted if wanted in self._scenarios else self._aliases.get(wanted, wanted)
+
+    def knows(self, name: str) -> bool:
+        """Whether a name or alias is one of them."""
+        return self.resolve(name) in self._scenarios
+
+    def keywords(self, name: str) -> tuple[str, ...]:
+        """The words of a scenario; none for one nobody knows."""
+        found = self._scenarios.get(self.resolve(name))
+        return found.keywords if found else ()
+
+    def tags(self, keywords: Iterable[str]) -> tuple[str, ...]:
+        """The scenarios that keywords belong to: two of its words, or its name."""
+        return tuple(name for name, scenario in self._scenarios.items() if belongs(name, scenario.keywords, keywords))
+
+
+def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]) -> bool:
+    """Whether keywords belong to a scenario: at least two of its words are among them, or its name is."""
+    given = {keyword.casefold() for keyword in keywords}
+    return name.casefold() in given or len(given & {word.casefold() for word in scenario_keywords}) >= _ENOUGH_KEYWORDS
+
+
+def make_book(raw: Any, path: Path) -> ScenarioBook:
+    """The book for what the YAML file held (None: no file). A file that is not right is named and does not count."""
+    if raw is None:
+        return ScenarioBook()
+    document: Any = raw if isinstance(raw, dict) and "scenarios" in raw else {"scenarios": raw}
+    try:
+        return ScenarioBook(msgspec.convert(document, ScenarioFile).scenarios)
+    except msgspec.ValidationError as error:
+        return ScenarioBook(problem=f"{str(path)!r} does not count: {error}; see docs/preferences.md for its form")
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The stems of a text, as scenarios compare them."""
+    return frozenset(terms(text))
+
+
+def check_scenario(book: ScenarioBook, name: str) -> str:
+    """The scenario of that name or alias. Raises ConfigError with those there are."""
+    if not book.knows(name):
+        raise ConfigError(f"{name!r} is no scenario; there are {', '.join(book.names)}, and auto")
+    return book.resolve(name)
