@@ -23,7 +23,8 @@ def tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
 def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
     """JSON Schema of an argument struct with references resolved in place: not every server follows them.
 
-    describe: keep the descriptions of the single arguments.
+    describe: keep the descriptions of the single arguments, and those marked "x-rare".
+    Arguments marked "deprecated" are understood and never sent.
     """
     document = msgspec.json.schema(args)
     definitions: dict[str, Any] = document.get("$defs", {})
@@ -41,9 +42,14 @@ def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
         return _without_null(described)
 
     # The struct's own docstring is for programmers: the tool's description says it to the model.
-    return cast(
-        "dict[str, Any]", plain({key: value for key, value in definitions[top].items() if key != "description"})
-    )
+    whole = {key: value for key, value in definitions[top].items() if key != "description"}
+    properties: dict[str, Any] = whole.get("properties", {})
+    sent = {name: node for name, node in properties.items() if _is_sent(node, describe)}
+    return cast("dict[str, Any]", plain(whole | {"properties": sent}))
+
+
+def _is_sent(node: dict[str, Any], describe: bool) -> bool:
+    return not node.get("deprecated") and (describe or not node.get("x-rare"))
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
 
 def _wanted(key: str, value: Any, describe: bool) -> bool:
     """Titles repeat the names, and null defaults say nothing: both are tokens in every request."""
-    if key in ("title", "$defs", "default"):
+    if key in ("title", "$defs", "default", "x-rare"):
         return isinstance(value, dict)  # a property that happens to have that name
     return describe or key != "description" or isinstance(value, dict)
 

@@ -1,0 +1,219 @@
+"""What a call of memory_operations means.
+
+Every operation has slots; each slot takes its own parameter and those a model plausibly writes in its place.
+"""
+
+import difflib
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import ToolRetry
+from clio.tools.memory_args import OPERATIONS, MemoryArgs, Operation
+from clio.tools.memory_values import READERS
+
+DEFAULT_SESSIONS = 10
+DEFAULT_RESULTS = 5
+DEFAULT_FOUND = 10
+DEFAULT_CONFIDENCE = 0.8
+DEFAULT_AGE_DAYS = 90.0
+DEFAULT_MIN_CONFIDENCE = 0.3
+
+
+class MemoryCall(Struct, frozen=True, kw_only=True):
+    """A call that has been understood.
+
+    text: what is to be remembered: the fact, the error, the pattern, what failed, the rule, a workflow's name.
+    solution: also the prevention of a failure. path: where a rule holds.
+    given: names of the slots the call really had, for a change that leaves the others alone.
+    dry_run: None where the call does not say.
+    """
+
+    operation: Operation
+    key: str = ""
+    content: str = ""
+    query: str = ""
+    text: str = ""
+    solution: str = ""
+    impact: str = ""
+    path: str = ""
+    steps: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    confidence: float = DEFAULT_CONFIDENCE
+    ids: tuple[str, ...] = ()
+    handle: str = ""
+    first: str = ""
+    last: str = ""
+    session: str = ""
+    offset: int = 1
+    max_sessions: int = DEFAULT_SESSIONS
+    max_results: int = DEFAULT_RESULTS
+    max_age_days: float = DEFAULT_AGE_DAYS
+    min_confidence: float = DEFAULT_MIN_CONFIDENCE
+    dry_run: bool | None = None
+    given: frozenset[str] = frozenset()
+
+
+WRITING: frozenset[Operation] = frozenset(
+    {
+        "store",
+        "delete",
+        "add_discovery",
+        "add_solution",
+        "add_pattern",
+        "add_workflow",
+        "add_failure",
+        "add_context_rule",
+        "update_ltm",
+        "forget_ltm",
+    }
+)
+
+_Slots = dict[str, tuple[str, ...]]
+_SAID = ("content", "text")
+_ABOUT: _Slots = {"examples": ("examples",), "confidence": ("confidence",)}
+_RESULTS: _Slots = {"max_results": ("max_results", "limit")}
+# Slot: the parameter it is told by, then those taken for it where that one is missing.
+_SLOTS: dict[Operation, _Slots] = {
+    "store": {"key": ("key", "name", "id"), "content": ("content", "text", "value")},
+    "retrieve": {"key": ("key", "name", "id", "query")},
+    "search": {"query": ("query", *_SAID, "key"), **_RESULTS},
+    "list": {},
+    "delete": {"key": ("key", "name", "id")},
+    "recall_sessions": {"query": ("query", *_SAID, "key"), "max_sessions": ("max_sessions",), **_RESULTS},
+    "recall_messages": {
+        "handle": ("handle",),
+        "first": ("from", "id", "message_id"),
+        "last": ("to",),
+        "query": ("query", *_SAID),
+        "session": ("session", "session_id"),
+        "offset": ("offset",),
+        **_RESULTS,
+    },
+    "add_discovery": {"text": ("fact", *_SAID), **_ABOUT},
+    "add_solution": {"text": ("error", "what", *_SAID), "solution": ("solution", "prevention", *_SAID), **_ABOUT},
+    "add_pattern": {"text": ("pattern", *_SAID, "fact"), **_ABOUT},
+    "add_workflow": {"steps": ("steps", "sequence", *_SAID), "text": ("key", "name", *_SAID, "what"), **_ABOUT},
+    "add_failure": {
+        "text": ("what", "error", *_SAID, "fact"),
+        "impact": ("impact",),
+        "solution": ("prevention", "solution"),
+        **_ABOUT,
+    },
+    "add_context_rule": {"text": ("rule", *_SAID, "pattern", "fact"), "path": ("path", "context", "key"), **_ABOUT},
+    "update_ltm": {
+        "ids": ("id", "ids", "key"),
+        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name"),
+        "solution": ("solution", "prevention"),
+        "impact": ("impact",),
+        "steps": ("steps", "sequence"),
+        "path": ("path", "context"),
+        **_ABOUT,
+    },
+    "forget_ltm": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
+    "prune_ltm": {
+        "max_age_days": ("max_age_days",),
+        "min_confidence": ("min_confidence",),
+        "dry_run": ("dry_run",),
+    },
+    "ltm_stats": {},
+}
+_REQUIRED: dict[Operation, tuple[str, ...]] = {
+    "store": ("key", "content"),
+    "retrieve": ("key",),
+    "search": ("query",),
+    "delete": ("key",),
+    "recall_sessions": ("query",),
+    "add_discovery": ("text",),
+    "add_solution": ("text", "solution"),
+    "add_pattern": ("text",),
+    "add_workflow": ("steps",),
+    "add_failure": ("text",),
+    "add_context_rule": ("text",),
+    "update_ltm": ("ids",),
+}
+
+
+def understand(args: MemoryArgs) -> MemoryCall:
+    """The call meant by the arguments.
+
+    Raises ToolRetry with what would be right: for an operation there is not, a parameter that is missing or cannot
+    be, and two that say different things in one place.
+    """
+    operation = _operation(str(args.operation))
+    raw = _given(args)
+    values: dict[str, Any] = {}
+    used: set[str] = set()
+    for slot, names in _SLOTS[operation].items():
+        there = [name for name in names if name in raw and name not in used]
+        name = next((name for name in there if not _is_empty(raw[name])), there[0] if there else None)
+        if name is not None:
+            used.add(name)
+            values[slot] = READERS[slot](name, raw[name])
+    _refuse_missing(operation, values, raw)
+    _refuse_leftovers(operation, raw, used)
+    given = frozenset(slot for slot, value in values.items() if value not in ("", ()))
+    call = MemoryCall(operation=operation, given=given, **values)
+    if operation == "search" and "max_results" not in values:
+        return msgspec.structs.replace(call, max_results=DEFAULT_FOUND)
+    return call
+
+
+def writes(call: MemoryCall) -> bool:
+    """Whether the call changes what is remembered."""
+    return call.operation in WRITING or (call.operation == "prune_ltm" and call.dry_run is False)
+
+
+def _operation(said: str) -> Operation:
+    wanted = re.sub(r"[\s-]+", "_", said.strip().casefold())
+    if wanted in OPERATIONS:
+        return wanted
+    near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
+    near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
+    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(OPERATIONS)}"
+    raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
+
+
+def _given(args: MemoryArgs) -> dict[str, Any]:
+    found = {name.rstrip("_"): getattr(args, name) for name in args.__struct_fields__ if name != "operation"}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _is_empty(value: Any) -> bool:
+    return (isinstance(value, str) and not value.strip()) or value in ([], ())
+
+
+def _refuse_missing(operation: Operation, values: dict[str, Any], raw: dict[str, Any]) -> None:
+    needed = _REQUIRED.get(operation, ())
+    empty_is_a_value = {"content"}
+    missing = [slot for slot in needed if slot not in values or (not values[slot] and slot not in empty_is_a_value)]
+    if not missing:
+        return
+    names = {slot: _SLOTS[operation][slot][0] for slot in needed}
+    given = [name for name, value in raw.items() if not _is_empty(value)]
+    raise ToolRetry(
+        f'memory_operations(operation="{operation}") needs {" and ".join(names.values())}; '
+        f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        + (f" (given: {', '.join(given)})" if given else "")
+    )
+
+
+def _refuse_leftovers(operation: Operation, raw: dict[str, Any], used: set[str]) -> None:
+    """Nothing that was to be remembered is dropped in silence."""
+    if operation not in WRITING:
+        return
+    accepted = {name for names in _SLOTS[operation].values() for name in names}
+    same = {" ".join(str(raw[name]).split()) for name in used}
+    left = [
+        name
+        for name in raw
+        if name in accepted - used and not _is_empty(raw[name]) and " ".join(str(raw[name]).split()) not in same
+    ]
+    if left:
+        names = ", ".join(names[0] for names in _SLOTS[operation].values())
+        raise ToolRetry(
+            f'memory_operations(operation="{operation}") has no place for {" and ".join(left)} beside '
+            f"{' and '.join(sorted(used))}; it takes {names}"
+        )

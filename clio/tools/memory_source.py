@@ -1,0 +1,48 @@
+"""Who said what a model wants remembered: the person, a tool's result word for word, or the model itself."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from clio.memory.records import AssertedBy
+from clio.messages import Message, ToolMessage, UserMessage
+
+MIN_USER_CHARS = 12
+"""Shorter words stand in a person's sentence by chance."""
+_LOOKED_AT = 400
+_CLOSING = ".!;, "
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Who said it, and the id of the message that has it; empty for the model's own words."""
+
+    asserted_by: AssertedBy
+    message: str = ""
+
+
+def source_of(parts: Sequence[str], messages: Sequence[Message]) -> Source:
+    """Where all parts of a text stand word for word, in one of the last 400 messages; the newest counts.
+
+    A person's words count from 12 characters on; a tool's at any length, for a quotation that passes as the model's own
+    is the worse mistake. Case, spacing and closing punctuation aside. What is in both is not called the tool's.
+    """
+    wanted = [text for part in parts if (text := _plain(part))]
+    if not wanted:
+        return Source(asserted_by="model")
+    by_tool = ""
+    for message in reversed(messages[-_LOOKED_AT:]):
+        if not isinstance(message, UserMessage | ToolMessage):
+            continue
+        words = _plain(message.content)
+        if not all(text in words for text in wanted):
+            continue
+        if isinstance(message, ToolMessage):
+            by_tool = by_tool or message.id
+        elif message.origin == "user":
+            long_enough = sum(map(len, wanted)) >= MIN_USER_CHARS
+            return Source(asserted_by="user", message=message.id) if long_enough else Source(asserted_by="model")
+    return Source(asserted_by="tool", message=by_tool) if by_tool else Source(asserted_by="model")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(_CLOSING)
