@@ -214,9 +214,16 @@ Handler = Callable[[Shell, str], CommandResult]
 """Called with the text after the command's name, stripped. May raise UserError; nothing else on purpose."""
 Suggest = Callable[[Shell], Iterable[Suggestion]]
 """What may stand in the place of the argument."""
+SuggestWord = Callable[[Shell, str], Iterable[Suggestion]]
+"""What may stand in the place of the last word of the argument, which is given up to the cursor."""
 
 
 def no_suggestions(shell: Shell) -> Iterable[Suggestion]:
+    """Nothing to offer."""
+    return ()
+
+
+def no_words(shell: Shell, argument: str) -> Iterable[Suggestion]:
     """Nothing to offer."""
     return ()
 
@@ -226,6 +233,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
     argument: how the argument is written in help, such as "[NAME]"; empty where none is taken.
     subcommands: first words of the argument with handlers of their own; `handler` answers when none is given.
+    suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
     """
 
     name: str
@@ -235,6 +243,7 @@ class Command(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     subcommands: tuple["Command", ...] = ()
     suggest: Suggest = no_suggestions
+    suggest_word: SuggestWord = no_words
 
 
 def refuse(sentence: str) -> CommandResult:

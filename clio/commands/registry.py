@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.commands.context_commands import CONTEXT
+from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.matching import nearest
 from clio.commands.model_commands import MODEL
 from clio.commands.session_commands import SESSION
 from clio.commands.todo_commands import TODO
-from clio.errors import ClioError
 
 _COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 
@@ -27,11 +27,11 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
     command = find(word)
     if command is None:
         return refuse(f"There is no command {'/' + word!r}; {nearest(word, _names(), '/')}")
-    rows = [(usage, summary) for usage, summary in forms(command)]
+    rows = forms(command, f"/{command.name}")
     also = f" Also: {', '.join(code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
     return CommandResult(
         text=f"{command.summary[0].upper()}{command.summary[1:]}.{also}",
-        table=Table(columns=("command", "what it does"), rows=tuple(rows), wide=1),
+        table=Table(columns=("command", "what it does"), rows=rows, wide=1),
     )
 
 
@@ -64,21 +64,11 @@ def is_command(line: str) -> bool:
 
 def run_command(shell: Shell, line: str) -> CommandResult:
     """Carry out one line that starts with a slash; what a person got wrong comes back as a sentence."""
-    name, argument = _split(line.strip()[1:])
+    name, argument = split(line.strip()[1:])
     command = find(name) if name else COMMANDS[0]
     if command is None:
         return refuse(f"There is no command {'/' + name!r}; {nearest(name, _names(), '/')}")
-    first, rest = _split(argument)
-    if command.subcommands and first:
-        found = _among(command.subcommands, first)
-        if found is None:
-            known = [sub.name for sub in command.subcommands]
-            return refuse(f"/{command.name} does not know {first!r}; {nearest(first, known, f'/{command.name} ')}")
-        command, argument = found, rest
-    try:
-        return command.handler(shell, argument)
-    except (ClioError, OSError) as error:
-        return refuse(str(error))
+    return carry_out(shell, command, argument, f"/{command.name}")
 
 
 def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
@@ -96,23 +86,20 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
         if not space:
             yield from _starting(((sub.name, sub) for sub in command.subcommands), first)
             return
-        command = _among(command.subcommands, first)
+        command = among(command.subcommands, first)
     if command is not None and shell is not None:
         for suggestion in command.suggest(shell):
             if suggestion.text.lower().startswith(argument.lower()):
                 yield suggestion, len(argument)
+        word = argument.rpartition(" ")[2]
+        for suggestion in command.suggest_word(shell, argument):
+            if suggestion.text.lower().startswith(word.lower()):
+                yield suggestion, len(word)
 
 
 def find(name: str) -> Command | None:
     """The command of that name or alias."""
-    return _among(COMMANDS, name)
-
-
-def forms(command: Command) -> Iterator[tuple[str, str]]:
-    """Every way to write a command, with what it does."""
-    yield _usage("/" + command.name, command), command.summary
-    for sub in command.subcommands:
-        yield _usage(f"/{command.name} {sub.name}", sub), sub.summary
+    return among(COMMANDS, name)
 
 
 def command_table() -> Table:
@@ -124,16 +111,7 @@ def command_table() -> Table:
 def _short_usage(command: Command) -> str:
     if command.subcommands:
         return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands)}"
-    return _usage("/" + command.name, command)
-
-
-def _usage(called: str, command: Command) -> str:
-    return f"{called} {command.argument}".rstrip()
-
-
-def _among(commands: tuple[Command, ...], name: str) -> Command | None:
-    wanted = name.lower()
-    return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
+    return usage("/" + command.name, command)
 
 
 def _called(command: Command) -> tuple[str, ...]:
@@ -148,9 +126,3 @@ def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = ""
     for name, command in named:
         if name.startswith(typed.lower()):
             yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)
-
-
-def _split(text: str) -> tuple[str, str]:
-    """The first word and the rest, stripped."""
-    words = text.split(maxsplit=1)
-    return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else "")

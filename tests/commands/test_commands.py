@@ -19,8 +19,9 @@ from clio.commands.base import (
     SwitchSession,
     code,
 )
+from clio.commands.dispatch import forms
 from clio.commands.general import MODES
-from clio.commands.registry import COMMANDS, command_table, complete, forms, is_command, run_command
+from clio.commands.registry import COMMANDS, command_table, complete, is_command, run_command
 from clio.commands.session_commands import age, id_length
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
@@ -89,7 +90,7 @@ def test_help_of_one_command_shows_its_forms(desk: Desk, command: object) -> Non
     for found in COMMANDS:
         if found is command:
             for asked in (found.name, "/" + found.name):
-                assert rows(run_command(desk, f"/help {asked}")) == tuple(forms(found))
+                assert rows(run_command(desk, f"/help {asked}")) == forms(found, f"/{found.name}")
 
 
 def test_names_are_unique_and_every_row_explains_itself() -> None:
