@@ -123,6 +123,54 @@ def test_what_trimming_dropped_from_history_comes_back_from_the_archive() -> Non
     assert again == read  # the notice has no id of its own, and gets the same one each time
 
 
+def test_text_encoded_twice_is_mended_and_the_file_stays(store: SessionStore) -> None:
+    path = store.folder / f"{TWICE}.json"
+    before = path.read_bytes()
+    assert store.read(TWICE)[1].content == "A second session – with ünïcödé text"
+    long = store.read(LONG)
+    assert isinstance(long[1], UserMessage)
+    assert "not JSON – naïve parsers fail" in long[1].content  # encoded twice in the file
+    assert isinstance(long[2], AssistantMessage)
+    assert "not JSON – naïve parsers fail" in long[2].tool_calls[0].arguments  # as it should be in the file
+    assert store.list()[3].first_words.startswith("A second session – with ünïcödé")
+    assert path.read_bytes() == before
+    session = store.open(TWICE)
+    session.append(UserMessage(content="donnÃ©es stays"))
+    session.close()
+    assert [message.content for message in store.read(TWICE)[1:]] == [
+        "A second session – with ünïcödé text",
+        "Mock answer number 491.",
+        "donnÃ©es stays",
+    ]
+
+
+def test_what_clio_wrote_itself_is_never_mended() -> None:
+    entry = {"role": "user", "content": "donnÃ©es â\x80\x93", "id": "1"}
+    for schema, words in (("clio.session", entry["content"]), (None, "données –")):
+        document = {"history": [entry]} | ({"schema": schema} if schema else {})
+        assert legacy.decode(document, "s").state.messages == [UserMessage(content=words, id="1")]
+
+
+def test_the_archive_of_a_trimmed_session_is_all_there(store: SessionStore) -> None:
+    session = store.open(TRIMMED)
+    assert len(session.messages) == 124
+    assert len(session.stm) == 46
+    asked = [message.content.split(":")[0] for message in session.messages if isinstance(message, UserMessage)]
+    assert asked == [*(f"request {number}" for number in range(1, 31)), "trim now please"]
+    session.close()
+
+
+@pytest.mark.parametrize("pid", [1, 19229])
+def test_the_originals_locks_do_not_block(store: SessionStore, pid: int) -> None:
+    lock = store.folder / f"{LONG}.lock"
+    lock.write_text(f'{{"session_id": "{LONG}", "timestamp": 1795229527.6, "hostname": "vm", "pid": {pid}}}')
+    session = store.open(LONG)
+    session.append(UserMessage(content="more"))
+    session.close()
+    assert store.read(LONG)[-1].content == "more"
+    assert (store.folder / "EXAMPLE.lock").is_file()
+
+
 def test_odd_shapes() -> None:
     document: dict[str, Any] = {
         "created_at": "2026-11-21T02:53:34Z",

@@ -1,4 +1,4 @@
-"""The `.clio` folder of a project the Perl original worked in: a copy of the real one, laid out where a test wants it."""
+"""The `.clio` folder of a project the Perl original worked in: a copy of a real one, laid out where a test needs it."""
 
 import gzip
 import shutil
