@@ -23,8 +23,9 @@ def words_of(text: str) -> list[str]:
 
 
 def tokens_of(text: str) -> frozenset[str]:
-    """The different words of a text."""
-    return frozenset(words_of(text))
+    """The different words of a text that tell it from others, which those of one or two letters do not."""
+    words = frozenset(words_of(text))
+    return frozenset(word for word in words if len(word) > 2 or not (word.isascii() and word.isalpha())) or words
 
 
 def signature(words: Iterable[str]) -> Signature:

@@ -6,7 +6,7 @@ clio's home adds to them or changes them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
@@ -125,9 +125,10 @@ def make_book(raw: Any, path: Path) -> ScenarioBook:
     """The book for what the YAML file held (None: no file). A file that is not right is named and does not count."""
     if raw is None:
         return ScenarioBook()
-    document: Any = raw if isinstance(raw, dict) and "scenarios" in raw else {"scenarios": raw}
+    if not (isinstance(raw, dict) and "scenarios" in raw):
+        raw = {"scenarios": cast(Any, raw)}
     try:
-        return ScenarioBook(msgspec.convert(document, ScenarioFile).scenarios)
+        return ScenarioBook(msgspec.convert(raw, ScenarioFile).scenarios)
     except msgspec.ValidationError as error:
         return ScenarioBook(problem=f"{str(path)!r} does not count: {error}; see docs/preferences.md for its form")
 
