@@ -16,7 +16,7 @@ CASES = [
     ("the staging database listens on port 5433", "staging database is now on port 5544", "superseded"),
     ("the deploy command is make ship", "the deploy command is make release", "superseded"),
     ("run tests before commit", "do not run tests before commit", "superseded"),
-    ("logs go to /var/log/app.log", "logs go to /srv/log/app.log", "superseded"),
+    ("the server logs go to /var/log/app.log", "the server logs go to /srv/log/app.log", "superseded"),
     ("needs Python 3.11.2 to build", "needs Python 3.12.0 to build", "superseded"),
     ("api port is 80", "db port is 81", "new"),
     ("the api server listens on port 80", "the db server listens on port 81", "new"),
