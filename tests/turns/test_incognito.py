@@ -1,0 +1,284 @@
+"""`--incognito` leaves nothing behind and looks at nothing it remembers; `--no-ltm` only keeps knowledge to itself.
+
+Whole turns with tools against a server on loopback, of a project that has a memory of everything.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
+from tests.support.desk import make_repository
+from tests.support.pty_session import PtySession
+from tests.turns.traces import Listener, snapshot
+
+ROOT = Path(__file__).parent.parent.parent
+MARKER = "quokka"
+"""Stands in everything that is remembered, and in nothing else."""
+REFUSED = "incognito"
+ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
+    ("read_file", {"path": "calc.py"}),
+    ("run_command", {"command": "cat calc.py && ls"}),
+    ("git", {"operation": "status"}),
+    ("todo_operations", {"operation": "write", "todos": [{"id": 1, "title": "look", "status": "in_progress"}]}),
+    ("memory_operations", {"operation": "store", "key": "k", "content": "nothing of this"}),
+    ("memory_operations", {"operation": "add_discovery", "fact": "nothing of this"}),
+    ("memory_operations", {"operation": "recall_sessions", "query": "animals"}),
+    ("memory_operations", {"operation": "retrieve", "key": "animals"}),
+    ("memory_operations", {"operation": "search", "query": "animals"}),
+    ("memory_operations", {"operation": "list"}),
+    ("memory_operations", {"operation": "delete", "key": "animals"}),
+]
+MEMORY_CALLS = sum(name == "memory_operations" for name, _ in ATTEMPTS)
+
+
+class Place:
+    """A project and a home in which clio has been at work before."""
+
+    def __init__(self, folder: Path, server: ChatServer) -> None:
+        self.project, self.home, self.temp = folder / "project", folder / "home", folder / "temp"
+        self.server = server
+        self.listener = Listener(folder / "listener")
+        self.home.mkdir()
+        self.temp.mkdir()
+        make_repository(self.project, {"calc.py": "def add(a, b):\n    return a + b\n", "big.txt": "word\n" * 30_000})
+        self._work()
+
+    def _work(self) -> None:
+        remembering = [
+            ("memory_operations", {"operation": "add_discovery", "fact": f"animals: the {MARKER} smiles"}),
+            ("memory_operations", {"operation": "store", "key": "animals", "content": f"animals: a {MARKER}"}),
+        ]
+        self.server.add(tool_calls(remembering), text(f"The animals are {MARKER}s."))
+        done = self.run("-p", f"animals: remember the {MARKER}")
+        assert done.returncode == 0, done.stderr
+        (self.home / ".clio" / "history").write_text(f"# an earlier line\n+{MARKER}\n", encoding="utf-8")
+        (self.home / ".clio" / "config.yaml").write_text("max_steps: 50\n", encoding="utf-8")
+        self.server.requests.clear()
+
+    def env(self, *, listen: bool = False, **more: str) -> dict[str, str]:
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TMPDIR": str(self.temp),
+            "LANG": "C.UTF-8",
+            "PYTHONUTF8": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "OPENAI_BASE_URL": self.server.url,
+            "OPENAI_API_KEY": "test-key",
+            "CLIO_MODEL": "test-model",
+        }
+        return env | (self.listener.env(str(ROOT)) if listen else {"PYTHONPATH": str(ROOT)}) | more
+
+    def run(self, *words: str, listen: bool = False, **env: str) -> subprocess.CompletedProcess[str]:
+        """One-shot, to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "clio", *words],
+            cwd=self.project,
+            env=self.env(listen=listen, **env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def look(self) -> dict[str, tuple[str, int, int, str]]:
+        """All there is, in the project and its .git, in the home, and where temporary files go."""
+        return snapshot(self.project, self.home, self.temp)
+
+    def sent(self) -> list[str]:
+        """The bodies of all requests."""
+        return [request.raw.decode() for request in self.server.requests]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Any:
+    with ChatServer() as server:
+        yield Place(tmp_path, server)
+
+
+def results(request: Any) -> list[str]:
+    """What the tools of a request's last step answered."""
+    texts: list[str] = []
+    for message in reversed(request.body["messages"]):
+        if message["role"] != "tool":
+            break
+        texts.insert(0, message["content"])
+    return texts
+
+
+def check_answers(answers: Sequence[str]) -> None:
+    """The reading calls worked; each call to memory was refused with its reason."""
+    assert len(answers) == len(ATTEMPTS)
+    assert "return a + b" in answers[0]
+    assert "return a + b" in answers[1] and "big.txt" in answers[1]
+    memory = answers[-MEMORY_CALLS:]
+    assert all(REFUSED in answer for answer in memory), memory
+
+
+def page_of(body: dict[str, Any]) -> Reply:
+    """Ask for a page of the output that was cut."""
+    handle = re.search(r'read_output\(handle=\\?"([0-9a-f]+)', json.dumps(body["messages"][-1]["content"]))
+    assert handle, body["messages"][-1]
+    return tool_calls([("read_output", {"handle": handle[1], "offset": 500})])
+
+
+def test_the_memory_is_there_to_be_found(place: Place) -> None:
+    """Without the flags each of the calls finds it, and the knowledge is in the first request."""
+    place.server.add(tool_calls(ATTEMPTS[-5:-1]), text("Found."))
+    before = place.look()
+    assert place.run("-p", "look").returncode == 0
+    assert MARKER in place.sent()[0]
+    assert all(MARKER in answer for answer in results(place.server.requests[1])[:3])
+    assert place.look() != before
+
+
+def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
+    place.server.add(
+        tool_calls(ATTEMPTS), tool_calls([("run_command", {"command": "cat big.txt"})]), page_of, text("Looked.")
+    )
+    before = place.look()
+    done = place.run("--incognito", "-p", "look around", listen=True)
+    assert (done.returncode, done.stdout) == (0, "Looked.\n"), done.stderr
+    assert place.look() == before
+    assert place.listener.writes == []
+    check_answers(results(place.server.requests[1]))
+    assert "lines 500-" in results(place.server.requests[3])[0]
+    assert not [body for body in place.sent() if MARKER in body]
+
+
+def test_one_shot_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
+    place.server.add(tool_calls([("write_file", {"path": "new.txt", "content": "new\n"})]), text("Written."))
+    before = place.look()
+    done = place.run("--incognito", "--approve", "edits", "-p", "write", listen=True)
+    assert (done.returncode, done.stdout) == (0, "Written.\n"), done.stderr
+    after = place.look()
+    new = str(place.project / "new.txt")
+    assert (place.project / "new.txt").read_text(encoding="utf-8") == "new\n"
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert changed == {new, str(place.project)}  # a folder's time tells of the new name in it
+    assert place.listener.writes
+    assert all(new in line for line in place.listener.writes), place.listener.writes
+
+
+def test_trims_and_an_overflow_leave_nothing(place: Place) -> None:
+    """The progress note and the archive of a trim stay in memory, and the recovery reads no note either."""
+    (place.project / ".clio" / "memory" / "session_progress.md").write_text(MARKER, encoding="utf-8")
+    cat = tool_calls([("run_command", {"command": "cat big.txt"})])
+    overflow = error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})
+    place.server.add(*[tool_calls([("run_command", {"command": f"cat big.txt # {n}"})]) for n in range(6)])
+    place.server.add(overflow, overflow, cat, text("Done."))
+    before = place.look()
+    done = place.run("--incognito", "-p", "read it all", listen=True, CLIO_CONTEXT_WINDOW="20000")
+    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+    assert "thread_summary" in place.sent()[-1]
+    assert place.look() == before
+    assert place.listener.writes == []
+    assert not [body for body in place.sent() if MARKER in body]
+
+
+def test_a_failure_leaves_nothing(place: Place) -> None:
+    place.server.add(error(401))
+    before = place.look()
+    assert place.run("--incognito", "-p", "go", listen=True).returncode == 2
+    assert place.look() == before
+    assert place.listener.writes == []
+
+
+def test_a_session_can_be_gone_on_with_and_stays_as_it_is(place: Place) -> None:
+    place.server.add(text("Yes."))
+    before = place.look()
+    done = place.run("--incognito", "-c", "-p", "still there?", listen=True)
+    assert (done.returncode, done.stdout) == (0, "Yes.\n"), done.stderr
+    assert place.look() == before
+    assert place.listener.writes == []
+    assert f"The animals are {MARKER}s." in place.sent()[0]  # the conversation the person asked for, and it alone
+    assert "project_knowledge" not in place.sent()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
+    place.server.add(tool_calls(ATTEMPTS), text("Looked around."), text("Twice."))
+    before = place.look()
+    argv = [sys.executable, "-m", "clio", "--incognito"]
+    with PtySession(argv, cwd=place.project, env=place.env(listen=True), columns=120) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("look around")
+        clio.wait_for("Looked around.")
+        clio.wait_for("2 steps")
+        clio.wait_for(r"[❯>]\n+[^\n❯]*incognito[^\n]*\Z", regex=True)
+        clio.line("and again")
+        clio.wait_for("Twice.")
+        clio.wait_for("1 step ")
+        clio.line("/session new")
+        clio.wait_for("earlier ones: /session list")
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0, clio.everything
+    assert place.look() == before
+    assert place.listener.writes == []
+    check_answers(results(place.server.requests[1]))
+    assert not [body for body in place.sent() if MARKER in body]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
+    """And "always" holds for this session only: no rule is written."""
+    write = [("write_file", {"path": "new.txt", "content": "new\n"})]
+    place.server.add(tool_calls([*write, ("run_command", {"command": "touch other.txt"})]), text("Written."))
+    before = place.look()
+    argv = [sys.executable, "-m", "clio", "--incognito"]
+    with PtySession(argv, cwd=place.project, env=place.env(listen=True), columns=120) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("write")
+        clio.wait_for("new.txt")
+        clio.wait_for("once")
+        clio.send("y")
+        clio.wait_for("touch other.txt")
+        clio.wait_for(r"always[\s\S]*touch|touch[\s\S]*always", regex=True)
+        clio.send("a")
+        clio.wait_for("Written.")
+        clio.wait_for("2 steps")
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0, clio.everything
+    after = place.look()
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert changed == {str(place.project / name) for name in ("new.txt", "other.txt", "")}
+
+
+def test_no_ltm_keeps_knowledge_out_of_every_request_and_keeps_all_else(place: Place) -> None:
+    learning = [
+        ("memory_operations", {"operation": "add_discovery", "fact": "the new fact"}),
+        ("memory_operations", {"operation": "store", "key": "fresh", "content": "the new note"}),
+    ]
+    overflow = error(400, {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}})
+    place.server.add(tool_calls(learning), overflow, text("Learned."))
+    done = place.run("--no-ltm", "-p", "what of the animals?")
+    assert (done.returncode, done.stdout) == (0, "Learned.\n"), done.stderr
+    assert len(place.sent()) == 3
+    assert not [body for body in place.sent() if MARKER in body or "project_knowledge" in body]
+
+    knowledge = (place.project / ".clio" / "ltm.json").read_text(encoding="utf-8")
+    assert MARKER in knowledge and "the new fact" in knowledge
+    assert "the new note" in (place.project / ".clio" / "memory" / "fresh.json").read_text(encoding="utf-8")
+    assert len(list((place.project / ".clio" / "sessions").glob("*.json"))) == 2
+
+    place.server.requests.clear()
+    place.server.add(text("Known."))
+    assert place.run("-p", "and now?").returncode == 0
+    assert MARKER in place.sent()[0] and "the new fact" in place.sent()[0]
+
+
+def test_no_ltm_still_finds_what_it_is_asked_for(place: Place) -> None:
+    place.server.add(tool_calls(ATTEMPTS[-5:-1]), text("Found."))
+    assert place.run("--no-ltm", "-p", "look").returncode == 0
+    assert MARKER not in place.sent()[0]
+    assert all(MARKER in answer for answer in results(place.server.requests[1])[:3])
