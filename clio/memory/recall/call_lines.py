@@ -131,8 +131,8 @@ def _told(arguments: dict[str, Any]) -> Iterator[str]:
 
 
 def _outcome(verb: str, deeds: Deeds, result: ToolMessage) -> str:
-    if deeds.answer:
-        return repr(_one_line(deeds.answer, _ARGUMENT_CHARS))
+    if verb == "asked" and (answer := deeds.answer or result.content if result.ok else ""):
+        return repr(_one_line(answer, _ARGUMENT_CHARS))
     if deeds.commits:
         return ", ".join(f"{commit.hash} {commit.subject}" for commit in deeds.commits[:_FILES])
     if verb == "ran":

@@ -5,6 +5,7 @@ from clio.memory.recall.stamps import SessionStamp
 from clio.memory.recall.transcripts import Outputs, title_of, turns_of
 from clio.sessions import journal
 from clio.sessions.files import SessionFiles
+from clio.sessions.legacy_outputs import readers
 from clio.sessions.loading import load
 from clio.sessions.state import SessionState
 from clio.storage.jsonl import split_lines
@@ -20,14 +21,15 @@ def read_whole(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
     offset = _resume_at(_journal(files, 0, stamp), 0)
-    state = load(files).state
+    loaded = load(files)
+    state = loaded.state
     title = title_of(state)
     return SessionDoc(
         id=files.id,
         title=title,
         updated=state.updated_at,
         stamp=stamp.text(offset if title else None),  # without a title the next words give it one
-        turns=turns_of(state.messages, Outputs(files.blobs)),
+        turns=turns_of(state.messages, Outputs(files.blobs, readers(loaded.outputs))),
     )
 
 

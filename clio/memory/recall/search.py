@@ -75,12 +75,12 @@ class SessionRecall:
         with self._lock:
             if self._nothing_there():
                 return Recall()
-            self._healed(lambda index: self._catch_up(index, end, skip))
-            hits = self._healed(
-                lambda index: index.search(
-                    query, exclude=skip, mode="sessions", limit=max(max_sessions, 0), passages=max(max_results, 0)
-                )
-            )
+
+            def act(index: RecallIndex) -> tuple[SessionHit, ...]:
+                self._catch_up(index, end, skip)
+                return index.search(query, exclude=skip, limit=max(max_sessions, 0), passages=max(max_results, 0))
+
+            hits = self._healed(act)
             return Recall(
                 sessions=_shared_out(hits, current, max_results),
                 unreadable=tuple(id for id in self._sync.unreadable if id not in skip),

@@ -5,7 +5,7 @@ the conversation, and what was recalled in it: it would be found as its own echo
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -34,11 +34,12 @@ class _Open(Struct, frozen=True):
 class Outputs:
     """The whole outputs of one session: what the message holds, or the blob of which it holds a preview.
 
-    folder: the session's blobs; it need not exist.
+    folder: the session's blobs; it need not exist. elsewhere: how to read others, by their digest.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, elsewhere: Mapping[str, Callable[[], str]] | None = None) -> None:
         self._folder = folder
+        self._elsewhere = elsewhere or {}
         self._names: list[str] | None = None
 
     def __call__(self, message: ToolMessage) -> str:
@@ -46,21 +47,19 @@ class Outputs:
         if message.blob and HANDLE.fullmatch(message.blob):
             if self._names is None:
                 self._names = _names(self._folder)
-            found = [name for name in self._names if name.startswith(message.blob)]
-            if len(found) == 1:
-                try:
-                    return _ends(self._folder / found[0])
-                except OSError:
-                    return shown_whole(message)
+            try:
+                for name in (name for name in self._names if name.startswith(message.blob)):
+                    return _ends_of_file(self._folder / name)
+                for digest in (digest for digest in self._elsewhere if digest.startswith(message.blob)):
+                    return _ends(self._elsewhere[digest]())
+            except OSError:
+                return shown_whole(message)
         return shown_whole(message)
 
 
 def shown_whole(message: ToolMessage) -> str:
     """The output as the message holds it, of a long one its beginning and end."""
-    text = message.content
-    if len(text) <= 2 * OUTPUT_END_BYTES:
-        return text
-    return text[:OUTPUT_END_BYTES] + _LEFT_OUT + text[-OUTPUT_END_BYTES:]
+    return _ends(message.content)
 
 
 def title_of(state: SessionState) -> str:
@@ -141,7 +140,13 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _ends(path: Path) -> str:
+def _ends(text: str) -> str:
+    if len(text) <= 2 * OUTPUT_END_BYTES:
+        return text
+    return text[:OUTPUT_END_BYTES] + _LEFT_OUT + text[-OUTPUT_END_BYTES:]
+
+
+def _ends_of_file(path: Path) -> str:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= 2 * OUTPUT_END_BYTES:
