@@ -1,84 +1,159 @@
 """The project knowledge as the system prompt carries it: few entries, the best first, and a word on the rest."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
 
 from clio.fragments import Fragment
-from clio.memory.records import Entry, Knowledge
+from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.records import Entry, Freshness, Kind, Knowledge
+from clio.tokens import text_units
 
-MAX_DISCOVERIES = 15
-MAX_SOLUTIONS = 15
-MAX_PATTERNS = 10
-CAP_TOKENS = 2_000
+CAP_TOKENS = 3_000
 CHARS_PER_TOKEN = 4
 MAX_ENTRY_CHARS = 400
 
+SECTIONS: tuple[tuple[Kind, str, int], ...] = (
+    ("rule", "Rules for parts of the project", 15),
+    ("discovery", "Discoveries", 15),
+    ("solution", "Solutions", 15),
+    ("pattern", "Patterns", 10),
+    ("workflow", "Workflows", 5),
+    ("failure", "Failures to avoid", 5),
+)
+"""The kinds in the order of the block, and how many entries of each it has at most."""
+
 _HALF_LIFE_S = 90 * 86_400.0
 _INTRODUCTION = "What earlier sessions learned about this project. It may be out of date: the files decide."
+_STATES: dict[Freshness, str] = {"drifted": " [example changed since]", "gone": " [example gone]"}
 
 
-def knowledge_fragment(knowledge: Knowledge, source: str, cap_tokens: int = CAP_TOKENS) -> Fragment | None:
-    """The block for the system prompt, at most `cap_tokens` at four characters each; None where nothing is known.
+class InjectedItem(Struct, frozen=True, kw_only=True):
+    """One entry in a prompt: what put it there, and what it costs at four characters a token."""
 
+    entry: Entry
+    score: float
+    reason: str
+    tokens: int
+
+
+class Injected(Struct, frozen=True, kw_only=True):
+    """A fragment with the entries in it, in its order, and how many were left out by its limits."""
+
+    fragment: Fragment
+    items: tuple[InjectedItem, ...]
+    left_out: int
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """An entry as it would stand in the block, under which heading, and how much it is worth there."""
+
+    heading: str
+    entry: Entry
+    text: str
+    score: float
+
+
+def knowledge_fragment(
+    knowledge: Knowledge,
+    freshness: Mapping[str, Freshness],
+    source: str,
+    cap_tokens: int = CAP_TOKENS,
+    *,
+    rules: Sequence[Entry] | None = None,
+) -> Injected | None:
+    """The block for the system prompt, of at most `cap_tokens` at four characters each; None where nothing fits.
+
+    rules: the rules that hold here, the nearest first (see `clio.memory.rule_scope`); None takes all.
     The same knowledge gives the same bytes whenever it is asked: the prompt cache lives on that.
     """
-    sections = (
-        ("Discoveries", best_first(knowledge.discoveries)[:MAX_DISCOVERIES]),
-        ("Solutions", best_first(knowledge.solutions)[:MAX_SOLUTIONS]),
-        ("Patterns", best_first(knowledge.patterns)[:MAX_PATTERNS]),
-    )
+    lines: list[Line] = []
+    for kind, heading, limit in SECTIONS:
+        found = list(rules) if kind == "rule" and rules is not None else best_first(knowledge.of(kind))
+        lines += [line_of(heading, entry, freshness) for entry in found[:limit]]
     total = len(knowledge.entries)
-    chosen = _that_fit([(title, entry) for title, entries in sections for entry in entries], total, cap_tokens)
+    chosen = that_fit(lines, lambda kept: _render(kept, total), cap_tokens)
     if not chosen:
         return None
-    text = _render(chosen, total)
-    return Fragment(
-        name="project_knowledge",
-        text=text,
+    return injected(
+        "project_knowledge",
+        _render(chosen, total),
+        chosen,
         source=source,
         reason=f"{len(chosen)} of {total} entries, the newest and most certain",
         cap_tokens=cap_tokens,
+        left_out=total - len(chosen),
     )
 
 
 def best_first(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries by confidence × 0.5^(age / 90 days), best first.
+    """The entries by confidence × times × 0.5^(age / 90 days), best first.
 
     All ages grow alike, so the order does not depend on when it is asked for.
     """
-    return sorted(entries, key=_worth, reverse=True)
+    return sorted(entries, key=lambda entry: (-worth(entry), -entry.confirmed, entry.text, entry.id))
 
 
-def _worth(entry: Entry) -> tuple[float, float, str]:
-    certain = math.log2(max(entry.confidence, 0.01)) + math.log2(entry.times)
-    return certain + entry.confirmed / _HALF_LIFE_S, entry.confirmed, entry.text
+def worth(entry: Entry) -> float:
+    """What an entry is ranked by: the binary logarithm of its confidence, its times and its age in half-lives."""
+    certain = math.log2(max(entry.confidence, 0.01)) + math.log2(max(entry.times, 1))
+    return certain + entry.confirmed / _HALF_LIFE_S
 
 
-def _that_fit(entries: list[tuple[str, Entry]], total: int, cap_tokens: int) -> list[tuple[str, Entry]]:
-    """The entries without the least worthy ones, as many as the cap asks for."""
-    kept = list(entries)
-    for _, worst in sorted(entries, key=lambda pair: _worth(pair[1])):
-        if len(_render(kept, total)) <= cap_tokens * CHARS_PER_TOKEN:
+def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness]) -> Line:
+    """An entry as one line of a block; what a tool said is a quotation."""
+    state = _STATES.get(freshness.get(entry.id, "unbound"), "")
+    helped = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
+    room = MAX_ENTRY_CHARS - len(helped) - len(state)
+    if entry.provenance and entry.provenance.asserted_by == "tool":
+        frame = "quoted from a tool, unverified: "
+        text = frame + quotation(shortened(one_line(entry.line), room - len(frame) - 2))
+    else:
+        text = shortened(one_line(entry.line), room)
+    return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=worth(entry))
+
+
+def that_fit(lines: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_tokens: int) -> list[Line]:
+    """The lines without the least worthy ones, as many as the cap asks for."""
+    kept = list(lines)
+    for worst in sorted(lines, key=lambda line: (line.score, line.entry.id)):
+        if text_units(render(kept)) <= cap_tokens * CHARS_PER_TOKEN:
             break
-        kept = [pair for pair in kept if pair[1] is not worst]
+        kept = [line for line in kept if line is not worst]
     return kept
 
 
-def _render(entries: list[tuple[str, Entry]], total: int) -> str:
-    lines, title = [_INTRODUCTION], ""
-    for section, entry in entries:
-        if section != title:
-            title = section
-            lines.append(f"{title}:")
-        lines.append(f"- {_shortened(entry)}")
-    if total > len(entries):
-        lines.append(
-            f'{total - len(entries)} more are kept: memory_operations(operation="search", query=…) finds them.'
+def injected(
+    name: str, text: str, lines: Sequence[Line], *, source: str, reason: str, cap_tokens: int, left_out: int
+) -> Injected:
+    """A block with the account of its lines."""
+    items = tuple(
+        InjectedItem(
+            entry=line.entry,
+            score=round(line.score, 3),
+            reason=_reason(line.entry),
+            tokens=math.ceil((text_units(line.text) + 1) / CHARS_PER_TOKEN),
         )
-    return "\n".join(lines)
+        for line in lines
+    )
+    fragment = Fragment(name=name, text=text, source=source, reason=reason, cap_tokens=cap_tokens)
+    return Injected(fragment=fragment, items=items, left_out=left_out)
 
 
-def _shortened(entry: Entry) -> str:
-    helped = f" [helped {entry.times} times]" if entry.times > 1 else ""
-    room = MAX_ENTRY_CHARS - len(helped)
-    return (entry.line if len(entry.line) <= room else entry.line[: room - 1] + "…") + helped
+def _reason(entry: Entry) -> str:
+    if entry.kind == "rule":
+        return "holds everywhere" if entry.context in ("", "*") else f"holds for {entry.context}"
+    return f"confidence {entry.confidence:.2f}, {entry.times} times"
+
+
+def _render(lines: Sequence[Line], total: int) -> str:
+    parts, heading = [_INTRODUCTION], ""
+    for line in lines:
+        if line.heading != heading:
+            heading = line.heading
+            parts.append(f"{heading}:")
+        parts.append(line.text)
+    if total > len(lines):
+        parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="search", query=…) finds them.')
+    return "\n".join(parts)

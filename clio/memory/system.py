@@ -4,14 +4,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import structs
+
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
 from clio.memory.inject import knowledge_fragment
 from clio.memory.long_term import LongTermMemory
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank
-from clio.memory.records import Hit, Knowledge, Note, Provenance, Recall
+from clio.memory.records import Entry, Hit, Knowledge, Note, Provenance, Recall
+from clio.memory.rule_scope import matching_rules
 from clio.memory.session_search import search_sessions
+from clio.memory.undo import UndoLog
 from clio.sessions.store import SessionStore
 
 DEFAULT_SESSIONS = 50
@@ -49,15 +53,20 @@ class MemorySystem:
         self._inject = ltm
         self._redact = redact
         self._ltm_path = folder / "ltm.json"
-        self._ltm = LongTermMemory(self._ltm_path, clock)
+        self._undo = UndoLog(folder / "memory.undo.jsonl")
+        self._project = project
+        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=self._undo, clock=clock)
         self._notes = Notes(folder / "memory", clock)
 
     def prefix_fragments(self) -> list[Fragment]:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
         if self._incognito or not self._inject:
             return []
-        fragment = knowledge_fragment(self._ltm.read(), str(self._ltm_path))
-        return [fragment] if fragment else []
+        knowledge = self._ltm.read()
+        rules = matching_rules(knowledge.of("rule"), self._project, self._project)
+        freshness = self._ltm.freshness(knowledge.entries)
+        block = knowledge_fragment(knowledge, freshness, str(self._ltm_path), rules=rules)
+        return [block.fragment] if block else []
 
     def store_note(self, key: str, content: str) -> bool:
         """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
@@ -99,17 +108,17 @@ class MemorySystem:
     def add_discovery(self, fact: str, confidence: float, provenance: Provenance) -> bool:
         """Remember a fact about the project; False if it was known and is now confirmed."""
         self._refuse_incognito()
-        return self._ltm.add_discovery(self._redact(fact), confidence, provenance)
+        return self._add(Entry(kind="discovery", text=fact, confidence=confidence), provenance)
 
     def add_solution(self, error: str, solution: str, examples: tuple[str, ...], provenance: Provenance) -> bool:
         """Remember what helped against an error; False if it was known and has helped once more."""
         self._refuse_incognito()
-        return self._ltm.add_solution(self._redact(error), self._redact(solution), self._all(examples), provenance)
+        return self._add(Entry(kind="solution", text=error, solution=solution, examples=examples), provenance)
 
     def add_pattern(self, pattern: str, confidence: float, examples: tuple[str, ...], provenance: Provenance) -> bool:
         """Remember a convention of the code; False if it was known and is now confirmed."""
         self._refuse_incognito()
-        return self._ltm.add_pattern(self._redact(pattern), confidence, self._all(examples), provenance)
+        return self._add(Entry(kind="pattern", text=pattern, confidence=confidence, examples=examples), provenance)
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
         """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
@@ -128,8 +137,14 @@ class MemorySystem:
         self._refuse_incognito()
         return search_sessions(self._store, query, exclude=current, max_sessions=max_sessions, max_results=max_results)
 
-    def _all(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(self._redact(text) for text in texts)
+    def _add(self, draft: Entry, provenance: Provenance) -> bool:
+        clean = structs.replace(
+            draft,
+            text=self._redact(draft.text),
+            solution=self._redact(draft.solution),
+            examples=tuple(self._redact(text) for text in draft.examples),
+        )
+        return self._ltm.add(clean, provenance).new
 
     def _refuse_incognito(self) -> None:
         if self._incognito:

@@ -1,19 +1,23 @@
 """The project knowledge file: what other programs wrote, what two processes add, what is broken."""
 
 import json
-import subprocess
-import sys
+import re
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, NewerDocument
-from clio.memory.long_term import LongTermMemory, merge_entry, normal
-from clio.memory.records import Entry, Provenance
+from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_kinds import to_raw
+from clio.memory.ltm_merge import confirm
+from clio.memory.ltm_text import normal
+from clio.memory.records import Added, Entry, Kind, Provenance
 
-DATA = Path(__file__).parent / "data"
+PERL = Path(__file__).parent.parent / "fixtures" / "perl"
 NOW = 1_800_000_000.0
 FROM = Provenance(session="s1", message="m1", asserted_by="user")
 
@@ -23,8 +27,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".clio" / "ltm.json"
 
 
-def ltm(path: Path) -> LongTermMemory:
-    return LongTermMemory(path, lambda: NOW)
+def ltm(path: Path, now: float = NOW) -> LongTermMemory:
+    return LongTermMemory(path, project=path.parent.parent, clock=lambda: now)
+
+
+def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Added:
+    return memory.add(Entry(kind=kind, text=text, **fields), said)
 
 
 def read_json(path: Path) -> dict:  # type: ignore[type-arg]
@@ -37,64 +45,87 @@ def test_a_missing_file_knows_nothing_and_is_not_made(path: Path) -> None:
 
 
 def test_the_layout_of_a_new_file(path: Path) -> None:
-    assert ltm(path).add_discovery("Config is YAML", 0.9, FROM)
-    assert ltm(path).add_solution("denied", "chown", ("a.py",), FROM)
-    assert ltm(path).add_pattern("atomic writes", 0.95, ("b.py",), FROM)
+    memory = ltm(path)
+    add(memory, "discovery", "Config is YAML", confidence=0.9)
+    add(memory, "solution", "denied", solution="chown", examples=("a.py",))
+    add(memory, "pattern", "atomic writes", confidence=0.95, examples=("b.py",))
+    add(memory, "workflow", "", steps=("read", "fix", "test"), success_rate=1.0)
+    add(memory, "failure", "Changed API", impact="Runtime errors", solution="grep first")
+    add(memory, "rule", "use strict", context="lib/core/")
+    document = read_json(path)
     source = {"session": "s1", "message": "m1", "asserted_by": "user"}
-    assert read_json(path) == {
-        "patterns": {
-            "discoveries": [{"fact": "Config is YAML", "confidence": 0.9, "provenance": source, "timestamp": NOW}],
-            "problem_solutions": [
-                {
-                    "error": "denied",
-                    "solution": "chown",
-                    "examples": ["a.py"],
-                    "solved_count": 1,
-                    "provenance": source,
-                    "timestamp": NOW,
-                }
-            ],
-            "code_patterns": [
-                {
-                    "pattern": "atomic writes",
-                    "confidence": 0.95,
-                    "examples": ["b.py"],
-                    "provenance": source,
-                    "timestamp": NOW,
-                }
-            ],
-            "workflows": [],
-            "failures": [],
-            "context_rules": {},
-        },
-        "metadata": {"created": NOW, "version": "1.0", "last_updated": NOW},
+    patterns = document["patterns"]
+    kept = {section: [dict(raw) for raw in raws] for section, raws in patterns.items() if section != "context_rules"}
+    for raws in kept.values():
+        for raw in raws:
+            assert (raw.pop("provenance"), raw.pop("timestamp")) == (source, NOW)
+            assert re.fullmatch(r"[dspwf]-[0-9a-f]{6}", raw.pop("id"))
+    assert kept == {
+        "discoveries": [{"fact": "Config is YAML", "confidence": 0.9, "count": 1}],
+        "problem_solutions": [
+            {"error": "denied", "solution": "chown", "confidence": 0.8, "examples": ["a.py"], "solved_count": 1}
+        ],
+        "code_patterns": [{"pattern": "atomic writes", "confidence": 0.95, "examples": ["b.py"], "count": 1}],
+        "workflows": [{"sequence": ["read", "fix", "test"], "success_rate": 1.0, "confidence": 0.8, "count": 1}],
+        "failures": [
+            {
+                "what": "Changed API",
+                "impact": "Runtime errors",
+                "prevention": "grep first",
+                "confidence": 0.8,
+                "occurrences": 1,
+            }
+        ],
     }
+    assert patterns["context_rules"] == {"lib/core/": ["use strict"]}
+    details = document["metadata"].pop("context_rule_details")["lib/core/"]["use strict"]
+    assert details.pop("id").startswith("r-")
+    assert details == {"confidence": 0.8, "count": 1, "provenance": source, "timestamp": NOW}
+    assert document["metadata"] == {"created": NOW, "version": "1.0", "last_updated": NOW}
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_reading_gives_back_what_was_added(path: Path) -> None:
     memory = ltm(path)
-    memory.add_solution("denied", "chown", ("a.py",), FROM)
-    assert memory.read().solutions == (
-        Entry(kind="solution", text="denied", solution="chown", examples=("a.py",), confirmed=NOW, provenance=FROM),
+    added = add(memory, "solution", "denied", solution="chown", examples=("a.py",))
+    assert added == Added(entry=memory.read().solutions[0], new=True)
+    assert added.entry == Entry(
+        kind="solution",
+        id=added.entry.id,
+        text="denied",
+        solution="chown",
+        examples=("a.py",),
+        created=NOW,
+        confirmed=NOW,
+        provenance=FROM,
     )
-    assert memory.read().solutions[0].line == "denied → chown (e.g. a.py)"
+    assert added.entry.line == "denied → chown (e.g. a.py)"
 
 
 def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
     path.parent.mkdir(parents=True)
-    path.write_bytes((DATA / "perl_ltm.json").read_bytes())
+    path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     before = read_json(path)
     knowledge = ltm(path).read()
-    assert [entry.text for entry in knowledge.discoveries] == ["Config is YAML – naïve", "dup"]
-    assert (knowledge.solutions[0].times, knowledge.solutions[0].examples) == (2, ("a.py", "b.py"))
+    assert [entry.line for entry in knowledge.entries] == [
+        "Config is YAML – naïve",
+        "dup",
+        "err X → fix Y (e.g. a.py, b.py)",
+        "atomic writes (e.g. a.py, c.py)",
+        "read → fix → test (50% went well)",
+        "Changed API – Runtime errors; prevented by: grep first",
+        "lib/core/: use strict",
+        "lib/core/: POD required",
+    ]
+    assert [entry.times for entry in knowledge.entries] == [1, 1, 2, 1, 2, 2, 1, 1]
     assert knowledge.patterns[0].confirmed == 1795229650
-    ltm(path).add_discovery("new", 0.5, FROM)
+    new = add(ltm(path), "discovery", "new", confidence=0.5).entry
     after = read_json(path)
     assert after["patterns"]["discoveries"].pop()["fact"] == "new"
     assert after["metadata"].pop("last_updated") == NOW
     before["metadata"].pop("last_updated")
     assert after == before
+    assert ltm(path).read().entries == (*knowledge.entries[:2], new, *knowledge.entries[2:])
 
 
 def test_unknown_fields_survive_everywhere(path: Path) -> None:
@@ -105,45 +136,53 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
         "extra": {"deep": None},
     }
     path.write_text(json.dumps(document), encoding="utf-8")
-    assert not ltm(path).add_discovery("F", 0.7, FROM)
+    found = add(ltm(path), "discovery", "F", confidence=0.7)
+    assert not found.new
     after = read_json(path)
     assert after["extra"] == {"deep": None}
     assert after["metadata"]["owner"] == "me"
     assert after["patterns"]["ideas"] == [{"x": 1}]
     assert after["patterns"]["discoveries"] == [
-        {"fact": "f", "mine": [1], "updated": NOW, "confidence": 0.7},
+        {
+            "fact": "f",
+            "mine": [1],
+            "updated": NOW,
+            "confidence": 0.7,
+            "count": 2,
+            "id": found.entry.id,
+            "provenance": msgspec.to_builtins(FROM),
+        },
         "not an entry",
     ]
 
 
 def test_the_same_said_again_confirms(path: Path) -> None:
-    first = LongTermMemory(path, lambda: NOW - 100)
-    assert first.add_discovery("Config is YAML", 0.9, FROM)
-    assert not ltm(path).add_discovery("  config  is yaml. ", 0.4, FROM)
+    assert add(ltm(path, NOW - 100), "discovery", "Config is YAML", confidence=0.9).new
+    assert not add(ltm(path), "discovery", "  config  is yaml. ", confidence=0.4).new
     (entry,) = ltm(path).read().discoveries
     assert (entry.text, entry.confidence, entry.confirmed) == ("Config is YAML", 0.9, NOW)
-    assert read_json(path)["patterns"]["discoveries"][0]["timestamp"] == NOW - 100
+    assert (entry.created, entry.times) == (NOW - 100, 2)
 
 
-def test_another_solution_of_the_same_error_is_kept_beside_it(path: Path) -> None:
-    memory = ltm(path)
-    assert memory.add_solution("denied", "chown", ("a",), FROM)
-    assert memory.add_solution("denied", "run as root", (), FROM)
-    assert not memory.add_solution("Denied", "chown.", ("a", "b"), FROM)
-    found = memory.read().solutions
+def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path: Path) -> None:
+    first = add(ltm(path, NOW - 9), "solution", "denied", solution="chown", examples=("a",)).entry
+    second = add(ltm(path, NOW - 5), "solution", "denied", solution="run as root")
+    assert (second.new, second.beside) == (True, (first,))
+    again = add(ltm(path), "solution", "Denied", solution="chown.", examples=("a", "b"))
+    assert (again.new, again.beside) == (False, (second.entry,))
+    found = ltm(path).read().solutions
     assert [(entry.solution, entry.times, entry.examples) for entry in found] == [
-        ("chown", 2, ("a", "b")),
         ("run as root", 1, ()),
+        ("chown", 2, ("a", "b")),
     ]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_repetition_never_lowers_confidence(said: list[float]) -> None:
-    entries: list[object] = []
+    raw = to_raw(Entry(kind="discovery", text="f", confidence=said[0]))
     for number, confidence in enumerate(said):
-        merge_entry(entries, {"fact": "f", "confidence": confidence}, ("fact",), float(number))
-        assert entries[0]["confidence"] == max(said[: number + 1])  # type: ignore[index]
-    assert len(entries) == 1
+        confirm("discovery", raw, to_raw(Entry(kind="discovery", text="f", confidence=confidence)), float(number))
+        assert raw["confidence"] == max(said[: number + 1])
 
 
 @pytest.mark.parametrize(("one", "other"), [("port 8080", "port 8081"), ("use x", "do not use x"), ("a-b", "a b")])
@@ -178,10 +217,10 @@ def test_a_broken_file_is_set_aside_and_the_next_add_works(path: Path, broken: s
     path.parent.mkdir(parents=True)
     path.write_text(broken, encoding="latin-1")
     with pytest.raises(CorruptDocument) as caught:
-        ltm(path).add_discovery("f", 0.5, FROM)
+        add(ltm(path), "discovery", "f")
     assert caught.value.moved_to is not None
     assert caught.value.moved_to.read_text(encoding="latin-1") == broken
-    assert ltm(path).add_discovery("f", 0.5, FROM)
+    assert add(ltm(path), "discovery", "f")
 
 
 def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
@@ -189,21 +228,5 @@ def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
     path.write_text('{"patterns": {}, "metadata": {"version": "2.0"}}', encoding="utf-8")
     before = path.read_bytes()
     with pytest.raises(NewerDocument):
-        ltm(path).add_discovery("f", 0.5, FROM)
+        add(ltm(path), "discovery", "f")
     assert path.read_bytes() == before
-
-
-def test_two_processes_add_a_hundred_each(path: Path) -> None:
-    script = """
-import sys
-from pathlib import Path
-from clio.memory.long_term import LongTermMemory
-from clio.memory.records import Provenance
-for number in range(100):
-    LongTermMemory(Path(sys.argv[1])).add_discovery(f"fact {sys.argv[2]} {number}", 0.5, Provenance())
-"""
-    running = [subprocess.Popen([sys.executable, "-c", script, str(path), name]) for name in ("a", "b")]
-    assert [process.wait(60) for process in running] == [0, 0]
-    facts = {entry.text for entry in ltm(path).read().discoveries}
-    assert facts == {f"fact {name} {number}" for name in ("a", "b") for number in range(100)}
-    assert [other.name for other in path.parent.iterdir() if other.name != "ltm.json"] == [".gitignore"]

@@ -16,7 +16,7 @@ def entry(text: str, confirmed: float = 0.0) -> Entry:
 
 
 def keys(query: str, *entries: Entry, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
-    hits = rank(query, Knowledge(discoveries=entries), notes, limit)
+    hits = rank(query, Knowledge(entries=entries), notes, limit)
     return [hit.key or hit.text for hit in hits]
 
 
