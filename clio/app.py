@@ -1,8 +1,10 @@
 """The composition root: the only place that turns a configuration into objects that know each other."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -23,6 +25,7 @@ from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
+from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
@@ -94,6 +97,7 @@ class App:
         self._asker = asker
         self._env = env
         self._now = now
+        self._closing = threading.Event()
         self._retired: list[Provider] = []
         self._ratios = RatioBook(None if self.config.incognito else loaded.home, self._warn)
         self._estimator = TokenEstimator()  # of this session and model, once there is a loop
@@ -141,14 +145,21 @@ class App:
         """Decide anew who says yes to writes and commands."""
         self.policy.mode = mode
 
+    def refresh_index(self) -> None:
+        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread."""
+        with suppress(ClioError, OSError):  # a search says what is wrong with it, to the one who asked
+            self.memory.refresh_index(self._closing.is_set)
+
     async def close(self) -> None:
         """Stop background commands, close the session and the connections."""
+        self._closing.set()
         self._close_session()  # first: it needs no waiting, so nothing can come between
         calibration = self._calibration
         self._leave_loop()
         if calibration is not None:
             await calibration.close()
         await self.jobs.close()
+        self.memory.close()
         for provider in (*self._retired, self.provider):
             await provider.close()
 
@@ -231,12 +242,10 @@ class App:
         )
 
     def _build_window(self, limits: Limits, estimator: TokenEstimator) -> ContextWindow:
-        fragments = self._fragments()
-
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in self._tools(compact)]
             cap = limits.context_window // share if share else None
-            parts = fragments if share != 0 else []
+            parts = self._fragments(cap) if share != 0 else []
             return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
@@ -244,6 +253,7 @@ class App:
             project=self.project,
             prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
             estimator=estimator,
+            turn_fragments=self._turn_fragments,
         )
         self._calibration = self._make_calibration(builder, estimator)
         return ContextWindow(
@@ -257,6 +267,7 @@ class App:
 
     def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
         """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
+        self.memory.window_trimmed()
         session = self.session
         git = git_activity(self.project)
         page = checkpoint_text(
@@ -301,14 +312,23 @@ class App:
         )
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
 
-    def _fragments(self) -> list[Fragment]:
+    def _fragments(self, cap_tokens: int | None) -> list[Fragment]:
+        """What stands in the prompt of the whole session, in pieces of at most `cap_tokens`, where that is given."""
         instructions = project_instructions(self.project)
+        most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
         try:
-            knowledge = self.memory.prefix_fragments()
+            knowledge = self.memory.prefix_fragments(most)
         except (StorageError, OSError) as error:
             self._warn(f"project knowledge is left out: {error}")
             knowledge = []
         return [*([instructions] if instructions else []), *knowledge]
+
+    async def _turn_fragments(self, text: str) -> list[Fragment]:
+        try:
+            return await asyncio.to_thread(self.memory.turn_fragments, text)
+        except (StorageError, OSError) as error:
+            self._warn(f"what is new in memory is left out: {error}")
+            return []
 
     def _remember_rule(self, rule: str) -> None:
         if self.config.incognito:

@@ -1,8 +1,7 @@
 """Builds each request: first what never changes in a session, then the conversation, the newest words last."""
 
-import asyncio
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -101,7 +100,7 @@ def make_prefix(
     )
 
 
-def _nothing(text: str) -> Sequence[Fragment]:
+async def _nothing(text: str) -> Sequence[Fragment]:
     return ()
 
 
@@ -110,7 +109,7 @@ class ContextBuilder:
 
     prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
         turn out to be smaller than they were said to be. There is at least one.
-    turn_fragments: what memory adds to a turn that begins with these words; called in a thread.
+    turn_fragments: what memory adds to a turn that begins with these words.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class ContextBuilder:
         project: Path,
         prefixes: Sequence[Callable[[], Prefix]],
         estimator: TokenEstimator,
-        turn_fragments: Callable[[str], Sequence[Fragment]] = _nothing,
+        turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
     ) -> None:
         self._project = project
         self._turn_fragments = turn_fragments
@@ -141,7 +140,7 @@ class ContextBuilder:
     async def turn_context(self, now: float, text: str) -> str:
         """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
         state = await describe_state(self._project, now)
-        fragments = await asyncio.to_thread(self._turn_fragments, text)
+        fragments = await self._turn_fragments(text)
         parts = [state, *(text for part in fragments if (text := render_fragment(part, self.estimator)))]
         inner = "\n".join(parts).replace("</context", "<\\/context")
         return f"<context>\n{inner}\n</context>"

@@ -107,6 +107,7 @@ def warm_up(app: "App") -> None:
     preload()
     if isinstance(app.provider, OpenAIChatProvider):
         app.provider.warm_up()
+    app.refresh_index()
 
 
 def terminal_size() -> tuple[int, int]:

@@ -1,24 +1,31 @@
-"""The one door to everything that is remembered: notes, project knowledge, earlier sessions."""
+"""The one door to everything that is remembered: project knowledge, notes, earlier sessions."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
-from clio.memory.inject import knowledge_fragment
+from clio.memory.handles import find_handle
+from clio.memory.inject import CAP_TOKENS, Injected, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_news import news_fragment, news_since
+from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.note_changes import note_change, revert_note
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank
-from clio.memory.records import Entry, Hit, Knowledge, Note, Provenance, Recall
+from clio.memory.recall.docs import Recall
+from clio.memory.recall.search import SessionRecall, never
+from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
 from clio.memory.rule_scope import matching_rules
-from clio.memory.session_search import search_sessions
 from clio.memory.undo import UndoLog
+from clio.memory.undoing import undo_last
 from clio.sessions.store import SessionStore
 
-DEFAULT_SESSIONS = 50
+DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 PROGRESS_KEY = "session_progress"
 
@@ -30,11 +37,13 @@ def _unchanged(text: str) -> str:
 class MemorySystem:
     """What one project remembers.
 
-    incognito: nothing is read and nothing written; every method but `prefix_fragments` and the
-        progress pair raises ToolFailed.
-    ltm: whether project knowledge enters the prompt; all else works without it.
+    incognito: nothing is read and nothing written; every method but those that give fragments, the progress pair and
+        `close` raises ToolFailed.
+    ltm: whether project knowledge enters a request; all else works without it.
     redact: applied to every text before it is stored.
-    All methods raise StorageError for a file that is not what it should be, and OSError.
+    start: the folder clio was started in, which decides what rules are near.
+    All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
+    OSError.
     """
 
     def __init__(
@@ -46,37 +55,149 @@ class MemorySystem:
         ltm: bool,
         redact: Callable[[str], str] = _unchanged,
         clock: Callable[[], float] = time.time,
+        start: Path | None = None,
     ) -> None:
         folder = project / ".clio"
-        self._store = store
+        self._project = project
+        self._start = start or project
         self._incognito = incognito
-        self._inject = ltm
+        self._inject = ltm and not incognito
         self._redact = redact
+        self._clock = clock
         self._ltm_path = folder / "ltm.json"
         self._undo = UndoLog(folder / "memory.undo.jsonl")
-        self._project = project
         self._ltm = LongTermMemory(self._ltm_path, project=project, undo=self._undo, clock=clock)
         self._notes = Notes(folder / "memory", clock)
+        self._recall = SessionRecall(store, None if incognito else folder / "cache")
+        self._prefix: Injected | None = None
+        self._turn: Injected | None = None
+        self._in_prefix: Knowledge | None = None  # what was known when the prompt was made
+        self._told: Knowledge | None = None  # what the model has been told by now
 
-    def prefix_fragments(self) -> list[Fragment]:
+    # What a request is given
+
+    def prefix_fragments(self, cap_tokens: int = CAP_TOKENS) -> list[Fragment]:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
-        if self._incognito or not self._inject:
+        if not self._inject:
             return []
         knowledge = self._ltm.read()
-        rules = matching_rules(knowledge.of("rule"), self._project, self._project)
-        freshness = self._ltm.freshness(knowledge.entries)
-        block = knowledge_fragment(knowledge, freshness, str(self._ltm_path), rules=rules)
-        return [block.fragment] if block else []
+        self._in_prefix = self._told = knowledge
+        self._prefix = knowledge_fragment(
+            knowledge,
+            self._ltm.freshness(knowledge.entries),
+            str(self._ltm_path),
+            cap_tokens,
+            rules=matching_rules(knowledge.of("rule"), self._project, self._start),
+        )
+        return [self._prefix.fragment] if self._prefix else []
+
+    def turn_fragments(self, text: str) -> list[Fragment]:
+        """What stands before the person's words, `text`, in one turn: what was learned since, here or elsewhere."""
+        self._turn = None
+        if not self._inject or self._told is None:
+            return []
+        known = self._ltm.read()
+        news, self._told = news_since(self._told, known), known
+        entries = (*news.new, *news.changed)
+        self._turn = news_fragment(news, self._ltm.freshness(entries), str(self._ltm_path))
+        return [self._turn.fragment] if self._turn else []
+
+    def window_trimmed(self) -> None:
+        """What earlier turns were told may have left the window: the next one is told again."""
+        self._told = self._in_prefix
+
+    def why(self) -> tuple[Injected, ...]:
+        """What the last request was given, each entry with its reason, and how many the limits left out."""
+        return tuple(part for part in (self._prefix, self._turn) if part)
+
+    # Project knowledge
+
+    def knowledge(self) -> Knowledge:
+        """The whole project knowledge."""
+        self._refuse_incognito()
+        return self._ltm.read()
+
+    def freshness(self, entries: Sequence[Entry]) -> dict[str, Freshness]:
+        """How each entry stands to its example files, by id."""
+        self._refuse_incognito()
+        return self._ltm.freshness(entries)
+
+    def find(self, id: str) -> Entry:
+        """The entry of that id, or of the only one that begins so."""
+        known = {entry.id: entry for entry in self.knowledge().entries}
+        return known[find_handle(id, known)]
+
+    def add(self, draft: Entry, provenance: Provenance) -> Added:
+        """Remember something about the project, or confirm what says the same."""
+        self._refuse_incognito()
+        return self._ltm.add(self._cleaned(draft), provenance)
+
+    def update(self, id: str, **changes: Any) -> Entry:
+        """Change fields of an entry, which then counts as confirmed."""
+        self._refuse_incognito()
+        return self._ltm.update(id, **{name: self._clean(value) for name, value in changes.items()})
+
+    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
+        """Move entries to the archive."""
+        self._refuse_incognito()
+        return self._ltm.forget(ids)
+
+    def prune(
+        self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
+    ) -> Pruned:
+        """Move what is old or doubtful to the archive, or say what would be moved."""
+        self._refuse_incognito()
+        return self._ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
+
+    def ltm_stats(self) -> LtmStats:
+        """The project knowledge in numbers."""
+        self._refuse_incognito()
+        return self._ltm.stats()
+
+    def archived(self) -> tuple[Entry, ...]:
+        """What was forgotten or pruned, the newest to leave first."""
+        self._refuse_incognito()
+        return self._ltm.archived()
+
+    def export_knowledge(self) -> str:
+        """The whole of `ltm.json`, secrets taken out."""
+        self._refuse_incognito()
+        return self._redact(self._ltm.export())
+
+    def import_knowledge(self, text: str, provenance: Provenance) -> tuple[int, int]:
+        """Take in another `ltm.json`: how many entries were new, how many were known and are now confirmed."""
+        self._refuse_incognito()
+        return self._ltm.import_(text, provenance, self._redact)
+
+    # Notes
 
     def store_note(self, key: str, content: str) -> bool:
         """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
         self._refuse_incognito()
-        return self._notes.store(self._redact(key), self._redact(content))
+        key, content = self._redact(key), self._redact(content)
+        before = self._notes.retrieve(key)
+        new = self._notes.store(key, content)
+        self._undo.record(note_change(key, before, content, at=self._clock()))
+        return new
 
     def retrieve_note(self, key: str) -> Note | None:
         """The note of that key, or None."""
         self._refuse_incognito()
         return self._notes.retrieve(self._redact(key))
+
+    def list_notes(self) -> tuple[Note, ...]:
+        """All notes, newest first."""
+        self._refuse_incognito()
+        return self._notes.newest_first()
+
+    def delete_note(self, key: str) -> bool:
+        """Delete a note; False if there was none."""
+        self._refuse_incognito()
+        key = self._redact(key)
+        before = self._notes.retrieve(key)
+        if before is not None:
+            self._undo.record(note_change(key, before, None, at=self._clock()))
+        return self._notes.delete(key)
 
     def write_progress(self, page: str) -> None:
         """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
@@ -90,35 +211,7 @@ class MemorySystem:
         """
         return "" if self._incognito else self._notes.page(PROGRESS_KEY)
 
-    def list_notes(self) -> tuple[Note, ...]:
-        """All notes, newest first."""
-        self._refuse_incognito()
-        return self._notes.newest_first()
-
-    def delete_note(self, key: str) -> bool:
-        """Delete a note; False if there was none."""
-        self._refuse_incognito()
-        return self._notes.delete(self._redact(key))
-
-    def knowledge(self) -> Knowledge:
-        """The whole project knowledge."""
-        self._refuse_incognito()
-        return self._ltm.read()
-
-    def add_discovery(self, fact: str, confidence: float, provenance: Provenance) -> bool:
-        """Remember a fact about the project; False if it was known and is now confirmed."""
-        self._refuse_incognito()
-        return self._add(Entry(kind="discovery", text=fact, confidence=confidence), provenance)
-
-    def add_solution(self, error: str, solution: str, examples: tuple[str, ...], provenance: Provenance) -> bool:
-        """Remember what helped against an error; False if it was known and has helped once more."""
-        self._refuse_incognito()
-        return self._add(Entry(kind="solution", text=error, solution=solution, examples=examples), provenance)
-
-    def add_pattern(self, pattern: str, confidence: float, examples: tuple[str, ...], provenance: Provenance) -> bool:
-        """Remember a convention of the code; False if it was known and is now confirmed."""
-        self._refuse_incognito()
-        return self._add(Entry(kind="pattern", text=pattern, confidence=confidence, examples=examples), provenance)
+    # Finding, and taking back
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
         """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
@@ -130,22 +223,57 @@ class MemorySystem:
         query: str,
         *,
         current: str | None = None,
+        include_current: bool = False,
         max_sessions: int = DEFAULT_SESSIONS,
         max_results: int = DEFAULT_RESULTS,
     ) -> Recall:
-        """Passages of earlier sessions that fit the query; `current` is the id of the session to leave out."""
-        self._refuse_incognito()
-        return search_sessions(self._store, query, exclude=current, max_sessions=max_sessions, max_results=max_results)
+        """Passages of earlier sessions that answer the query, grouped by session, the best first.
 
-    def _add(self, draft: Entry, provenance: Provenance) -> bool:
-        clean = structs.replace(
-            draft,
-            text=self._redact(draft.text),
-            solution=self._redact(draft.solution),
-            examples=tuple(self._redact(text) for text in draft.examples),
+        current: the id of the session that asks, left out unless `include_current`.
+        """
+        self._refuse_incognito()
+        return self._recall.search(
+            query,
+            current=current,
+            include_current=include_current,
+            max_sessions=max_sessions,
+            max_results=max_results,
         )
-        return self._ltm.add(clean, provenance).new
+
+    def refresh_index(
+        self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Bring the index of earlier sessions up to date, for a thread in the background; how many were read."""
+        return 0 if self._incognito else self._recall.refresh(stop, progress)
+
+    def undo(self) -> str:
+        """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
+        self._refuse_incognito()
+        return undo_last(
+            self._undo,
+            {
+                "ltm": lambda change: self._ltm.revert(change),
+                "note": lambda change: revert_note(self._notes, change),
+            },
+        )
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self._recall.close()
+
+    def _cleaned(self, draft: Entry) -> Entry:
+        texts = {name: self._clean(getattr(draft, name)) for name in _TEXTS}
+        return structs.replace(draft, **texts)
+
+    def _clean(self, value: Any) -> Any:
+        """A text, or texts, without secrets; anything else as it is."""
+        if isinstance(value, str):
+            return self._redact(value)
+        return tuple(map(self._clean, value)) if isinstance(value, tuple) else value
 
     def _refuse_incognito(self) -> None:
         if self._incognito:
             raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")
+
+
+_TEXTS = ("text", "solution", "also", "impact", "steps", "context", "examples")
