@@ -6,9 +6,10 @@ Whole turns with tools against a server on loopback, of a project that has a mem
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,12 @@ class Place:
         self.project, self.home, self.temp = folder / "project", folder / "home", folder / "temp"
         self.server = server
         self.listener = Listener(folder / "listener")
+
+    def work_before(self) -> None:
+        """Give it a memory of everything."""
         self.home.mkdir()
         self.temp.mkdir()
         make_repository(self.project, {"calc.py": "def add(a, b):\n    return a + b\n", "big.txt": "word\n" * 30_000})
-        self._work()
-
-    def _work(self) -> None:
         remembering = [
             ("memory_operations", {"operation": "add_discovery", "fact": f"animals: the {MARKER} smiles"}),
             ("memory_operations", {"operation": "store", "key": "animals", "content": f"animals: a {MARKER}"}),
@@ -61,7 +62,6 @@ class Place:
         assert done.returncode == 0, done.stderr
         (self.home / ".clio" / "history").write_text(f"# an earlier line\n+{MARKER}\n", encoding="utf-8")
         (self.home / ".clio" / "config.yaml").write_text("max_steps: 50\n", encoding="utf-8")
-        self.server.requests.clear()
 
     def env(self, *, listen: bool = False, **more: str) -> dict[str, str]:
         env = {
@@ -100,8 +100,19 @@ class Place:
         return [request.raw.decode() for request in self.server.requests]
 
 
+@pytest.fixture(scope="module")
+def worked_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made once, copied for each test."""
+    folder = tmp_path_factory.mktemp("worked-in")
+    with ChatServer() as server:
+        Place(folder, server).work_before()
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> Any:
+def place(worked_in: Path, tmp_path: Path) -> Iterator[Place]:
+    for name in ("project", "home", "temp"):
+        shutil.copytree(worked_in / name, tmp_path / name, symlinks=True)
     with ChatServer() as server:
         yield Place(tmp_path, server)
 

@@ -1,0 +1,184 @@
+"""A project the Perl original worked in: clio opens what it finds there, goes on with it, and loses nothing of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.messages import UserMessage
+from clio.sessions.store import SessionStore
+from tests.support.chat_server import ChatServer, Reply, text, tool_calls
+from tests.support.desk import make_repository
+from tests.support.perl_tree import BARE, LONG, NAMED, OUTPUT, TRIMMED, TWICE, lay_out_perl_tree
+from tests.turns.test_oneshot import clio
+from tests.turns.traces import snapshot
+
+MEMORY = "memory_operations"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    make_repository(tmp_path / "project", {"app.py": "print('hi')\n"})
+    lay_out_perl_tree(tmp_path / "project" / ".clio")
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+def store_of(project: Path) -> SessionStore:
+    return SessionStore(project / ".clio" / "sessions")
+
+
+def words(request: Any, role: str = "user") -> list[str]:
+    """The texts of a request's messages of one role."""
+    return [message["content"] for message in request.body["messages"] if message["role"] == role]
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "session", "said"),
+    [
+        (LONG, LONG, "not JSON – naïve parsers fail"),
+        (TWICE[:8], TWICE, "A second session – with ünïcödé text"),
+        ("demo project", NAMED, "Hello – naïve façade"),
+        (BARE, BARE, "go on"),
+        (TRIMMED, TRIMMED, "request 30:"),
+    ],
+)
+def test_each_session_goes_on_with_a_real_turn(
+    project: Path, server: ChatServer, asked_for: str, session: str, said: str
+) -> None:
+    before = (project / ".clio" / "sessions" / f"{session}.json").read_bytes()
+    server.add(tool_calls([("read_file", {"path": "app.py"})]), text("Went on."))
+    done = clio(project, "-r", asked_for, "-p", "go on", server=server)
+    assert (done.returncode, done.stdout) == (0, "Went on.\n"), done.stderr
+    assert any(said in content for content in words(server.requests[0]))
+    assert [message["role"] for message in server.requests[0].body["messages"]].count("system") == 1
+    assert words(server.requests[1], "tool")[-1].count("print('hi')") == 1
+    # Each call has its result: servers refuse anything else.
+    calls = [call["id"] for message in server.requests[1].body["messages"] for call in message.get("tool_calls", [])]
+    answers = [message["tool_call_id"] for message in server.requests[1].body["messages"] if message["role"] == "tool"]
+    assert sorted(calls) == sorted(answers)
+
+    sessions = project / ".clio" / "sessions"
+    assert (sessions / f"{session}.json.original").read_bytes() == before
+    assert [message.content for message in store_of(project).read(session)][-1] == "Went on."
+
+
+def test_what_clio_has_no_use_for_stays_as_it_is(project: Path, server: ChatServer) -> None:
+    untouched = [project / ".clio" / "vault", project / ".clio" / "sessions" / "EXAMPLE.lock"]
+    before = snapshot(*untouched)
+    for session in (LONG, TRIMMED):
+        server.add(text("Yes."))
+        assert clio(project, "-r", session, "-p", "go on", server=server).returncode == 0
+    assert snapshot(*untouched) == before
+
+
+def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> None:
+    handles: list[str] = []
+
+    def ask(body: dict[str, Any]) -> Reply:
+        found = [
+            match
+            for message in body["messages"]
+            if message["role"] == "tool"
+            for match in re.findall(r'read_output\(handle="([0-9a-f]+)", offset=(\d+)\)', message["content"])
+        ]
+        handles.extend(handle for handle, _ in found)
+        return tool_calls(
+            [
+                ("read_output", {"handle": found[0][0], "offset": int(found[0][1])}),
+                ("read_output", {"handle": found[0][0], "offset": 4_990}),
+            ]
+        )
+
+    server.add(ask, text("Read."))
+    done = clio(project, "-r", LONG, "-p", "what was at the end of big.log?", server=server)
+    assert (done.returncode, done.stdout) == (0, "Read.\n"), done.stderr
+    pages = words(server.requests[1], "tool")[-2:]
+    assert "log line 700\n" in pages[0]
+    assert pages[1].rstrip().endswith("log line 5000")
+    blobs = list((project / ".clio" / "sessions" / LONG / "blobs").iterdir())
+    assert [path.read_text(encoding="utf-8") for path in blobs] == [OUTPUT]
+    assert blobs[0].name.startswith(handles[0])
+
+
+def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
+    update = {"operation": "update", "todos": [{"id": 2, "status": "completed"}]}
+    server.add(tool_calls([("todo_operations", update)]), text("Done."))
+    done = clio(project, "-r", LONG, "-p", "the bug is fixed", server=server)
+    assert done.returncode == 0, done.stderr
+    todos = store_of(project).open(LONG, persist=False).todos
+    assert [(todo.title, todo.status) for todo in todos] == [
+        ("Read code", "completed"),
+        ("Fix bug", "completed"),
+        ("Test", "pending"),
+    ]
+
+
+def test_knowledge_notes_and_archives_answer_in_a_new_session(project: Path, server: ChatServer) -> None:
+    """What was trimmed out of a session is found in its archive."""
+    trimmed = store_of(project).read(TRIMMED)
+    asked = next(m for m in trimmed if isinstance(m, UserMessage) and m.content.startswith("request 15:"))
+    archived_words = " ".join(asked.content.split()[2:9])
+    server.add(
+        tool_calls(
+            [
+                (MEMORY, {"operation": "retrieve", "key": "auth_bug_analysis"}),
+                (MEMORY, {"operation": "retrieve", "key": "plain"}),
+                (MEMORY, {"operation": "recall_sessions", "query": archived_words}),
+                (MEMORY, {"operation": "recall_sessions", "query": "ünïcödé"}),
+            ]
+        ),
+        text("Known."),
+    )
+    done = clio(project, "-p", "what do we know?", server=server)
+    assert (done.returncode, done.stdout) == (0, "Known.\n"), done.stderr
+    system = words(server.requests[0], "system")[0]
+    for fact in ("All file writes use atomic temp+rename", "not JSON – naïve parsers fail", "permission denied"):
+        assert fact in system
+    notes, plain, archived, mended = words(server.requests[1], "tool")
+    assert "données 漢字" in notes
+    assert "ascii only" in plain
+    assert TRIMMED in archived and asked.id in archived
+    assert TWICE in mended
+
+
+def test_knowledge_of_all_kinds_is_read_and_kept(project: Path, server: ChatServer) -> None:
+    folder = project / ".clio"
+    (folder / "ltm_all_types.json").replace(folder / "ltm.json")
+    before = json.loads((folder / "ltm.json").read_text(encoding="utf-8"))["patterns"]
+    add = (MEMORY, {"operation": "add_discovery", "fact": "clio reads it too"})
+    search = [(MEMORY, {"operation": "search", "query": query}) for query in ("naïve YAML", "err", "atomic")]
+    server.add(tool_calls([add, *search]), text("Yes."))
+    done = clio(project, "-p", "look", server=server)
+    assert (done.returncode, done.stdout) == (0, "Yes.\n"), done.stderr
+    found = words(server.requests[1], "tool")
+    assert "Config is YAML – naïve" in found[1]
+    assert "fix Y" in found[2]
+    assert "atomic writes" in found[3]
+    after = json.loads((folder / "ltm.json").read_text(encoding="utf-8"))["patterns"]
+    assert [entry["fact"] for entry in after["discoveries"]][-1] == "clio reads it too"
+    for kind in ("workflows", "failures", "context_rules", "problem_solutions", "code_patterns"):
+        assert after[kind] == before[kind]
+
+
+def test_a_note_is_mended_on_disk_by_the_next_store_only(project: Path, server: ChatServer) -> None:
+    path = project / ".clio" / "memory" / "auth_bug_analysis.json"
+    before = path.read_bytes()
+    server.add(tool_calls([(MEMORY, {"operation": "retrieve", "key": "auth_bug_analysis"})]), text("Yes."))
+    assert clio(project, "-p", "look", server=server).returncode == 0
+    assert path.read_bytes() == before
+    content = words(server.requests[1], "tool")[0]
+    store = (MEMORY, {"operation": "store", "key": "auth_bug_analysis", "content": "Root cause: données 漢字"})
+    server.add(tool_calls([store]), text("Stored."))
+    assert clio(project, "-p", "store", server=server).returncode == 0
+    assert "données 漢字" in content
+    assert json.loads(path.read_text(encoding="utf-8"))["content"] == "Root cause: données 漢字"
+    assert sorted(found.name for found in path.parent.glob("*.json")) == ["auth_bug_analysis.json", "plain.json"]
