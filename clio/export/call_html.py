@@ -5,7 +5,7 @@ from html import escape
 from typing import Any, cast
 
 from clio.export.code_html import Colours
-from clio.export.diff_html import diff_html, is_diff
+from clio.export.diff_html import Diffs, is_diff
 from clio.export.document import Call, Result
 from clio.export.prose_html import Prose
 from clio.export.wording import call_title, count, plain, span
@@ -21,9 +21,10 @@ _LONG = 80  # characters; a longer value stands in a frame of its own
 class Calls:
     """Renders the calls of one page."""
 
-    def __init__(self, prose: Prose, colours: Colours) -> None:
+    def __init__(self, prose: Prose, colours: Colours, diffs: Diffs) -> None:
         self._prose = prose
         self._colours = colours
+        self._diffs = diffs
 
     def html(self, call: Call) -> str:
         """One call, folded."""
@@ -58,12 +59,12 @@ class Calls:
             if key not in short:
                 yield self._long(key, plain(value), path)
         if diff:
-            yield self._prose.block(diff_html(diff), f"change to {path}" if path else "change", "diff")
+            yield self._prose.block(self._diffs.html(diff), f"change to {path}" if path else "change", "diff")
 
     def _long(self, key: str, text: str, path: str) -> str:
         text = _cut(text)
         if key == "patch" or is_diff(text):
-            return self._prose.block(diff_html(text), key, "diff")
+            return self._prose.block(self._diffs.html(text), key, "diff")
         if key in ("command", "script"):
             return self._prose.block(self._colours.code(text, "bash"), key)
         if key in ("content", "file_text") and path:
@@ -75,20 +76,21 @@ class Calls:
             return '<p class="none">There is no result: the call was running, or clio was stopped.</p>'
         if not result.output.strip():
             return '<p class="none">No output.</p>'
-        lines = result.output.count("\n") + 1
+        lines = result.output.rstrip("\n").count("\n") + 1
         label = f"output, {count(lines, 'line')}"
         if result.left_out:
             label += f", {result.left_out:,} characters left out"
         if is_diff(result.output):
-            return self._prose.block(diff_html(result.output), label, "diff")
+            return self._prose.block(self._diffs.html(result.output), label, "diff")
         return self._prose.block(escape(result.output), label, "out")
 
 
 def _about(result: Result | None) -> Iterator[str]:
     if result is not None:
         yield result.summary
-        if result.seconds >= 0.05:
-            yield span(result.seconds)
+        took = span(result.seconds)
+        if result.seconds >= 0.05 and took not in result.summary:
+            yield took
 
 
 def _diff_of(arguments: dict[str, Any], path: str) -> str:

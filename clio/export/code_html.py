@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 MAX_BLOCK = 60_000
 """Characters; a longer block is shown without colours."""
-MAX_ALL = 2_000_000
+MAX_ALL = 1_000_000
 """Characters coloured in one page: a few seconds of work, and as many elements as a phone still scrolls well."""
 _MAX_LINE = 2_000  # some rules cost the square of a line's length
 _CLASSES = (

@@ -35,7 +35,8 @@ def collect(
 ) -> Export:
     """The whole export. read_blob: as `BlobStore.read`; an output that cannot be read shows its preview."""
     messages = [cleaner.message(message) for message in state.messages]
-    anchors = _anchors(messages)
+    ids = [cleaner.text(message.id) for message in messages]
+    anchors = _anchors(ids)
     outputs = _Outputs(read_blob, cleaner, limits)
     results = _results(messages)
     said = list(_said(messages, anchors, results, outputs, cleaner))
@@ -172,13 +173,13 @@ def _result(message: ToolMessage | None, outputs: _Outputs, cleaner: Cleaner) ->
     )
 
 
-def _anchors(messages: Sequence[Message]) -> list[str]:
+def _anchors(ids: Sequence[str]) -> list[str]:
     """A link target for each message: its id where that can be one, always the same for the same session."""
     taken: set[str] = set()
     anchors: list[str] = []
-    for number, message in enumerate(messages, 1):
-        fits = 0 < len(message.id) <= _MAX_ANCHOR and _ANCHOR.issuperset(message.id)
-        anchor = f"m-{message.id}" if fits else f"m-{number}"
+    for number, id in enumerate(ids, 1):
+        fits = 0 < len(id) <= _MAX_ANCHOR and _ANCHOR.issuperset(id)
+        anchor = f"m-{id}" if fits else f"m-{number}"
         while anchor in taken:
             anchor += f"-{number}"
         taken.add(anchor)

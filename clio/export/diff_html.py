@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from html import escape
+from itertools import groupby
 
 MAX_LINES = 4_000
 """A longer diff is shown without colours."""
+MAX_ALL = 60_000
+"""Lines coloured in one page."""
 _MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
-_LEAST_ALIKE = 0.35
+_LEAST_ALIKE = 0.5
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _HUNK = re.compile(r"^@@ .*@@|^@@")
 _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
@@ -16,36 +19,53 @@ _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "simi
 
 def is_diff(text: str) -> bool:
     """Whether a tool's output is a unified diff from its beginning or soon after."""
-    head = text[:4_000]
-    return head.startswith(("diff --git ", "--- ")) or ("\ndiff --git " in head and "\n@@ " in head)
+    head = "\n" + text[:4_000]
+    named = "\ndiff --git " in head or (head.startswith("\n--- ") and "\n+++ " in head)
+    return named and "\n@@ " in head
 
 
-def diff_html(text: str) -> str:
-    """A unified diff, or a patch in clio's own form, line by line."""
-    lines = text.removesuffix("\n").split("\n")
-    if len(lines) > MAX_LINES:
-        return escape(text)
-    return "".join(_lines(lines))
+class Diffs:
+    """Colours the diffs of one page, within what one page can bear."""
+
+    def __init__(self) -> None:
+        self._left = MAX_ALL
+
+    def html(self, text: str) -> str:
+        """A unified diff, or a patch in clio's own form. Lines of one kind share an element."""
+        lines = text.removesuffix("\n").split("\n")
+        if len(lines) > min(MAX_LINES, self._left):
+            return escape(text)
+        self._left -= len(lines)
+        return "".join(
+            _element(kind, [line for _, line in group])
+            for kind, group in groupby(_lines(lines), key=lambda line: line[0])
+        )
 
 
-def _lines(lines: list[str]) -> Iterator[str]:
+def _lines(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Each line's kind and its HTML."""
     at, pairs = 0, _MAX_PAIRS
     while at < len(lines):
         old = _run(lines, at, "-")
         new = _run(lines, at + len(old), "+")
-        if old and len(old) == len(new) and pairs >= len(old):
-            pairs -= len(old)
-            marked = [_marked(before[1:], after[1:]) for before, after in zip(old, new, strict=True)]
-            yield from (_line("del", "-" + before) for before, _ in marked)
-            yield from (_line("ins", "+" + after) for _, after in marked)
-            at += 2 * len(old)
-        elif old or new:
-            yield from (_line("del", escape(line)) for line in old)
-            yield from (_line("ins", escape(line)) for line in new)
+        if old or new:
+            alike = min(len(old), len(new), pairs)
+            pairs -= alike
+            marked = [_marked(before[1:], after[1:]) for before, after in zip(old[:alike], new[:alike], strict=True)]
+            yield from (("del", "-" + before) for before, _ in marked)
+            yield from (("del", escape(line)) for line in old[alike:])
+            yield from (("ins", "+" + after) for _, after in marked)
+            yield from (("ins", escape(line)) for line in new[alike:])
             at += len(old) + len(new)
         else:
-            yield _line(_kind(lines[at]), escape(lines[at]))
+            yield _kind(lines[at]), escape(lines[at])
             at += 1
+
+
+def _element(kind: str, lines: list[str]) -> str:
+    """The newlines are inside, so that copied text has its lines."""
+    text = "\n".join(lines) + "\n"
+    return f'<span class="l {kind}">{text}</span>' if kind else text
 
 
 def _run(lines: list[str], start: int, mark: str) -> list[str]:
@@ -66,11 +86,6 @@ def _kind(line: str) -> str:
     if _HUNK.match(line):
         return "hunk"
     return "file" if line.startswith(_FILE_LINES) else ""
-
-
-def _line(kind: str, inner: str) -> str:
-    """An element of its own each line, its newline inside, so that copied text has its lines."""
-    return f'<span class="l {kind}">{inner}\n</span>' if kind else f'<span class="l">{inner}\n</span>'
 
 
 def _marked(before: str, after: str) -> tuple[str, str]:

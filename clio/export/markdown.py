@@ -7,17 +7,19 @@ from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.export.document import Call, Cut, Export, Said
-from clio.export.prose_html import allowed_link
+from clio.export.prose_html import allowed_link, is_renderable, markdown_cost
 from clio.export.wording import call_title, count, cut_line, minute, one_line, plain, tokens
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_MAX_CHECKED = 60_000
 _END = "the end of this text"
 _TICKS = re.compile(r"`+")
 _LANGUAGES = {"patch": "diff", "command": "sh"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
+_SHORT = 80
+MAX_ALL = 10_000_000
+"""What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""
 
 
 def markdown(export: Export) -> str:
@@ -32,16 +34,27 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}"
 
 
-def contained(text: str) -> str:
+class Words:
     """Words as they were written, where their Markdown ends with them; else in a fence.
 
-    An open fence, an open comment or a tag would swallow what comes after.
+    An open fence, an open comment or a tag would swallow what comes after. What would take long to look at is fenced.
     """
-    text = text.strip("\n")
-    return text if len(text) <= _MAX_CHECKED and _ends_by_itself(text) else fenced(text, "markdown")
+
+    def __init__(self) -> None:
+        self._left = MAX_ALL
+
+    def contained(self, text: str) -> str:
+        """The words of one message."""
+        text = text.strip("\n")
+        cost = markdown_cost(text)
+        if cost > self._left or not is_renderable(text):
+            return fenced(text, "markdown")
+        self._left -= cost
+        return text if _ends_by_itself(text) else fenced(text, "markdown")
 
 
 def _blocks(export: Export) -> Iterator[str]:
+    words = Words()
     yield f"# {_heading(export.title)}"
     yield "\n".join(f"- {name}: {text}" for name, text in _facts(export))
     if export.todos:
@@ -58,7 +71,7 @@ def _blocks(export: Export) -> Iterator[str]:
             yield from _cut(entry)
             continue
         turn += entry.role == "user" and entry.origin == "user"
-        yield from _said(entry, turn)
+        yield from _said(entry, turn, words)
 
 
 def _facts(export: Export) -> Iterator[tuple[str, str]]:
@@ -71,18 +84,20 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
     if export.models:
         yield "model", _heading(", ".join(export.models))
     yield "talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}, {count(totals.calls, 'call')}"
-    yield "tokens", f"{totals.prompt_tokens:,} in ({totals.cached_tokens:,} cached), {totals.completion_tokens:,} out"
+    if totals.requests:
+        cached = f" ({totals.cached_tokens:,} cached)" if totals.cached_tokens else ""
+        yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
     yield "exported", f"{minute(export.exported_at)} UTC"
 
 
-def _said(entry: Said, turn: int) -> Iterator[str]:
+def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
     when = f" · {minute(entry.created)}" if minute(entry.created) else ""
     match entry.role:
         case "user" if entry.origin == "user":
             yield f"## {turn}. User{when}"
             if entry.context.strip():
                 yield _folded("what clio told the model beside these words", [fenced(entry.context)])
-            yield contained(entry.text)
+            yield words.contained(entry.text)
         case "user":
             yield _folded(f"clio, to the model ({entry.origin})", [fenced(entry.text)])
         case "system":
@@ -94,7 +109,7 @@ def _said(entry: Said, turn: int) -> Iterator[str]:
             if entry.reasoning.strip():
                 yield _folded("thinking", [fenced(entry.reasoning)])
             if entry.text.strip():
-                yield contained(entry.text)
+                yield words.contained(entry.text)
             yield from map(_call, entry.calls)
         case "tool":
             yield from map(_call, entry.calls)
@@ -115,10 +130,20 @@ def _arguments(arguments: Any) -> Iterator[str]:
         if plain(arguments).strip():
             yield fenced(plain(arguments))
         return
-    for key, value in cast("dict[str, Any]", arguments).items():
-        text = plain(value)
-        yield f"{_heading(key)}:"
-        yield fenced(text, _LANGUAGES.get(key, ""))
+    texts = {key: plain(value) for key, value in cast("dict[str, Any]", arguments).items()}
+    short = {key: text for key, text in texts.items() if text.strip() and len(text) <= _SHORT and "\n" not in text}
+    if short:
+        yield "\n".join(f"- {_heading(key)}: {_span(text)}" for key, text in short.items())
+    for key, text in texts.items():
+        if key not in short:
+            yield f"{_heading(key)}:"
+            yield fenced(text, _LANGUAGES.get(key, ""))
+
+
+def _span(text: str) -> str:
+    """Text on one line as code; the blanks at its ends are those Markdown takes away."""
+    ticks = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
+    return f"{ticks} {text} {ticks}" if "`" in text or text != text.strip() else f"{ticks}{text}{ticks}"
 
 
 def _cut(cut: Cut) -> Iterator[str]:
@@ -134,7 +159,7 @@ def _folded(title: str, parts: list[str]) -> str:
 
 def _heading(text: str) -> str:
     """Text on one line that means nothing in Markdown."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _ends_by_itself(text: str) -> bool:

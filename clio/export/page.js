@@ -15,7 +15,7 @@
     const by = (id) => document.getElementById(id);
     const find = by("find"), only = by("only"), output = by("hits"), fold = by("fold");
     const parts = [...document.querySelectorAll(".m, .head, .todos")];
-    let index = null, hits = [], at = -1, timer = 0;
+    let index = null, hits = [], at = -1, timer = 0, asked = "";
 
     by("theme").addEventListener("click", () => {
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -27,7 +27,7 @@
       const open = fold.getAttribute("aria-pressed") !== "true";
       for (const details of document.querySelectorAll(".m details")) details.open = open;
       fold.setAttribute("aria-pressed", String(open));
-      fold.textContent = open ? "Fold all" : "Unfold all";
+      fold.textContent = open ? "Fold" : "Unfold";
     });
 
     document.addEventListener("click", async (event) => {
@@ -85,7 +85,10 @@
     };
 
     const search = () => {
-      const words = lower(find.value.trim());
+      clearTimeout(timer);
+      asked = find.value;
+      const words = lower(asked.trim());
+      root.classList.toggle("searching", Boolean(words));
       hits = [];
       at = -1;
       if (words) index = index || parts.map(read);
@@ -163,8 +166,7 @@
     find.addEventListener("keydown", (event) => {
       if (event.key === "Enter") {
         event.preventDefault();
-        clearTimeout(timer);
-        if (!hits.length) search(); else go(at + (event.shiftKey ? -1 : 1));
+        if (asked !== find.value) search(); else go(at + (event.shiftKey ? -1 : 1));
       } else if (event.key === "Escape") {
         find.value = "";
         search();

@@ -2,34 +2,28 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 from clio.export.call_html import Calls
 from clio.export.code_html import Colours
-from clio.export.document import Cut, Entry, Export, Said
+from clio.export.diff_html import Diffs
+from clio.export.document import Export
+from clio.export.head_html import contents, head, state
 from clio.export.prose_html import Prose
-from clio.export.wording import clock, count, cut_line, machine_time, minute, one_line, span, tokens
-from clio.sessions.state import Todo
+from clio.export.talk_html import Talk
+from clio.export.wording import minute, one_line
 
-_TOC_CHARS = 70
-_TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "⊘"}
-_ORIGINS = {"continue": "clio, to go on", "recovery": "clio, after a shortening"}
-_FINISHES = {
-    "interrupted": "interrupted",
-    "length": "cut off by the output limit",
-    "content_filter": "ended by the server's content filter",
-}
 _TOOLS = (
     '<div class="tools" role="search">'
     '<input type="search" id="find" placeholder="Search this session" aria-label="Search this session" '
     'autocomplete="off" spellcheck="false">'
     '<output id="hits" aria-live="polite"></output>'
+    '<span class="steps">'
     '<button type="button" id="previous" title="Previous (Shift+Enter)" aria-label="Previous hit">↑</button>'
     '<button type="button" id="next" title="Next (Enter)" aria-label="Next hit">↓</button>'
-    '<label title="Hide what has no hit"><input type="checkbox" id="only"> only hits</label>'
-    '<button type="button" id="fold" aria-pressed="false">Unfold all</button>'
+    '<label title="Hide what has no hit"><input type="checkbox" id="only"> only hits</label></span>'
+    '<button type="button" id="fold" aria-pressed="false">Unfold</button>'
     '<button type="button" id="theme" aria-label="Light or dark" title="Light or dark">◑</button>'
     "</div>"
 )
@@ -37,30 +31,30 @@ _TOOLS = (
 
 def page(export: Export) -> str:
     """The page. The same export gives the same bytes."""
-    colours = Colours()
-    prose = Prose(colours)
-    talk = _Talk(prose, Calls(prose, colours))
+    colours, diffs = Colours(), Diffs()
+    prose = Prose(colours, diffs)
+    talk = Talk(prose, Calls(prose, colours, diffs))
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    title = escape(one_line(export.title, 120))
-    return "".join(
-        [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-            '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
-            f"<title>{title}</title>\n<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
-            f'<a class="skip" href="#talk">To the conversation</a>\n{_TOOLS}\n<div class="page">\n',
-            *_contents(export),
-            f"<main>\n{''.join(_head(export))}",
-            '<div id="talk">\n',
-            *(talk.html(entry) for entry in export.entries),
-            f"</div>\n{_foot(export)}</main>\n</div>\n</body>\n</html>\n",
-        ]
-    )
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
+        f"<title>{escape(one_line(export.title, 120))}</title>\n",
+        f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
+        f'<a class="skip" href="#talk">To the conversation</a>\n{_TOOLS}\n<main class="page">\n',
+        *head(export),
+        *contents(export),
+        *state(export),
+        '<div id="talk">\n',
+        *map(talk.html, export.entries),
+        f"</div>\n{_foot(export)}</main>\n</body>\n</html>\n",
+    ]
+    return "".join(parts)
 
 
 def _asset(name: str) -> str:
@@ -72,168 +66,8 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
-def _head(export: Export) -> Iterator[str]:
-    kicker = f"clio session{' · ' + escape(export.project) if export.project else ''}"
-    yield f'<header class="head"><p class="kicker">{kicker}</p><h1 dir="auto">{escape(export.title)}</h1>\n'
-    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in _facts(export))
-    yield f'<dl class="facts">{rows}</dl>\n</header>\n'
-    if export.todos:
-        done = sum(todo.status == "completed" for todo in export.todos)
-        items = "".join(map(_todo, export.todos))
-        yield f'<section class="todos"><h2>Todos <small>{done} of {len(export.todos)} done</small></h2>'
-        yield f"<ul>{items}</ul></section>\n"
-    if export.bills:
-        yield "".join(_bills(export))
-
-
-def _facts(export: Export) -> Iterator[tuple[str, str]]:
-    totals = export.totals
-    if export.created:
-        yield "When", f"{minute(export.created)} UTC"
-    if export.last_active > export.created > 0:
-        yield "Lasted", span(export.last_active - export.created)
-    if export.models:
-        yield "Model" if len(export.models) == 1 else "Models", ", ".join(export.models)
-    failed = f", {totals.failed_calls:,} failed" if totals.failed_calls else ""
-    yield "Talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}"
-    yield "Tools", f"{count(totals.calls, 'call')}{failed}"
-    if totals.prompt_tokens or totals.completion_tokens:
-        cached = f" ({totals.cached_tokens:,} cached)" if totals.cached_tokens else ""
-        yield "Tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
-
-
-def _todo(todo: Todo) -> str:
-    note = f'<span class="note">{escape(todo.note)}</span>' if todo.note else ""
-    status = todo.status.replace("_", " ")
-    return (
-        f'<li class="{todo.status}"><span class="mark" role="img" aria-label="{status}" title="{status}">'
-        f"{_TODO_MARKS[todo.status]}</span><span>{escape(todo.title)}{note}</span></li>"
-    )
-
-
-def _bills(export: Export) -> Iterator[str]:
-    """What each request cost, and all together."""
-    totals = export.totals
-    yield f'<details class="bills"><summary>Tokens of {count(len(export.bills), "request")}</summary>'
-    yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
-    yield '<th class="right">in</th><th class="right">cached</th><th class="right">out</th></tr></thead><tbody>'
-    for number, bill in enumerate(export.bills, 1):
-        yield f"<tr><td>{number}</td><td>{clock(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
-        for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.completion_tokens):
-            yield f'<td class="right">{tokens_:,}</td>'
-        yield "</tr>"
-    yield "</tbody><tfoot><tr><td></td><td></td><td>all</td>"
-    for tokens_ in (totals.prompt_tokens, totals.cached_tokens, totals.completion_tokens):
-        yield f'<td class="right">{tokens_:,}</td>'
-    yield "</tr></tfoot></table></div></details>\n"
-
-
-def _contents(export: Export) -> Iterator[str]:
-    """The user's turns, each a link."""
-    turns = [entry for entry in export.entries if _is_turn(entry)]
-    if not turns:
-        return
-    yield '<nav class="toc" aria-label="Contents"><h2>Contents</h2><ol>\n'
-    for entry in turns:
-        words = one_line(entry.text, _TOC_CHARS) if isinstance(entry, Said) else ""
-        yield f'<li><a href="#{entry.anchor}">{escape(words) or "(no words)"}</a></li>\n'
-    yield "</ol></nav>\n"
-
-
-def _is_turn(entry: Entry) -> bool:
-    return isinstance(entry, Said) and entry.role == "user" and entry.origin == "user"
-
-
 def _foot(export: Export) -> str:
     return (
         f"<footer><p>Session {escape(export.id)}, exported {minute(export.exported_at)} UTC by clio. Times are in UTC. "
         "Secrets clio knows are replaced; look through the page before you hand it on.</p></footer>\n"
     )
-
-
-class _Talk:
-    """Renders the entries of one page, in their order."""
-
-    def __init__(self, prose: Prose, calls: Calls) -> None:
-        self._prose = prose
-        self._calls = calls
-        self._turn = 0
-
-    def html(self, entry: Entry) -> str:
-        if isinstance(entry, Cut):
-            return self._cut(entry)
-        match entry.role:
-            case "user" if entry.origin == "user":
-                return self._user(entry)
-            case "user":
-                return self._aside(entry, _ORIGINS[entry.origin], "note")
-            case "system":
-                return self._aside(entry, "system prompt", "note")
-            case "assistant":
-                return self._answer(entry)
-            case "tool":
-                return self._tool(entry)
-
-    def _user(self, entry: Said) -> str:
-        self._turn += 1
-        return (
-            f'<article class="m user" id="{entry.anchor}"><h2><span class="who">User</span>'
-            f'<span class="number">{self._turn}</span>{_time(entry)}{_link(entry)}</h2>'
-            f"{_folded('what clio told the model beside these words', entry.context)}"
-            f'<div class="words" dir="auto">{self._prose.as_written(entry.text)}</div></article>\n'
-        )
-
-    def _answer(self, entry: Said) -> str:
-        words = f'<div class="words" dir="auto">{self._prose.markdown(entry.text)}</div>' if entry.text.strip() else ""
-        finish = _FINISHES.get(entry.finish_reason, "")
-        about = [f"step {entry.step}", tokens(entry.usage) if entry.usage else "", finish]
-        return (
-            f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
-            f'<h3><span class="who">clio</span><span class="model">{escape(entry.model)}</span>'
-            f'<span class="about">{escape(" · ".join(filter(None, about)))}</span>{_time(entry)}{_link(entry)}</h3>'
-            f"{_folded('thinking', entry.reasoning)}{words}{''.join(map(self._calls.html, entry.calls))}</article>\n"
-        )
-
-    def _tool(self, entry: Said) -> str:
-        calls = "".join(map(self._calls.html, entry.calls))
-        return f'<article class="m clio" id="{entry.anchor}">{calls}</article>\n'
-
-    def _aside(self, entry: Said, label: str, kind: str) -> str:
-        return (
-            f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{escape(label)}'
-            f"{_time(entry)}{_link(entry)}</summary>"
-            f'<div class="said" dir="auto">{escape(entry.text)}</div></details></article>\n'
-        )
-
-    def _cut(self, cut: Cut) -> str:
-        handle = f' <span class="handle">{escape(cut.handle)}</span>'
-        line = f"{escape(cut_line(cut))}{handle}{_time(cut)}{_link(cut)}"
-        ends = ""
-        if cut.first_anchor:
-            ends = (
-                f'<p class="ends">From <a href="#{cut.first_anchor}">the first</a> to '
-                f'<a href="#{cut.last_anchor}">the last</a> of them; they stay in the session and in this page. '
-                "From here on the model read a summary:</p>"
-            )
-        body = f'{ends}<div class="said" dir="auto">{escape(cut.summary)}</div>' if cut.summary else ends
-        inner = f"<details><summary>{line}</summary>{body}</details>" if body else f"<p>{line}</p>"
-        return f'<aside class="m trim" id="{cut.anchor}">{inner}</aside>\n'
-
-
-def _folded(label: str, text: str) -> str:
-    if not text.strip():
-        return ""
-    return (
-        f'<details class="more"><summary>{label}</summary><div class="said" dir="auto">{escape(text)}</div></details>'
-    )
-
-
-def _time(entry: Entry) -> str:
-    when = clock(entry.created)
-    if not when:
-        return ""
-    return f'<time datetime="{machine_time(entry.created)}" title="{minute(entry.created)} UTC">{when}</time>'
-
-
-def _link(entry: Entry) -> str:
-    return f'<a class="link" href="#{entry.anchor}" aria-label="Link to this place">#</a>'

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from clio.export.code_html import Colours
-from clio.export.diff_html import diff_html
+from clio.export.diff_html import Diffs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-MAX_MARKDOWN = 60_000
-"""Characters; a longer text is shown as it was written."""
-MAX_ALL = 4_000_000
-"""Characters of Markdown rendered in one page; what comes later is shown as it was written."""
+MAX_MARKDOWN, MAX_BRACKETS = 60_000, 1_500
+"""Characters, and opening brackets among them, whose cost is square; what has more is shown as it was written."""
+MAX_ALL = 3_000_000
+"""What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
+_MARKS, _MARK_COST = "*_[`<", 10
 _FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0]")
@@ -28,15 +29,17 @@ _OUTSIDE = ("http:", "https:")
 class Prose:
     """Renders the words of one page, within what one page can bear."""
 
-    def __init__(self, colours: Colours) -> None:
+    def __init__(self, colours: Colours, diffs: Diffs) -> None:
         self._colours = colours
+        self._diffs = diffs
         self._left = MAX_ALL
 
     def markdown(self, text: str) -> str:
         """Markdown rendered. Tags stay text, images become links, links that could run something stay text."""
-        if len(text) > min(MAX_MARKDOWN, self._left):
+        cost = markdown_cost(text)
+        if cost > self._left or not is_renderable(text):
             return self.as_written(text)
-        self._left -= len(text)
+        self._left -= cost
         parser = _markdown()
         tokens = parser.parse(text)
         for token in tokens:
@@ -71,7 +74,7 @@ class Prose:
         language = token.info.split(maxsplit=1)[0][:30] if token.info.strip() else ""
         text = token.content.removesuffix("\n")
         if language in ("diff", "patch"):
-            return self.block(diff_html(text), language, "diff")
+            return self.block(self._diffs.html(text), language, "diff")
         return self.block(self._colours.code(text, language), language)
 
     def _prepare(self, token: "Token") -> None:
@@ -88,6 +91,16 @@ class Prose:
                 token.attrSet("class", align)
         elif token.type == "inline" and token.children:
             _prepare_inline(token.children)
+
+
+def markdown_cost(text: str) -> int:
+    """What parsing a text costs, in characters of prose: emphasis costs ten times as much."""
+    return len(text) + _MARK_COST * sum(map(text.count, _MARKS))
+
+
+def is_renderable(text: str) -> bool:
+    """Whether Markdown of this kind is parsed in a moment."""
+    return len(text) <= MAX_MARKDOWN and text.count("[") <= MAX_BRACKETS
 
 
 def _prepare_inline(tokens: "Sequence[Token]") -> None:

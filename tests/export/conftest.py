@@ -1,0 +1,29 @@
+"""Stored sessions, and the values they become."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clio.export.cleaning import Cleaner
+from clio.export.collect import Limits, collect
+from clio.export.document import Export
+from clio.sessions.state import SessionState
+from clio.sessions.store import SessionStore
+
+PLENTY = Limits(output=100_000, all_outputs=10_000_000, later=1_000)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "project" / ".clio" / "sessions")
+
+
+def collected(
+    state: SessionState,
+    *,
+    blobs: Callable[[str], str] = lambda handle: handle,
+    redact: Callable[[str], str] = lambda text: text,
+    limits: Limits = PLENTY,
+) -> Export:
+    return collect(state, blobs, Cleaner(redact, spell_out=True), limits, now=1.0)

@@ -1,0 +1,214 @@
+"""A session's state becomes what is exported: results with their calls, trims in their place, nothing secret."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from clio.export.collect import Limits
+from clio.export.document import Cut, Said
+from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, Usage, UserMessage
+from clio.sessions.blobs import BlobNotFound
+from clio.sessions.state import Bill, SessionState, Todo, Trim
+from tests.export.conftest import collected
+from tests.export.sample import ESC, KEY, START, shop_talk
+
+
+def state_of(*messages: Message, **fields: Any) -> SessionState:
+    return SessionState(id="s1", working_directory="/home/dev/shop", messages=list(messages), **fields)
+
+
+def said(state: SessionState, **how: Any) -> list[Said]:
+    return [entry for entry in collected(state, **how).entries if isinstance(entry, Said)]
+
+
+def asks(id: str, arguments: str = "{}") -> AssistantMessage:
+    return AssistantMessage(tool_calls=(ToolCall(id=id, name="read_file", arguments=arguments),))
+
+
+def answers(id: str, content: str = "", **fields: Any) -> ToolMessage:
+    return ToolMessage(tool_call_id=id, name="read_file", content=content, **fields)
+
+
+def test_each_result_stands_with_its_call() -> None:
+    entries = said(state_of(*shop_talk()))
+    assert [entry.role for entry in entries] == ["system", "user", *["assistant"] * 3, "user", "assistant"]
+    outputs = [call.result.output[:12] if call.result else None for entry in entries for call in entry.calls]
+    assert outputs == ["def total(pr", "[exit 1]\ntes", "edited shop/", "created", "diff --git a", None]
+
+
+def test_a_call_id_used_twice_means_the_newest_call() -> None:
+    first, second = said(state_of(asks("call_0"), answers("call_0", "one"), asks("call_0"), answers("call_0", "two")))
+    assert [entry.calls[0].result and entry.calls[0].result.output for entry in (first, second)] == ["one", "two"]
+
+
+def test_a_result_nobody_asked_for_is_shown_by_itself() -> None:
+    (entry,) = said(state_of(answers("lost", "still here")))
+    assert entry.role == "tool"
+    assert entry.calls[0].result is not None
+    assert entry.calls[0].result.output == "still here"
+
+
+def test_steps_are_counted_within_a_turn() -> None:
+    entries = said(state_of(*shop_talk()))
+    assert [entry.step for entry in entries if entry.role == "assistant"] == [1, 2, 3, 1]
+
+
+def test_arguments_are_decoded_and_what_is_no_json_stays_text() -> None:
+    entries = said(
+        state_of(asks("a", '{"path": "x\\u202ey", "n": [1, null]}'), asks("b", '{"path": '), asks("c", "1e999"))
+    )
+    assert [entry.calls[0].arguments for entry in entries] == [
+        {"path": "x⟨U+202E⟩y", "n": [1, None]},
+        '{"path": ',
+        "1e999",
+    ]
+
+
+def test_arguments_nested_without_end_stay_text() -> None:
+    deep = "[" * 50_000
+    (entry,) = said(state_of(asks("a", deep + "]" * 50_000)))
+    assert str(entry.calls[0].arguments).startswith("[[[[")
+
+
+def test_the_whole_output_is_read_where_the_message_has_a_preview() -> None:
+    (entry,) = said(
+        state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")),
+        blobs=lambda handle: f"all of {handle}",
+    )
+    assert entry.calls[0].result is not None
+    assert entry.calls[0].result.output == "all of 0123456789abcdef"
+
+
+@pytest.mark.parametrize("error", [BlobNotFound("gone"), OSError("disk")])
+def test_a_lost_output_leaves_its_preview(error: Exception) -> None:
+    def lost(handle: str) -> str:
+        raise error
+
+    (entry,) = said(state_of(asks("a"), answers("a", "pre … view", blob="0123456789abcdef")), blobs=lost)
+    assert entry.calls[0].result is not None
+    assert entry.calls[0].result.output == "pre … view"
+
+
+def test_a_long_output_keeps_both_ends_and_says_what_is_missing() -> None:
+    text = "\n".join(f"line {number}" for number in range(5_000))
+    (entry,) = said(state_of(asks("a"), answers("a", text)), limits=Limits(output=1_000, all_outputs=10_000, later=10))
+    result = entry.calls[0].result
+    assert result is not None
+    assert result.output.startswith("line 0\n")
+    assert result.output.endswith("\nline 4999")
+    note = f"\n\n[… {result.left_out:,} characters left out …]\n\n"
+    head, tail = result.output.split(note)
+    assert len(head) + len(tail) <= 1_000
+    assert 0 <= len(text) - len(head) - len(tail) - result.left_out <= 2  # the newlines at the cut
+
+
+def test_a_secret_at_the_cut_is_not_left_in_half() -> None:
+    def redact(text: str) -> str:
+        return text.replace(KEY, "[REDACTED:key]")
+
+    for shift in range(0, 80, 3):
+        text = "a" * (626 + shift) + KEY + "b" * (800 - shift) + KEY + "c" * 300
+        limits = Limits(output=1_000, all_outputs=10_000, later=10)
+        (entry,) = said(state_of(asks("a"), answers("a", text)), redact=redact, limits=limits)
+        assert entry.calls[0].result is not None
+        assert KEY[:12] not in entry.calls[0].result.output
+        assert KEY[-12:] not in entry.calls[0].result.output
+
+
+def test_once_there_is_much_the_later_outputs_are_short() -> None:
+    messages = [message for n in range(4) for message in (asks(f"c{n}"), answers(f"c{n}", "x" * 900))]
+    entries = said(state_of(*messages), limits=Limits(output=1_000, all_outputs=1_500, later=100))
+    assert [entry.calls[0].result.left_out if entry.calls[0].result else -1 for entry in entries] == [0, 0, 800, 800]
+
+
+def test_a_trim_stands_where_it_happened_with_a_summary_of_what_left() -> None:
+    messages = shop_talk()
+    trim = Trim(
+        handle="t1", dropped=tuple(m.id for m in messages[1:4]), freed_tokens=321, created=messages[8].created + 1
+    )
+    export = collected(state_of(*messages, trims=[trim]))
+    kinds = ["trim" if isinstance(entry, Cut) else entry.role for entry in export.entries]
+    assert kinds == ["system", "user", "assistant", "assistant", "trim", "assistant", "user", "assistant"]
+    cut = next(entry for entry in export.entries if isinstance(entry, Cut))
+    assert (cut.handle, cut.messages, cut.freed_tokens) == ("t1", 3, 321)
+    assert (cut.first_anchor, cut.last_anchor) == (f"m-{messages[1].id}", f"m-{messages[3].id}")
+    assert "The totals in shop/prices.py are a cent short sometimes." in cut.summary
+    assert "thread_summary" not in cut.summary
+
+
+def test_a_trim_without_a_time_stands_behind_what_it_dropped_and_one_without_messages_first() -> None:
+    messages = shop_talk()
+    trims = [Trim(handle="t1", dropped=(messages[1].id,)), Trim(handle="t2", shrunk={"nobody": 3})]
+    entries = collected(state_of(*messages, trims=trims)).entries
+    assert [entry.handle for entry in entries if isinstance(entry, Cut)] == ["t2", "t1"]
+    assert isinstance(entries[0], Cut)
+    assert isinstance(entries[3], Cut)
+
+
+def test_links_are_made_of_ids_and_never_the_same() -> None:
+    messages = [UserMessage(id=id, content="x") for id in ("good-1", "good-1", 'bad"id', "", "x" * 200, "m-3")]
+    anchors = [entry.anchor for entry in said(state_of(*messages))]
+    assert anchors[0] == "m-good-1"
+    assert len(set(anchors)) == len(messages)
+    assert all(anchor.replace("-", "").isalnum() for anchor in anchors)
+
+
+def test_totals_come_from_the_bills_else_from_the_messages() -> None:
+    talk = shop_talk()
+    without = collected(state_of(*talk)).totals
+    assert (without.turns, without.messages, without.calls, without.failed_calls) == (2, 12, 6, 1)
+    assert (without.requests, without.prompt_tokens) == (4, 50_900)
+    bills = [Bill(model="m", prompt_tokens=5, completion_tokens=3, cached_tokens=2)] * 2
+    billed = collected(state_of(*talk, bills=bills)).totals
+    assert (billed.requests, billed.prompt_tokens, billed.completion_tokens, billed.cached_tokens) == (2, 10, 6, 4)
+
+
+def test_no_text_keeps_a_secret() -> None:
+    hidden = KEY[:9] + f"{ESC}[0m" + KEY[9:]
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    messages: list[Message] = [
+        UserMessage(id=KEY, content=KEY, context=hidden, created=START),
+        AssistantMessage(
+            content=hidden,
+            reasoning=KEY,
+            model=KEY,
+            finish_reason=KEY,
+            usage=Usage(prompt_tokens=1),
+            tool_calls=(
+                ToolCall(
+                    id=KEY, name=KEY, arguments=f'{{"{KEY}": "{escaped}", "list": ["{escaped}", {{"{escaped}": 1}}]}}'
+                ),
+                ToolCall(id="c2", name="x", arguments=hidden),
+            ),
+        ),
+        ToolMessage(
+            id=KEY + "r",
+            tool_call_id=KEY,
+            content=KEY,
+            name=KEY,
+            summary=KEY,
+            blob="0123456789abcdef",
+            deeds=Deeds(question=KEY, answer=KEY),
+        ),
+        ToolMessage(tool_call_id="lost", content=hidden, name=KEY),
+    ]
+    state = state_of(
+        *messages,
+        name=KEY,
+        parent=KEY,
+        todos=(Todo(id=1, title=KEY, note=hidden),),
+        bills=[Bill(model=KEY)],
+        trims=[Trim(handle=KEY, dropped=tuple(message.id for message in messages))],
+    )
+    state.working_directory = f"/home/{KEY}"
+    export = collected(state, blobs=lambda handle: hidden, redact=lambda text: text.replace(KEY, "[REDACTED:key]"))
+    text = msgspec.json.encode(export).decode()
+    assert text.count("[REDACTED:key]") > 25
+    assert "Ab3dEf6" not in text.replace("\\u001b", "").replace("␛", "")
+
+
+def test_the_folder_is_named_and_its_path_is_not_told() -> None:
+    export = collected(state_of(*shop_talk()))
+    assert export.project == "shop"
+    assert "/home/dev" not in msgspec.json.encode(export).decode()
