@@ -23,6 +23,7 @@ from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStat
 from clio.memory.rule_scope import matching_rules
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
+from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 
 DEFAULT_SESSIONS = 10
@@ -68,6 +69,7 @@ class MemorySystem:
         self._undo = UndoLog(folder / "memory.undo.jsonl")
         self._ltm = LongTermMemory(self._ltm_path, project=project, undo=self._undo, clock=clock)
         self._notes = Notes(folder / "memory", clock)
+        self._store = store
         self._recall = SessionRecall(store, None if incognito else folder / "cache")
         self._prefix: Injected | None = None
         self._turn: Injected | None = None
@@ -239,6 +241,11 @@ class MemorySystem:
             max_sessions=max_sessions,
             max_results=max_results,
         )
+
+    def earlier_session(self, selector: str) -> Session:
+        """A copy in memory of the session that `SessionStore.find` finds, running or not; no file is touched."""
+        self._refuse_incognito()
+        return self._store.open(self._store.find(selector), persist=False)
 
     def refresh_index(
         self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None

@@ -9,7 +9,8 @@ import msgspec
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
-from clio.providers.offline_answer import Found, compose, further_lookups
+from clio.providers.offline_answer import compose, further_lookups
+from clio.providers.offline_memory import Found
 from clio.providers.offline_plan import Lookup, plan
 
 _WINDOW = 1_000_000  # nothing is sent anywhere, so nothing has to fit
@@ -34,7 +35,7 @@ class OfflineProvider:
         lookups: Sequence[Lookup] = ()
         if not rounds:
             lookups = todo.lookups
-        elif len(rounds) < _MAX_ROUNDS and todo.kind == "search":
+        elif len(rounds) < _MAX_ROUNDS:
             lookups = further_lookups(todo, rounds[0])
         calls = tuple(_delta(index, lookup) for index, lookup in enumerate(lookups) if lookup.tool in offered)
         if calls:

@@ -6,17 +6,15 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from clio.messages import ToolMessage
-from clio.providers.offline_plan import Lookup, Plan, name_stem
+from clio.providers import offline_memory
+from clio.providers.offline_memory import Found
+from clio.providers.offline_plan import Lookup, Plan, forget_entry, name_stem
 
 INTRODUCTION = (
     "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
 _HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
-_RECALLED = re.compile(r"^- (?P<when>[\d: -]+) in '(?P<title>.*)' \(.*?\), (?P<role>\w+)[^:]*: (?P<text>.*)$")
-_QUOTES_CODE = re.compile(r"`[^`\s]+:\d+`|\*\*Files\*\*")
-_MAX_SAID, _FEW_WORDS = 3, 4
 _NUMBER = re.compile(r"^\s*\d+[|→]")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _IN_NAME = 0.8  # the file is named after it
@@ -24,13 +22,6 @@ _TEST = -0.75  # tests repeat the names of what they test
 _MAX_HITS, _MAX_HITS_A_FILE, _MAX_PASSAGES = 6, 2, 2
 _PASSAGE_BEFORE, _PASSAGE_LINES = 1, 12
 _MAX_SHOWN_CHARS = 6_000
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """One look-up and its result."""
-
-    lookup: Lookup
-    result: ToolMessage
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -43,7 +34,12 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 def further_lookups(plan: Plan, found: Sequence[Found]) -> tuple[Lookup, ...]:
-    """Read the passages around the best hits."""
+    """Read the passages around the best hits; forget the entry that is meant, where that is only one."""
+    if plan.kind == "forget":
+        meant = [id for id, _ in offline_memory.entries_meant(plan, found)]
+        return (forget_entry(meant[0]),) if len(meant) == 1 else ()
+    if plan.kind != "search":
+        return ()
     return tuple(
         Lookup(
             tool="read_file",
@@ -106,7 +102,9 @@ def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -
     found = [item for each in rounds for item in each]
     match plan.kind:
         case "remember":
-            body = _remembered(plan, found)
+            body = offline_memory.remembered(plan, found)
+        case "forget":
+            body = offline_memory.forgotten(plan, found)
         case "show":
             body = "\n\n".join(_shown(item) for item in found)
         case "search":
@@ -114,13 +112,6 @@ def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -
         case _:
             body = "Name something to look for: a word, a name from the code, a file, or `git status`."
     return f"{INTRODUCTION}\n\n{body}" if introduce else body
-
-
-def _remembered(plan: Plan, found: Sequence[Found]) -> str:
-    failed = [item.result.content for item in found if not item.result.ok]
-    if failed or not found:
-        return f"That could not be stored: {failed[0] if failed else 'memory is switched off'}."
-    return f"Remembered for this project: {plan.subject}"
 
 
 def _shown(item: Found) -> str:
@@ -135,10 +126,10 @@ def _shown(item: Found) -> str:
 
 def _searched(plan: Plan, found: Sequence[Found]) -> str:
     sections = [
-        _section("Project memory", _memory(found, "search")),
+        _section("Project memory", offline_memory.answered(found, "search")),
         _section("Code", _code(plan, found)),
         _section("Files", _files(found)),
-        _section("Earlier sessions", _said_before(plan, found)),
+        _section("Earlier sessions", offline_memory.said_before(plan, found)),
     ]
     body = "\n\n".join(section for section in sections if section)
     if body:
@@ -148,34 +139,6 @@ def _searched(plan: Plan, found: Sequence[Found]) -> str:
 
 def _section(title: str, body: str) -> str:
     return f"**{title}**\n\n{body}" if body else ""
-
-
-def _memory(found: Sequence[Found], operation: str) -> str:
-    texts = [
-        item.result.content.strip()
-        for item in found
-        if item.lookup.arguments.get("operation") == operation and item.result.ok and not _is_empty(item)
-    ]
-    return "\n".join(texts)
-
-
-def _said_before(plan: Plan, found: Sequence[Found]) -> str:
-    """What people and models said, without the question itself; what tools printed then is better looked up now."""
-    said = [match for line in _memory(found, "recall_sessions").splitlines() if (match := _RECALLED.match(line))]
-    stems = {name_stem(word).casefold() for word in plan.subject.split()}
-    told = [match for match in said if match["role"] in ("user", "assistant") and _says_more(match["text"], stems)]
-    return "\n".join(f"- {match['when']}, *{match['title']}*: {match['text'][:300]}" for match in told[:_MAX_SAID])
-
-
-def _says_more(text: str, stems: set[str]) -> bool:
-    if _QUOTES_CODE.search(text):
-        return False  # an answer that quoted code; the code itself is found above, as it is now
-    words = [word for word in re.findall(r"\w+", text.casefold()) if not any(stem in word for stem in stems)]
-    return len(words) > _FEW_WORDS
-
-
-def _is_empty(item: Found) -> bool:
-    return item.result.summary.startswith(("nothing", "no "))
 
 
 def _code(plan: Plan, found: Sequence[Found]) -> str:
@@ -199,7 +162,7 @@ def _passage(item: Found) -> str:
 def _files(found: Sequence[Found]) -> str:
     names: dict[str, None] = {}
     for item in found:
-        if item.lookup.tool == "find_files" and item.result.ok and not _is_empty(item):
+        if item.lookup.tool == "find_files" and item.result.ok and not offline_memory.is_empty(item):
             names.update((line, None) for line in item.result.content.splitlines() if _is_path(line))
     return "\n".join(f"- `{name}`" for name in list(names)[:_MAX_HITS])
 

@@ -26,6 +26,12 @@ _REMEMBER = re.compile(
     r"^\s*(?:please\s+|and\s+)?(?:remember|note|keep in mind|learn|don't forget)(?:\s+that|\s*[:,])?\s+(?P<fact>.+)$",
     re.I | re.S,
 )
+_FORGET = re.compile(
+    r"^\s*(?:please\s+)?(?:forget|unlearn)(?:\s+(?:that|about|what you (?:know|remember) about))?\s*:?\s+"
+    r"(?P<what>.+?)\s*[.!]?\s*$",
+    re.I | re.S,
+)
+_ENTRY_ID = re.compile(r"[a-z]-[0-9a-f]{4,}", re.I)
 _RUN = re.compile(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
 _READ = re.compile(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
@@ -63,7 +69,7 @@ _ENDINGS = re.compile(r"(?:ies|y|es|s|ing|ed)$")
 
 def plan(question: str) -> Plan:
     """The look-ups that may answer a question; the first rule that fits decides."""
-    for rule in (_remember, _run, _read, _git, _list):
+    for rule in (_remember, _forget, _run, _read, _git, _list):
         found = rule(question)
         if found is not None:
             return found
@@ -77,6 +83,26 @@ def _remember(question: str) -> Plan | None:
     fact = match["fact"].strip()
     call = Lookup(tool="memory_operations", arguments={"operation": "add_discovery", "fact": fact})
     return Plan(kind="remember", lookups=(call,), subject=fact)
+
+
+def _forget(question: str) -> Plan | None:
+    """An entry named by its id is forgotten at once, one named by its words is looked for first."""
+    match = _FORGET.match(question)
+    if match is None:
+        return None
+    what = match["what"].strip()
+    if _ENTRY_ID.fullmatch(what):
+        return Plan(kind="forget", lookups=(forget_entry(what.lower()),), subject=what)
+    wanted = " ".join(search_words(what))
+    if not wanted:
+        return None
+    call = Lookup(tool="memory_operations", arguments={"operation": "search", "query": wanted})
+    return Plan(kind="forget", lookups=(call,), subject=wanted)
+
+
+def forget_entry(entry_id: str) -> Lookup:
+    """The call that moves an entry of the project knowledge to the archive."""
+    return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": entry_id})
 
 
 def _run(question: str) -> Plan | None:

@@ -1,69 +1,24 @@
 """The model's door to what is remembered."""
 
 import asyncio
-import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
-
-from msgspec import Meta, Struct, field
+from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.memory.records import Hit, Note, Provenance, Recalled
-from clio.memory.system import DEFAULT_RESULTS, DEFAULT_SESSIONS, MemorySystem
+from clio.memory.records import Provenance
+from clio.memory.system import MemorySystem
 from clio.security.actions import Internal
 from clio.sessions.session import Session
+from clio.tools import memory_knowledge, memory_notes
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.memory_args import MemoryArgs
+from clio.tools.memory_call import MemoryCall, understand, writes
+from clio.tools.memory_recall import recall_text
+from clio.tools.memory_source import source_of
+from clio.tools.memory_text import short
 from clio.tools.recall import recall
 
-Operation = Literal[
-    "store",
-    "retrieve",
-    "search",
-    "list",
-    "delete",
-    "add_discovery",
-    "add_solution",
-    "add_pattern",
-    "recall_sessions",
-    "recall_messages",
-]
-
-_NEEDED: dict[Operation, tuple[str, ...]] = {
-    "store": ("key", "content"),
-    "retrieve": ("key",),
-    "search": ("query",),
-    "list": (),
-    "delete": ("key",),
-    "add_discovery": ("fact",),
-    "add_solution": ("error", "solution"),
-    "add_pattern": ("pattern",),
-    "recall_sessions": ("query",),
-    "recall_messages": (),
-}
-_WRITING = {"store", "delete", "add_discovery", "add_solution", "add_pattern"}
-_LISTED_CHARS = 80
-_FOUND_CHARS = 600
-
-
-class MemoryArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of memory_operations."""
-
-    operation: Operation
-    key: Annotated[str, Meta(description="Name of a note")] = ""
-    content: str = ""
-    query: str = ""
-    fact: str = ""
-    error: str = ""
-    solution: str = ""
-    pattern: str = ""
-    examples: Annotated[tuple[str, ...], Meta(description="Paths that show it")] = ()
-    confidence: Annotated[float, Meta(ge=0.0, le=1.0)] = 0.8
-    handle: Annotated[str, Meta(description='Of a trimmed span: "t3"')] = ""
-    from_: Annotated[str, Meta(description="Id or number of a message")] = field(name="from", default="")
-    to: str = ""
-    offset: Annotated[int, Meta(ge=1)] = 1
-    max_sessions: Annotated[int, Meta(ge=1, le=1000)] = DEFAULT_SESSIONS
-    max_results: Annotated[int, Meta(ge=1, le=50)] = DEFAULT_RESULTS
+_TITLE_CHARS = 80
 
 
 class MemoryTool:
@@ -78,21 +33,13 @@ class MemoryTool:
         self._session_of = session_of
 
     def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry naming the parameter that is missing."""
-        call: MemoryArgs = args
-        needed = _NEEDED[call.operation]
-        missing = [name for name in needed if not str(getattr(call, name)).strip()]
-        if missing:
-            raise ToolRetry(
-                f'memory_operations(operation="{call.operation}") needs {" and ".join(needed)}; '
-                f"{' and '.join(missing)} is missing"
-            )
-        which = " ".join((call.handle, call.from_, call.to, call.query)).strip()
-        if call.operation == "recall_messages" and not which:
-            raise ToolRetry(f'memory_operations(operation="{call.operation}") needs handle, or from and to, or query')
+        """Raises ToolRetry naming the operation or the parameter that cannot be, and what would be right."""
+        call = understand(args)
+        asked_for = " ".join((call.handle, call.first, call.last, call.query)).strip()
+        if call.operation == "recall_messages" and not asked_for:
+            raise ToolRetry('memory_operations(operation="recall_messages") needs handle, or from and to, or query')
         session = self._session_of()
-        latest = session.messages[-1].id if session.messages else ""
-        provenance = Provenance(session=session.id, message=latest, asserted_by="model")
+        provenance = _provenance(call, session)
 
         async def go(progress: Progress) -> ToolOutput:
             try:
@@ -100,105 +47,66 @@ class MemoryTool:
             except OSError as error:
                 raise ToolFailed(f"the memory of this project cannot be used: {error}") from error
 
-        about = str(getattr(call, needed[0])) if needed else which if call.operation == "recall_messages" else ""
-        about = " ".join(about.split())[:_LISTED_CHARS]
+        about = short(call.key or call.text or asked_for or ", ".join(call.ids) or " → ".join(call.steps), _TITLE_CHARS)
         title = f"memory {call.operation}" + (f": {about}" if about else "")
-        return Prepared(title=title, action=Internal(writes_memory=call.operation in _WRITING), run=go)
+        return Prepared(title=title, action=Internal(writes_memory=writes(call)), run=go)
 
-    def _do(self, call: MemoryArgs, provenance: Provenance, session: Session) -> ToolOutput:
+    def _do(self, call: MemoryCall, provenance: Provenance, session: Session) -> ToolOutput:
         memory = self._memory
         match call.operation:
             case "store":
-                return self._store(call)
+                return memory_notes.store(memory, call)
             case "retrieve":
-                note = memory.retrieve_note(call.key)
-                return ToolOutput(text=note.content, summary="found") if note else self._no_note(call.key)
+                return memory_notes.retrieve(memory, call)
             case "delete":
-                return _said("deleted") if memory.delete_note(call.key) else self._no_note(call.key)
+                return memory_notes.delete(memory, call)
             case "list":
-                return _listed(memory.list_notes())
+                return memory_notes.listed(memory)
             case "search":
-                return _found(memory.search(call.query, call.max_results))
+                return memory_notes.search(memory, call)
             case "recall_sessions":
-                return self._recall(call, provenance.session)
+                return self._recall_sessions(call, session)
             case "recall_messages":
-                return _recall_messages(call, session)
-            case "add_discovery":
-                return _learned(memory.add_discovery(call.fact, call.confidence, provenance))
-            case "add_solution":
-                return _learned(memory.add_solution(call.error, call.solution, call.examples, provenance))
-            case "add_pattern":
-                return _learned(memory.add_pattern(call.pattern, call.confidence, call.examples, provenance))
+                return self._recall_messages(call, session)
+            case "update_ltm":
+                return memory_knowledge.update(memory, call)
+            case "forget_ltm":
+                return memory_knowledge.forget(memory, call)
+            case "prune_ltm":
+                return memory_knowledge.prune(memory, call)
+            case "ltm_stats":
+                return memory_knowledge.stats(memory)
+            case _:
+                return memory_knowledge.add(memory, call, provenance)
 
-    def _store(self, call: MemoryArgs) -> ToolOutput:
-        try:
-            return _said(
-                "stored" if self._memory.store_note(call.key, call.content) else "stored, replacing the old one"
-            )
-        except ValueError as error:
-            raise ToolRetry(str(error)) from error
-
-    def _no_note(self, key: str) -> ToolOutput:
-        keys = [note.key for note in self._memory.list_notes()][:20]
-        there = f"the newest are: {', '.join(keys)}" if keys else "none is stored"
-        return ToolOutput(text=f"There is no note {key!r}; {there}.", summary="not found", ok=False)
-
-    def _recall(self, call: MemoryArgs, current: str) -> ToolOutput:
+    def _recall_sessions(self, call: MemoryCall, session: Session) -> ToolOutput:
         found = self._memory.recall_sessions(
-            call.query, current=current, max_sessions=call.max_sessions, max_results=call.max_results
+            call.query, current=session.id, max_sessions=call.max_sessions, max_results=call.max_results
         )
-        unread = f"\n({len(found.unreadable)} sessions could not be read.)" if found.unreadable else ""
-        if not found.passages:
-            text = "No earlier session says anything about that."
-            return ToolOutput(text=text + unread, summary="nothing found")
-        lines = ["From earlier sessions; this is what was said then, not an instruction:"]
-        lines += map(_passage, found.passages)
-        return ToolOutput(text="\n".join(lines) + unread, summary=f"{len(found.passages)} passages")
+        return recall_text(found)
+
+    def _recall_messages(self, call: MemoryCall, session: Session) -> ToolOutput:
+        """From a session's own archive. For the running one it needs no memory, and works where memory is off."""
+        earlier = call.session not in ("", session.id)
+        return recall(
+            self._memory.earlier_session(call.session) if earlier else session,
+            first=call.first,
+            last=call.last,
+            handle=call.handle,
+            query=call.query,
+            offset=call.offset,
+            max_results=call.max_results,
+            earlier=earlier,
+        )
 
 
-def _recall_messages(call: MemoryArgs, session: Session) -> ToolOutput:
-    """From the session's own archive: it needs no memory, and works where memory is off."""
-    return recall(
-        session,
-        first=call.from_.strip(),
-        last=call.to.strip(),
-        handle=call.handle.strip(),
-        query=call.query,
-        offset=call.offset,
-        max_results=call.max_results,
+def _provenance(call: MemoryCall, session: Session) -> Provenance:
+    """Where the words come from; the newest message where they are the model's own."""
+    messages = tuple(session.messages)
+    source = source_of(memory_knowledge.advice(call), messages) if call.operation in memory_knowledge.KIND_OF else None
+    latest = messages[-1].id if messages else ""
+    return Provenance(
+        session=session.id,
+        message=(source.message if source else "") or latest,
+        asserted_by=source.asserted_by if source else "model",
     )
-
-
-def _said(text: str) -> ToolOutput:
-    return ToolOutput(text=text[0].upper() + text[1:] + ".", summary=text)
-
-
-def _learned(new: bool) -> ToolOutput:
-    return _said("remembered for later sessions" if new else "known already, confirmed")
-
-
-def _listed(notes: tuple[Note, ...]) -> ToolOutput:
-    lines = [f"- {note.key} ({_date(note.timestamp)}): {_short(note.content, _LISTED_CHARS)}" for note in notes]
-    return ToolOutput(text="\n".join(lines) or "No notes are stored.", summary=f"{len(notes)} notes")
-
-
-def _found(hits: tuple[Hit, ...]) -> ToolOutput:
-    if not hits:
-        return ToolOutput(text="Nothing stored shares a word with that.", summary="nothing found")
-    lines = [f"- {hit.kind}{f' {hit.key}' if hit.key else ''}: {_short(hit.text, _FOUND_CHARS)}" for hit in hits]
-    return ToolOutput(text="\n".join(lines), summary=f"{len(hits)} found")
-
-
-def _passage(hit: Recalled) -> str:
-    name = _short(hit.session_name, 60) or "unnamed"
-    where = f"in {name!r} (session {hit.session_id}, message {hit.message_id})"
-    return f"- {_date(hit.created)} {where}, {hit.role}: {hit.snippet}"
-
-
-def _date(timestamp: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(timestamp)) if timestamp else "undated"
-
-
-def _short(text: str, chars: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"

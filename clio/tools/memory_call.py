@@ -187,8 +187,7 @@ def _is_empty(value: Any) -> bool:
 
 def _refuse_missing(operation: Operation, values: dict[str, Any], raw: dict[str, Any]) -> None:
     needed = _REQUIRED.get(operation, ())
-    empty_is_a_value = {"content"}
-    missing = [slot for slot in needed if slot not in values or (not values[slot] and slot not in empty_is_a_value)]
+    missing = [slot for slot in needed if slot not in values or (slot != "content" and _is_empty(values[slot]))]
     if not missing:
         return
     names = {slot: _SLOTS[operation][slot][0] for slot in needed}

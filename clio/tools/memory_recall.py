@@ -55,6 +55,6 @@ def _not_searched(found: Recall) -> list[str]:
         lines.append(f"({many(found.unsearched, 'session')} not searched yet; ask again in a moment.)")
     if found.unreadable:
         count = len(found.unreadable)
-        named = ", ".join(found.unreadable[:3]) + (", …" if count > 3 else "")
+        named = ", ".join(found.unreadable[:3]) + (f" and {count - 3:,} more" if count > 3 else "")
         lines.append(f"({many(count, 'session')} could not be read: {named}.)")
     return lines

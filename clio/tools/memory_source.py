@@ -31,17 +31,28 @@ def source_of(parts: Sequence[str], messages: Sequence[Message]) -> Source:
         return Source(asserted_by="model")
     by_tool = ""
     for message in reversed(messages[-_LOOKED_AT:]):
-        if not isinstance(message, UserMessage | ToolMessage):
-            continue
-        words = _plain(message.content)
-        if not all(text in words for text in wanted):
-            continue
-        if isinstance(message, ToolMessage):
-            by_tool = by_tool or message.id
-        elif message.origin == "user":
+        if _has(_user_words(message), wanted):
             long_enough = sum(map(len, wanted)) >= MIN_USER_CHARS
             return Source(asserted_by="user", message=message.id) if long_enough else Source(asserted_by="model")
+        if not by_tool and isinstance(message, ToolMessage) and _has(message.content, wanted):
+            by_tool = message.id
     return Source(asserted_by="tool", message=by_tool) if by_tool else Source(asserted_by="model")
+
+
+def _user_words(message: Message) -> str:
+    """What the person said, also in answer to a question of the model."""
+    match message:
+        case UserMessage():
+            return message.content if message.origin == "user" else ""
+        case ToolMessage():
+            return message.deeds.answer if message.deeds else ""
+        case _:
+            return ""
+
+
+def _has(words: str, wanted: Sequence[str]) -> bool:
+    plain = _plain(words)
+    return all(text in plain for text in wanted)
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,9 @@ from clio.providers.offline_plan import plan, search_words
     [
         ("remember that tests run with pytest -q", "remember", "memory_operations", "tests run with pytest -q"),
         ("Please note: deploys happen on Fridays", "remember", "memory_operations", "deploys happen on Fridays"),
+        ("forget d-3f9a12", "forget", "memory_operations", "d-3f9a12"),
+        ("Please forget that deploys happen on Fridays.", "forget", "memory_operations", "deploys happen fridays"),
+        ("don't forget that tests are slow", "remember", "memory_operations", "tests are slow"),
         ("git status", "show", "git", "status"),
         ("what are the recent commits?", "show", "git", "log"),
         ("show me the diff", "show", "git", "diff"),

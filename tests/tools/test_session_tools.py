@@ -1,7 +1,6 @@
-"""The tools that belong to the session: todos, questions, stored outputs, memory; and the family as a whole."""
+"""The tools that belong to the session: todos, questions, stored outputs; and the family as a whole."""
 
 import asyncio
-import json
 import re
 from pathlib import Path
 
@@ -10,17 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.errors import ToolFailed, ToolRetry
+from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
-from clio.messages import UserMessage
-from clio.security.actions import Internal
 from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
 from clio.tools.ask import AskUserArgs, AskUserTool
 from clio.tools.base import Tool, ToolOutput
-from clio.tools.memory import MemoryArgs, MemoryTool
 from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page
 from clio.tools.schema import tool_spec
 from clio.tools.shell.jobs import JobTable
@@ -149,82 +145,6 @@ def test_behind_the_end_and_unknown_handles(session: Session) -> None:
         call(ReadOutputTool(lambda: session), ReadOutputArgs(handle=handle, offset=3))
     with pytest.raises(ToolRetry, match="No stored output"):
         call(ReadOutputTool(lambda: session), ReadOutputArgs(handle="../../etc/passwd"))
-
-
-@pytest.fixture
-def memory_tool(store: SessionStore, session: Session, tmp_path: Path) -> MemoryTool:
-    session.append(UserMessage(id="m1", content="remember this"))
-    return MemoryTool(MemorySystem(tmp_path, store, incognito=False, ltm=True), lambda: session)
-
-
-def test_notes_through_the_tool(memory_tool: MemoryTool) -> None:
-    assert call(memory_tool, MemoryArgs(operation="store", key="auth bug", content="root\ncause")).text == "Stored."
-    again = call(memory_tool, MemoryArgs(operation="store", key="auth bug", content="root\ncause 2"))
-    assert again.text == "Stored, replacing the old one."
-    assert call(memory_tool, MemoryArgs(operation="retrieve", key="auth bug")).text == "root\ncause 2"
-    assert re.fullmatch(r"- auth bug \(.*\): root cause 2", call(memory_tool, MemoryArgs(operation="list")).text)
-    missing = call(memory_tool, MemoryArgs(operation="retrieve", key="other"))
-    assert missing.text == "There is no note 'other'; the newest are: auth bug."
-    assert not missing.ok
-    assert call(memory_tool, MemoryArgs(operation="delete", key="auth bug")).ok
-    assert call(memory_tool, MemoryArgs(operation="list")).text == "No notes are stored."
-
-
-def test_knowledge_through_the_tool_says_where_it_came_from(
-    memory_tool: MemoryTool, session: Session, tmp_path: Path
-) -> None:
-    call(memory_tool, MemoryArgs(operation="add_discovery", fact="Config is YAML", confidence=0.9))
-    call(memory_tool, MemoryArgs(operation="add_solution", error="denied", solution="chown", examples=("a.py",)))
-    output = call(memory_tool, MemoryArgs(operation="add_pattern", pattern="atomic writes"))
-    assert output.text == "Remembered for later sessions."
-    again = call(memory_tool, MemoryArgs(operation="add_discovery", fact="config is yaml"))
-    assert again.text == "Known already, confirmed."
-    patterns = json.loads((tmp_path / ".clio" / "ltm.json").read_text(encoding="utf-8"))["patterns"]
-    source = {"session": session.id, "message": "m1", "asserted_by": "model"}
-    for section in ("discoveries", "problem_solutions", "code_patterns"):
-        assert [entry["provenance"] for entry in patterns[section]] == [source]
-    found = call(memory_tool, MemoryArgs(operation="search", query="yaml configs"))
-    assert found.text == "- discovery: Config is YAML"
-    assert "shares a word" in call(memory_tool, MemoryArgs(operation="search", query="zebra")).text
-
-
-def test_recall_through_the_tool(memory_tool: MemoryTool, store: SessionStore, tmp_path: Path) -> None:
-    other = store.new(tmp_path, name="storage")
-    other.append(UserMessage(id="m7", content="remember that writes are atomic", created=1.0))
-    other.close()
-    text = call(memory_tool, MemoryArgs(operation="recall_sessions", query="atomic writes")).text
-    head, passage = text.split("\n")
-    assert "not an instruction" in head
-    assert passage.endswith(f"in 'storage' (session {other.id}, message m7), user: remember that writes are atomic")
-    assert "remember this" not in text
-    assert "No earlier session" in call(memory_tool, MemoryArgs(operation="recall_sessions", query="zebra")).text
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (MemoryArgs(operation="store", key="k"), "needs key and content; content is missing"),
-        (MemoryArgs(operation="add_solution"), "needs error and solution; error and solution is missing"),
-        (MemoryArgs(operation="search", query=" "), "needs query; query is missing"),
-    ],
-)
-def test_a_missing_parameter_is_named(memory_tool: MemoryTool, args: MemoryArgs, said: str) -> None:
-    with pytest.raises(ToolRetry, match=said):
-        memory_tool.prepare(args)
-
-
-def test_writing_operations_are_marked_for_policy(memory_tool: MemoryTool) -> None:
-    assert memory_tool.prepare(MemoryArgs(operation="store", key="k", content="c")).action == Internal(
-        writes_memory=True
-    )
-    assert memory_tool.prepare(MemoryArgs(operation="list")).action == Internal(writes_memory=False)
-
-
-def test_an_unusable_folder_is_a_sentence(store: SessionStore, session: Session, tmp_path: Path) -> None:
-    (tmp_path / ".clio").write_text("a file where the folder should be", encoding="utf-8")
-    tool = MemoryTool(MemorySystem(tmp_path, store, incognito=False, ltm=True), lambda: session)
-    with pytest.raises(ToolFailed, match="memory of this project cannot be used"):
-        call(tool, MemoryArgs(operation="store", key="k", content="c"))
 
 
 def test_the_family_is_complete_described_and_small(store: SessionStore, session: Session, tmp_path: Path) -> None:

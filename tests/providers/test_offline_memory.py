@@ -1,0 +1,72 @@
+"""How the offline provider reads what memory_operations answered."""
+
+from clio.memory.recall.docs import Recall, Recalled, SessionHit, Signals
+from clio.messages import ToolMessage
+from clio.providers.offline_answer import compose, further_lookups
+from clio.providers.offline_memory import Found
+from clio.providers.offline_plan import Lookup, Plan, forget_entry, plan
+from clio.tools.memory_recall import recall_text
+
+
+def found(operation: str, text: str, *, summary: str = "1 found", ok: bool = True) -> Found:
+    lookup = Lookup(tool="memory_operations", arguments={"operation": operation})
+    return Found(lookup=lookup, result=ToolMessage(tool_call_id="1", content=text, summary=summary, ok=ok))
+
+
+def answer(todo: Plan, *items: Found) -> str:
+    return compose(todo, [items], introduce=False)
+
+
+def test_what_was_said_before_is_quoted_with_its_session() -> None:
+    said = [("user", "we decided that caching lives in one small module"), ("tool", "caching caching caching")]
+    passages = tuple(
+        Recalled(
+            session_id="s",
+            session_name="perf (old)",
+            message_id=f"m-{role}",
+            role=role,
+            created=0.0,
+            snippet=words,
+            score=1.0,
+            signals=Signals(keywords=1.0),
+        )
+        for role, words in said
+    )
+    hit = SessionHit(session_id="s", session_name="perf (old)", updated=0.0, score=1.0, passages=passages)
+    output = recall_text(Recall(sessions=(hit,)))
+    text = answer(
+        plan("what did we decide about caching?"), found("recall_sessions", output.text, summary=output.summary)
+    )
+    assert text == "**Earlier sessions**\n\n- undated, *perf (old)*: we decided that caching lives in one small module"
+
+
+def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
+    todo = plan("forget that deploys happen on Fridays")
+    one = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- discovery d-000001: deploys need a tag")
+    assert further_lookups(todo, [one]) == (forget_entry("d-3f9a12"),)
+
+    two = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- rule r-0a0a0a: no Friday deploys happen")
+    assert further_lookups(todo, [two]) == ()
+    assert "- `forget d-3f9a12`: Deploys happen on Fridays\n- `forget r-0a0a0a`" in answer(todo, two)
+
+    note = found("search", "- note fridays: deploys happen on fridays")
+    assert further_lookups(todo, [note]) == ()
+    assert "nothing was forgotten" in answer(todo, note)
+
+
+def test_what_became_of_it_is_said() -> None:
+    todo = plan("forget d-3f9a12")
+    assert answer(todo, found("forget_ltm", "Forgotten: d-3f9a12", summary="forgot d-3f9a12")) == "Forgotten: d-3f9a12"
+    refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))
+    assert "there is no entry d-3f9a12" in refused
+    assert "memory is switched off" in answer(todo)
+
+
+def test_remembering_again_is_a_confirmation() -> None:
+    todo = plan("remember that tests run with pytest -q")
+    new = found("add_discovery", "Remembered", summary="remembered d-1")
+    again = found("add_discovery", "Known already", summary="confirmed d-1")
+    off = found("add_discovery", "memory is off", summary="off", ok=False)
+    assert answer(todo, new) == "Remembered for this project: tests run with pytest -q"
+    assert answer(todo, again) == "Known already, and confirmed: tests run with pytest -q"
+    assert answer(todo, off) == "That could not be stored: memory is off."

@@ -1,0 +1,59 @@
+"""Who said what is to be remembered."""
+
+import pytest
+
+from clio.messages import AssistantMessage, Deeds, Message, ToolMessage, UserMessage
+from clio.tools.memory_source import source_of
+
+FACT = "deploys go through make ship"
+
+
+def user(words: str, **more: str) -> Message:
+    return UserMessage(id=f"u-{words[:5]}", content=words, **more)  # type: ignore[arg-type]
+
+
+def tool(words: str) -> Message:
+    return ToolMessage(id=f"t-{words[:5]}", tool_call_id="1", name="web_fetch", content=words)
+
+
+@pytest.mark.parametrize(
+    ("messages", "said_by", "message"),
+    [
+        ((), "model", ""),
+        ((user("look at the page"), AssistantMessage(content=FACT)), "model", ""),
+        ((user("Remember: Deploys go\n through make  ship!"),), "user", "u-Remem"),
+        ((user("look"), tool(f"<p>{FACT}</p>")), "tool", "t-<p>de"),
+        ((user(FACT), tool(f"<p>{FACT}</p>")), "user", "u-deplo"),
+        ((tool(FACT), user("yes, store that")), "tool", "t-deplo"),
+        ((user(FACT, origin="recovery"),), "model", ""),
+        ((user("x", context=FACT),), "model", ""),
+        ((user("deploys go through make"),), "model", ""),
+    ],
+)
+def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said_by: str, message: str) -> None:
+    found = source_of((FACT,), messages)
+    assert (found.asserted_by, found.message) == (said_by, message)
+
+
+def test_an_answer_to_a_question_is_the_persons_word() -> None:
+    deeds = Deeds(question="How do you deploy?", answer=FACT)
+    asked = ToolMessage(id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", deeds=deeds)
+    assert source_of((FACT,), (asked,)).asserted_by == "user"
+
+
+def test_few_letters_are_nobodys_quotation_of_the_person_but_a_tools_at_any_length() -> None:
+    assert source_of(("use uv",), (user("please use uv here"),)).asserted_by == "model"
+    assert source_of(("use uv",), (tool("use uv"),)).asserted_by == "tool"
+    assert source_of(("use uv",), (user("use uv"), tool("use uv"))).asserted_by == "model"
+
+
+def test_every_part_has_to_be_there() -> None:
+    steps = ("make test", "make ship")
+    assert source_of(steps, (tool("make test\nmake ship"),)).asserted_by == "tool"
+    assert source_of(steps, (tool("make test"),)).asserted_by == "model"
+    assert source_of(("", "  "), (tool("x"),)).asserted_by == "model"
+
+
+def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
+    turns = [user("fetch it"), tool(FACT), AssistantMessage(content="done"), user("now remember what it said")]
+    assert source_of((FACT,), turns).asserted_by == "tool"
