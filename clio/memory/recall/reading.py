@@ -1,8 +1,10 @@
 """Sessions read from their files for the index: whole, or only what a journal grew by. Changes no file."""
 
+from msgspec import structs
+
 from clio.memory.recall.docs import SessionDoc
-from clio.memory.recall.stamps import SessionStamp
-from clio.memory.recall.transcripts import Outputs, title_of, turns_of
+from clio.memory.recall.stamps import SessionStamp, words_only
+from clio.memory.recall.transcripts import Outputs, shown_whole, title_of, turns_of
 from clio.sessions import journal
 from clio.sessions.files import SessionFiles
 from clio.sessions.legacy_outputs import readers
@@ -14,23 +16,28 @@ _ANSWER = b',"message":{"role":"assistant",'
 _RENAMED = b'{"type":"name",'
 
 
-def read_whole(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
-    """A session, everything in it.
+def read_whole(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = True) -> SessionDoc:
+    """A session, everything in it; or without the outputs of tools, and then stamped so if it has any.
 
     stamp: taken before, so that what is written meanwhile makes it differ.
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
     offset = _resume_at(_journal(files, 0, stamp), 0)
-    loaded = load(files)
+    loaded = load(files, outputs=outputs)
     state = loaded.state
     title = title_of(state)
-    return SessionDoc(
-        id=files.id,
-        title=title,
-        updated=state.updated_at,
-        stamp=stamp.text(offset if title else None),  # without a title the next words give it one
-        turns=turns_of(state.messages, Outputs(files.blobs, readers(loaded.outputs))),
-    )
+    text = stamp.text(offset if title else None)  # without a title the next words give it one
+    whole = Outputs(files.blobs, readers(loaded.outputs)) if outputs else shown_whole
+    turns = turns_of(state.messages, whole)
+    if not outputs and any(turn.output for turn in turns):
+        turns, text = tuple(turn for turn in turns if not turn.output), words_only(text)
+    return SessionDoc(id=files.id, title=title, updated=state.updated_at, stamp=text, turns=turns)
+
+
+def read_outputs(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
+    """What a session read without its outputs lacks. Raises what `read_whole` raises."""
+    whole = read_whole(files, stamp)
+    return structs.replace(whole, turns=tuple(turn for turn in whole.turns if turn.output))
 
 
 def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> SessionDoc | None:

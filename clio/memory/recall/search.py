@@ -4,6 +4,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,12 +15,11 @@ from clio.memory.recall.database import RecallIndexBusy, RecallIndexUnusable
 from clio.memory.recall.docs import Recall, SessionHit
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.sync import SessionSync
+from clio.memory.recall.words import parse
 from clio.sessions.store import SessionStore
 
 T = TypeVar("T")
 
-STEP_CHARS = 400_000
-"""How much is indexed at once while somebody waits for the answer."""
 QUIET_STEP_CHARS = 30_000
 """How much is indexed at once behind somebody's back: a few milliseconds."""
 PAUSE_S = 0.003
@@ -66,31 +66,34 @@ class SessionRecall:
         max_results: how many passages it has in total. Each session gets its best one first, so it is also a limit of
             the sessions; what is left over goes to the second best ones, and so on.
         deadline_s: how long to bring the index up to date, newest sessions first; the answer is of what is indexed
-            then, and `unsearched` says how many sessions are not. The search itself comes on top.
+            then, and `unsearched` says how many sessions are not. The search itself comes on top. The outputs of
+            tools are indexed by `refresh`, and by a search that asks for them with `in:output`.
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
         skip = frozenset({current}) if current and not include_current else frozenset[str]()
+        outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
             if self._nothing_there():
                 return Recall()
 
             def act(index: RecallIndex) -> tuple[SessionHit, ...]:
-                self._catch_up(index, end, skip)
+                self._catch_up(index, end, skip, outputs=outputs)
                 return index.search(query, exclude=skip, limit=max(max_sessions, 0), passages=max(max_results, 0))
 
             hits = self._healed(act)
             return Recall(
                 sessions=_shared_out(hits, current, max_results),
                 unreadable=tuple(id for id in self._sync.unreadable if id not in skip),
-                unsearched=self._sync.waiting(skip),
+                unsearched=self._sync.waiting(skip, outputs=outputs),
             )
 
     def refresh(self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None) -> int:
         """Bring the index up to date in small steps, for a thread in the background; how many sessions were read.
 
-        stop: asked between the steps. progress: told how many sessions are done, and of how many.
+        The words of all sessions come first, then the outputs of tools.
+        stop: asked between the steps. progress: told of how many sessions the words are known, and of how many to be.
         Raises what `search` raises, but gives up without a word where another process keeps the index to itself: that
         one is bringing it up to date.
         """
@@ -99,10 +102,11 @@ class SessionRecall:
             if self._nothing_there():
                 return 0
             self._healed(self._sync.look)
+        outputs = False
         while not stop():
             try:
                 with self._lock:
-                    step = self._healed(lambda index: self._sync.step(index, chars=QUIET_STEP_CHARS))
+                    step = self._healed(partial(self._sync.step, chars=QUIET_STEP_CHARS, outputs=outputs))
             except RecallIndexBusy:
                 busy += 1
                 if busy > _BUSY_TRIES:
@@ -110,10 +114,11 @@ class SessionRecall:
                 time.sleep(_BUSY_PAUSE_S)
                 continue
             read += step.read
-            if progress is not None:
+            if progress is not None and not outputs:
                 progress(read, read + step.left)
-            if not step.left:
+            if not step.left and outputs:
                 break
+            outputs = outputs or not step.left
             time.sleep(PAUSE_S)
         return read
 
@@ -128,11 +133,11 @@ class SessionRecall:
         """Whether there is no session and no index: then none is made."""
         return self._index is None and not self._file.exists and self._sync.is_empty()
 
-    def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str]) -> None:
+    def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
         """Index what changed, until it is done or the time is over."""
         try:
             self._sync.look(index, skip)
-            while time.monotonic() < end and self._sync.step(index, skip, chars=STEP_CHARS).left:
+            while time.monotonic() < end and self._sync.step(index, skip, outputs=outputs).left:
                 pass
         except RecallIndexBusy:
             return  # another clio writes: what is there by now can be searched all the same

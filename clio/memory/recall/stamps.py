@@ -2,7 +2,8 @@
 
 A stamp reads `<snapshot>|<journal>@<offset>`; each file is `<mtime ns>.<size>.<inode>`, or nothing where there is none.
 The offset is where the journal is to be read from once it has grown: what stands before it is known. A session that
-could not be read is stamped with `!` in front, and with the time its inode changed, as new permissions do.
+could not be read is stamped with `!` in front, and with the time its inode changed, as new permissions do; one of which
+the words are known and the outputs of tools are not, with `~`.
 """
 
 import os
@@ -16,6 +17,7 @@ from clio.sessions.files import JOURNAL, is_session_id
 
 _SNAPSHOT = ".json"
 _UNREAD = "!"
+_WORDS_ONLY = "~"
 _WHOLE_LOOK_S = 5.0
 _TICK_NS = 100_000_000
 _MTIME, _SIZE, _INODE, _CHANGED = range(4)
@@ -54,11 +56,11 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
         """Whether nothing changed since `kept` was made."""
         if kept.startswith(_UNREAD):
             return kept == self.unread()
-        return kept.rpartition("@")[0] == self._files
+        return kept.removeprefix(_WORDS_ONLY).rpartition("@")[0] == self._files
 
     def grown_from(self, kept: str) -> int | None:
         """Where to read the journal on, if all that happened since `kept` is that it grew; else None."""
-        files, _, offset = kept.rpartition("@")
+        files, _, offset = kept.removeprefix(_WORDS_ONLY).rpartition("@")
         snapshot, _, journal = files.partition("|")
         _, _, old = journal.partition(".")
         size, _, inode = old.partition(".")
@@ -71,6 +73,16 @@ class SessionStamp(Struct, frozen=True, kw_only=True):
     @property
     def _files(self) -> str:
         return f"{_told(self.snapshot)}|{_told(self.journal)}"
+
+
+def words_only(kept: str) -> str:
+    """The stamp of a session whose words are known and whose outputs are not."""
+    return _WORDS_ONLY + kept.removeprefix(_WORDS_ONLY)
+
+
+def lacks_outputs(kept: str) -> bool:
+    """Whether a kept stamp says that the outputs are not known yet."""
+    return kept.startswith(_WORDS_ONLY)
 
 
 def is_unread(kept: str) -> bool:

@@ -1,5 +1,6 @@
 """Keeps the index equal to the session files: only what changed is read, the newest sessions first."""
 
+from collections import deque
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -8,19 +9,19 @@ from msgspec import Struct, structs
 from clio.errors import SessionNotFound, StorageError, UserError
 from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
-from clio.memory.recall.reading import read_growth, read_whole
-from clio.memory.recall.stamps import SessionFolder, is_unread
+from clio.memory.recall.reading import read_growth, read_outputs, read_whole
+from clio.memory.recall.stamps import SessionFolder, is_unread, lacks_outputs, words_only
 from clio.sessions.files import SessionFiles
 
-STEP_CHARS = 150_000
-"""About how much text goes into the index at once, as nobody can interrupt that."""
+STEP_CHARS = 300_000
+"""About how much text goes into the index at once, while somebody waits for all of it."""
 
 _HALF = ""
 """The stamp of a session of which only the beginning is in the index: no look at its files will equal it."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What one step did. `read`: sessions whose files were read; `left`: sessions that still wait."""
+    """What one step did. `read`: sessions whose words were read; `left`: sessions that still wait."""
 
     read: int = 0
     left: int = 0
@@ -29,17 +30,19 @@ class Step(Struct, frozen=True, kw_only=True):
 class _Rest(Struct, frozen=True, kw_only=True):
     """A session that was read and is not yet wholly in the index.
 
-    place: the first turn that is not. grown: whether the doc is only what a session in the index has grown by.
+    place: the first turn that is not. known: the stamp of what the index has of it, where this is only what it lacks;
+    it stays the stamp until the last turn is in.
     """
 
     doc: SessionDoc
     place: int = 0
-    grown: bool = False
+    known: str = _HALF
 
 
 class SessionSync:
     """What of one folder of sessions is in an index, and what is not yet.
 
+    The outputs of tools are three quarters of a session and take most of the time; the words can go in without them.
     To be used by one thread at a time. Its methods raise what the index raises, and OSError where the folder cannot be
     read; a session that cannot be read is only noted in `unreadable`.
     """
@@ -49,8 +52,10 @@ class SessionSync:
         self._watched = SessionFolder(folder)
         self._kept: dict[str, str] = {}
         self._stale: set[str] = set()
+        self._bare: set[str] = set()
         self._gone: set[str] = set()
-        self._queue: list[str] = []
+        self._queue = deque[str]()
+        self._later = deque[str]()
         self._rest: _Rest | None = None
 
     def begin(self, index: RecallIndex) -> None:
@@ -68,21 +73,30 @@ class SessionSync:
     def look(self, index: RecallIndex, skip: Collection[str] = ()) -> None:
         """Find out what changed in the files, and what another clio has put into the index meanwhile."""
         self._judge(self._watched.look())
-        if self.waiting(skip) or self._gone:
+        if self.waiting(skip, outputs=True) or self._gone:
             self._kept = index.stamps()
-            self._judge(self._stale | self._gone)
+            self._judge(self._stale | self._bare | self._gone)
 
-    def waiting(self, skip: Collection[str] = ()) -> int:
-        """How many sessions are not in the index as they are now, without those to be skipped."""
-        return len(self._stale) - len(self._stale.intersection(skip))
+    def waiting(self, skip: Collection[str] = (), *, outputs: bool = False) -> int:
+        """How many sessions are not in the index as they are now, without those to be skipped.
+
+        outputs: count those, too, of which only the outputs are missing.
+        """
+        ids = self._stale | self._bare if outputs else self._stale
+        return len(ids) - len(ids.intersection(skip))
 
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The ids of the sessions that could not be read; they are tried again when they change."""
         return tuple(sorted(id for id, kept in self._kept.items() if is_unread(kept)))
 
-    def step(self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS) -> Step:
-        """Put about `chars` characters of the newest waiting sessions into the index, and take deleted ones out."""
+    def step(
+        self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False
+    ) -> Step:
+        """Put about `chars` characters of the newest waiting sessions into the index, and take deleted ones out.
+
+        outputs: with the outputs of tools; else sessions that are read whole go in without.
+        """
         if self._gone:
             index.remove(sorted(self._gone))
             for id in self._gone:
@@ -92,18 +106,17 @@ class SessionSync:
         read = 0
         while chars > 0:
             if self._rest is None:
-                id = self._next(skip)
+                id = self._next(skip, outputs)
                 if id is None:
                     break
-                read += 1
-                self._rest = self._read(id)
-            if self._rest is not None:
-                chars -= self._take(index, self._rest, chars, whole)
+                read += id in self._stale
+                self._rest = self._read(id, outputs)
+            chars -= self._take(index, self._rest, chars, whole)
         if whole:
             index.put(whole)
             for doc in whole:
-                self._settle(doc.id, doc.stamp)
-        return Step(read=read, left=self.waiting(skip))
+                self._settle(doc)
+        return Step(read=read, left=self.waiting(skip, outputs=outputs))
 
     def _take(self, index: RecallIndex, rest: _Rest, room: int, whole: list[SessionDoc]) -> int:
         """Take from what was read as much as there is room for; the characters taken.
@@ -115,56 +128,80 @@ class SessionSync:
             taken += len(doc.turns[end].text) + len(doc.turns[end].output)
             end += 1
         part, at_end = doc.turns[rest.place : end], end == len(doc.turns)
-        if rest.place == 0 and at_end and not rest.grown:
-            whole.append(doc)
-        else:
-            stamp = doc.stamp if at_end else _HALF
-            if rest.place == 0 and not rest.grown:
+        self._rest = None if at_end else structs.replace(rest, place=end)
+        stamp = doc.stamp if at_end else rest.known
+        if rest.known == _HALF and rest.place == 0:
+            if at_end:
+                whole.append(doc)
+            else:
                 index.put([structs.replace(doc, turns=part, stamp=stamp)])
-            elif not index.extend(doc.id, part, stamp=stamp, updated=doc.updated):
-                self._rest = None  # another clio took it out: from the beginning, then
-                self._settle(doc.id, _HALF)
-                self._queue.append(doc.id)
-                return taken
-            self._settle(doc.id, stamp)
-        self._rest = None if at_end else _Rest(doc=doc, place=end, grown=rest.grown)
+                self._kept[doc.id] = stamp
+        elif not index.extend(doc.id, part, stamp=stamp, updated=doc.updated):
+            self._rest = None  # another clio took it out: from the beginning, then
+            self._kept.pop(doc.id, None)
+            self._stale.add(doc.id)
+            self._queue.append(doc.id)
+        elif at_end:
+            self._settle(doc)
         return max(taken, 1)
 
-    def _read(self, id: str) -> _Rest | None:
-        """What is to be put of a session; None where it is gone."""
+    def _read(self, id: str, outputs: bool) -> _Rest:
+        """What is to be put of a session; nothing but a stamp where there is nothing to be read."""
         stamp, files = self._watched.stamps[id], SessionFiles(self._folder, id)
+        known = self._kept.get(id, _HALF)
         try:
-            offset = stamp.grown_from(self._kept.get(id, _HALF))
+            if id not in self._stale:
+                return _Rest(doc=read_outputs(files, stamp), known=known)
+            offset = stamp.grown_from(known)
             growth = read_growth(files, stamp, offset) if offset is not None else None
-            doc = growth or read_whole(files, stamp)
+            if growth is not None:
+                grown = words_only(growth.stamp) if lacks_outputs(known) else growth.stamp
+                return _Rest(doc=structs.replace(growth, stamp=grown), known=known)
+            return _Rest(doc=read_whole(files, stamp, outputs=outputs))
         except SessionNotFound:  # deleted meanwhile, or it never got to its first message
-            growth, doc = None, SessionDoc(id=id, title="", updated=0.0, stamp=stamp.text(), turns=())
+            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.text(), turns=()))
         except (StorageError, UserError, OSError):
-            growth, doc = None, SessionDoc(id=id, title="", updated=0.0, stamp=stamp.unread(), turns=())
-        return _Rest(doc=doc, grown=growth is not None)
+            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.unread(), turns=()))
 
-    def _next(self, skip: Collection[str]) -> str | None:
-        """The newest session that waits."""
-        while self._queue:
-            id = self._queue.pop()
-            if id in self._stale and id not in skip:
-                return id
-        return None
+    def _next(self, skip: Collection[str], outputs: bool) -> str | None:
+        """The newest session that waits, those without outputs last."""
+        return _pop(self._queue, self._stale, skip) or (_pop(self._later, self._bare, skip) if outputs else None)
 
     def _judge(self, ids: Iterable[str]) -> None:
         """Find out what is to be done about sessions."""
         for id in ids:
             stamp, kept = self._watched.stamps.get(id), self._kept.get(id)
-            self._stale.discard(id)
-            self._gone.discard(id)
+            for some in (self._stale, self._bare, self._gone):
+                some.discard(id)
             if stamp is None:
                 self._gone |= {id} if kept is not None else set()
             elif kept is None or not stamp.same_as(kept):
                 self._stale.add(id)
+            elif lacks_outputs(kept):
+                self._bare.add(id)
         stamps = self._watched.stamps
-        self._queue = sorted(self._stale, key=lambda id: stamps[id].modified)
+        self._queue = deque(sorted(self._stale, key=lambda id: stamps[id].modified))
+        self._later = deque(sorted(self._bare, key=lambda id: stamps[id].modified))
 
-    def _settle(self, id: str, stamp: str) -> None:
-        self._kept[id] = stamp
-        if stamp != _HALF:
-            self._stale.discard(id)
+    def _settle(self, doc: SessionDoc) -> None:
+        """Note that all of what was read of a session is in the index."""
+        self._kept[doc.id] = doc.stamp
+        self._stale.discard(doc.id)
+        self._bare.discard(doc.id)
+        if lacks_outputs(doc.stamp):
+            self._bare.add(doc.id)
+            self._later.appendleft(doc.id)
+
+
+def _pop(queue: deque[str], waiting: set[str], skip: Collection[str]) -> str | None:
+    """The last of a queue that still waits and is not to be skipped; those that are skipped stay in it."""
+    skipped: list[str] = []
+    found = None
+    while queue and found is None:
+        id = queue.pop()
+        if id in skip:
+            skipped.append(id)
+        elif id in waiting:
+            found = id
+    queue.extend(reversed(skipped))
+    return found

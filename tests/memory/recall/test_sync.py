@@ -19,6 +19,16 @@ from clio.sessions.store import SessionStore
 from tests.memory.recall.sessions import called, said, saved
 
 
+def saved_with_output(store: SessionStore, output: str) -> str:
+    """The id of a closed session with one result, whose whole text is a blob."""
+    session = store.new(Path("/project"))
+    handle = session.write_blob(output)
+    for message in (*said("read it"), *called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)):
+        session.append(message)
+    session.close()
+    return session.id
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> SessionStore:
     return SessionStore(tmp_path / ".clio" / "sessions")
@@ -36,11 +46,11 @@ def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
     return sync
 
 
-def caught_up(sync: SessionSync, index: RecallIndex) -> int:
+def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
     """How many sessions had to be read."""
     sync.look(index)
     read = 0
-    while (step := sync.step(index)).left:
+    while (step := sync.step(index, outputs=outputs)).left:
         read += step.read
     return read + step.read
 
@@ -254,15 +264,48 @@ def test_a_journal_without_a_message_is_nothing_and_no_fault(
 def test_whole_outputs_are_found_where_outputs_are_searched(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:
-    session = store.new(Path("/project"))
-    handle = session.write_blob("begin " + "filler " * 5_000 + " platypus " + "filler " * 100)
-    call, result = called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)
-    for message in (UserMessage(content="read it"), call, result):
-        session.append(message)
-    session.close()
-    caught_up(sync, index)
+    id = saved_with_output(store, "begin " + "filler " * 5_000 + " platypus " + "filler " * 100)
+    assert caught_up(sync, index, outputs=True) == 1
+    assert sync.waiting(outputs=True) == 0
     assert found(index, "platypus") == []
-    assert found(index, "platypus in:output") == [session.id]
+    assert found(index, "platypus in:output") == [id]
+
+
+def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    ids = [saved_with_output(store, f"a platypus named animal{number} " + "filler " * 2_000) for number in range(3)]
+    plain = saved(store, said("no call in it"))
+    assert caught_up(sync, index) == 4
+    assert (sync.waiting(), sync.waiting(outputs=True)) == (0, 3)
+    assert set(found(index, "read it")) == set(ids)
+    assert found(index, "call") == [plain]
+    assert found(index, "platypus in:output") == []
+    later = SessionSync(store.folder)  # another run of clio knows what is missing
+    later.begin(index)
+    assert later.waiting(outputs=True) == 3
+    assert later.step(index, chars=1, outputs=True).left == 2
+    assert caught_up(later, index, outputs=True) == 0
+    assert (later.waiting(outputs=True), sync.waiting(outputs=True)) == (0, 3)
+    assert set(found(index, "platypus in:output")) == set(ids)
+    assert caught_up(sync, index, outputs=True) == 0
+
+
+def test_a_session_without_its_outputs_may_grow_before_they_come(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    session = store.new(Path("/project"))
+    for message in (*said("read them"), *called("read_file", '{"path":"a"}', "an owl"), *said("what is next?", "that")):
+        session.append(message)
+    caught_up(sync, index)
+    for message in called("read_file", '{"path":"b"}', "a platypus"):
+        session.append(message)
+    caught_up(sync, index)
+    assert found(index, "owl in:output") == []
+    caught_up(sync, index, outputs=True)
+    assert found(index, "owl in:output") == found(index, "platypus in:output") == [session.id]
+    assert [turn.message_id for turn in index.search("read", mode="turns")].count(session.messages[1].id) == 1
+    session.close()
 
 
 def _catch_up_alone(folder: str, file: str) -> None:
