@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,30 +29,28 @@ class ExampleFiles:
 
         Links that lead out of the project, folders, pipes and what cannot be read have none.
         """
+        root = self._project.resolve()
         found: dict[str, str] = {}
         for example in list(dict.fromkeys(examples))[:MAX_FILES]:
-            if digest := self._hash(example):
+            path = _path(root, example)
+            if path and (digest := self._hash(path)):
                 found[example] = digest
         return found
 
-    def freshness(self, hashes: Mapping[str, str]) -> Freshness:
-        """How these files stand to the hashes they had."""
-        if not hashes:
-            return "unbound"
-        states = [self._state(example, digest) for example, digest in hashes.items()]
-        if all(state == "gone" for state in states):
-            return "gone"
-        return "fresh" if all(state == "fresh" for state in states) else "drifted"
+    def freshness(self, bound: Iterable[Sequence[tuple[str, str]]]) -> list[Freshness]:
+        """For each row of examples with the hashes they had, how the files stand to them; each is looked at once."""
+        root, now = self._project.resolve(), dict[str, str | None]()
+        found: list[Freshness] = []
+        for row in bound:
+            for example, _ in row:
+                if example not in now:
+                    path = _path(root, example)
+                    now[example] = self._hash(path) if path else None
+            found.append(_freshness([(now[example], digest) for example, digest in row]))
+        return found
 
-    def _state(self, example: str, digest: str) -> Freshness:
-        if self._path(example) is None:
-            return "gone"
-        return "fresh" if self._hash(example) == digest else "drifted"
-
-    def _hash(self, example: str) -> str:
-        path = self._path(example)
-        if path is None:
-            return ""
+    def _hash(self, path: Path) -> str:
+        """The hash of a regular file; empty where it has none."""
         try:
             # A pipe that took the file's place between the look and the opening must not make clio wait.
             fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -72,17 +70,26 @@ class ExampleFiles:
         finally:
             os.close(fd)
 
-    def _path(self, example: str) -> Path | None:
-        """The file an example names, also as `path:12` or `path:12-20`; None where the project has no such file."""
-        for name in (example, *(match[1] for match in [_LINES.fullmatch(example)] if match)):
-            try:
-                root = self._project.resolve()
-                path = (root / name).resolve()
-                if path.is_relative_to(root) and path.is_file():
-                    return path
-            except (OSError, ValueError, RuntimeError):
-                continue  # a name no file can have, a circle of links
-        return None
+
+def _freshness(pairs: Sequence[tuple[str | None, str]]) -> Freshness:
+    """Of what files are now and were; None now is a file that is not there."""
+    if not pairs:
+        return "unbound"
+    if all(now is None for now, _ in pairs):
+        return "gone"
+    return "fresh" if all(now == digest for now, digest in pairs) else "drifted"
+
+
+def _path(root: Path, example: str) -> Path | None:
+    """The file an example names, also as `path:12` or `path:12-20`; None where the project has no such file."""
+    for name in (example, *(match[1] for match in [_LINES.fullmatch(example)] if match)):
+        try:
+            path = (root / name).resolve()
+            if path.is_relative_to(root) and path.is_file():
+                return path
+        except (OSError, ValueError, RuntimeError):
+            continue  # a name no file can have, a circle of links
+    return None
 
 
 def stored_hashes(raw: Mapping[str, Any]) -> dict[str, str]:

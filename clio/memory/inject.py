@@ -68,12 +68,12 @@ def knowledge_fragment(
     rules: the rules that hold here, the nearest first (see `clio.memory.rule_scope`); None takes all.
     The same knowledge gives the same bytes whenever it is asked: the prompt cache lives on that.
     """
-    lines: list[Line] = []
-    for kind, heading, limit in SECTIONS:
-        found = list(rules) if kind == "rule" and rules is not None else best_first(knowledge.of(kind))
-        lines += [line_of(heading, entry, freshness) for entry in found[:limit]]
+    found, headings = candidates(knowledge, rules), {kind: heading for kind, heading, _ in SECTIONS}
+    newest = max((entry.confirmed for entry in knowledge.entries), default=0.0)
+    lines = [line_of(headings[entry.kind], entry, freshness, worth(entry, newest)) for entry in found]
     total = len(knowledge.entries)
-    chosen = that_fit(lines, lambda kept: _render(kept, total), cap_tokens)
+    ranked = sorted(lines, key=lambda line: (-line.score, line.entry.id, line.text))
+    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens)
     if not chosen:
         return None
     return injected(
@@ -87,6 +87,15 @@ def knowledge_fragment(
     )
 
 
+def candidates(knowledge: Knowledge, rules: Sequence[Entry] | None = None) -> tuple[Entry, ...]:
+    """The entries that may be in the block, in its order: of each kind the best, as many as it has room for."""
+    found: list[Entry] = []
+    for kind, _, limit in SECTIONS:
+        known = list(rules) if kind == "rule" and rules is not None else best_first(knowledge.of(kind))
+        found += known[:limit]
+    return tuple(found)
+
+
 def best_first(entries: Iterable[Entry]) -> list[Entry]:
     """The entries by confidence × times × 0.5^(age / 90 days), best first.
 
@@ -95,13 +104,16 @@ def best_first(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: (-worth(entry), -entry.confirmed, entry.text, entry.id))
 
 
-def worth(entry: Entry) -> float:
-    """What an entry is ranked by: the binary logarithm of its confidence, its times and its age in half-lives."""
+def worth(entry: Entry, newest: float | None = None) -> float:
+    """What an entry is ranked by: the binary logarithm of confidence × times, and its age in half-lives.
+
+    newest: when anything was confirmed last; a rule counts as that new, since a rule does not fade. None: it does.
+    """
     certain = math.log2(max(entry.confidence, 0.01)) + math.log2(max(entry.times, 1))
-    return certain + entry.confirmed / _HALF_LIFE_S
+    return certain + (newest if newest is not None and entry.kind == "rule" else entry.confirmed) / _HALF_LIFE_S
 
 
-def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness]) -> Line:
+def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness], score: float) -> Line:
     """An entry as one line of a block; what a tool said is a quotation."""
     state = _STATES.get(freshness.get(entry.id, "unbound"), "")
     helped = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
@@ -111,17 +123,26 @@ def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness]) -> L
         text = frame + quotation(shortened(one_line(entry.line), room - len(frame) - 2))
     else:
         text = shortened(one_line(entry.line), room)
-    return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=worth(entry))
+    return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=score)
 
 
-def that_fit(lines: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_tokens: int) -> list[Line]:
-    """The lines without the least worthy ones, as many as the cap asks for."""
-    kept = list(lines)
-    for worst in sorted(lines, key=lambda line: (line.score, line.entry.id)):
-        if text_units(render(kept)) <= cap_tokens * CHARS_PER_TOKEN:
-            break
-        kept = [line for line in kept if line is not worst]
-    return kept
+def that_fit(
+    lines: Sequence[Line], ranked: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_tokens: int
+) -> list[Line]:
+    """As many of the lines as fit, in their order; those that are first in `ranked` stay longest."""
+
+    def best(count: int) -> list[Line]:
+        kept = {id(line) for line in ranked[:count]}
+        return [line for line in lines if id(line) in kept]
+
+    def fits(count: int) -> bool:
+        return text_units(render(best(count))) <= cap_tokens * CHARS_PER_TOKEN
+
+    fitting, over = 0, len(ranked) + 1
+    while over - fitting > 1:
+        middle = (fitting + over) // 2
+        fitting, over = (middle, over) if fits(middle) else (fitting, middle)
+    return best(fitting)
 
 
 def injected(

@@ -42,6 +42,7 @@ class LtmArchive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._seen: tuple[tuple[int, int, int], set[tuple[str, ...]]] | None = None
 
     def read(self) -> tuple[Kept, ...]:
         """What is in it, oldest first."""
@@ -58,13 +59,17 @@ class LtmArchive:
 
     def find(self, kind: Kind, wanted: Json) -> Kept | None:
         """The newest that says the same as `wanted`."""
-        if not self.path.exists():
+        words = (kind, *identity(kind, wanted))
+        try:
+            info = self.path.stat()
+        except FileNotFoundError:
             return None
-        words = identity(kind, wanted)
-        return next(
-            (one for one in reversed(self.read()) if one.known_kind == kind and identity(kind, one.entry) == words),
-            None,
-        )
+        stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
+        if self._seen and self._seen[0] == stamp and words not in self._seen[1]:
+            return None
+        kept = [(one, _words(one)) for one in self.read()]
+        self._seen = (stamp, {said for _, said in kept})
+        return next((one for one, said in reversed(kept) if said == words), None)
 
     def put(self, more: Iterable[Kept]) -> None:
         """Add entries at the end."""
@@ -82,3 +87,8 @@ class LtmArchive:
         if entries != document.value.entries:
             new = Document(value=Archive(entries=entries), unknown=document.unknown)
             write_atomic(self.path, encode(new, FORMAT))
+
+
+def _words(kept: Kept) -> tuple[str, ...]:
+    kind = kept.known_kind
+    return (kind, *identity(kind, kept.entry)) if kind else ()

@@ -23,9 +23,10 @@ class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kept: Kept | None = None
 
 
-def piece(document: LtmDocument, kind: Kind, handle: str, raw: Json) -> Piece:
-    """An object as it is now, whatever happens to it later."""
-    return Piece(kind=kind, id=handle, place=document.place(kind, raw), entry=copy.deepcopy(raw))
+def piece(document: LtmDocument, kind: Kind, handle: str, raw: Json, place: int | None = None) -> Piece:
+    """An object as it is now, whatever happens to it later. place: where it stands, if that is known."""
+    where = document.place(kind, raw) if place is None else place
+    return Piece(kind=kind, id=handle, place=where, entry=copy.deepcopy(raw))
 
 
 def read_pieces(raw: Raw) -> list[Piece]:

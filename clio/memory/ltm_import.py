@@ -16,13 +16,18 @@ from clio.memory.ltm_kinds import (
     identity,
     new_handle,
     provenance_of,
+    set_handle,
     share,
     stored_id,
     times_of,
+    to_entry,
 )
 from clio.memory.ltm_merge import TRUST, absorb, adopt_context
 from clio.memory.records import Provenance
 from clio.memory.tolerant import number
+
+_AS_THEY_ARE = ("id", "example_hashes", "provenance")
+"""Fields that hold no words, and that a search for secrets would take for some."""
 
 
 class Merged(Struct, frozen=True, kw_only=True):
@@ -48,9 +53,11 @@ def merge_in(
     document: LtmDocument, foreign: LtmDocument, provenance: Provenance, now: float, clean: Callable[[str], str]
 ) -> Merged:
     """Take in every entry of `foreign`. What is known counts as confirmed where its object changes."""
-    known = {(kind, *identity(kind, raw)): raw for kind, raw in reversed(document.all())}
-    ids = dict(zip(map(id, (raw for _, raw in document.all())), handles(document.all()), strict=True))
-    taken, before, after, added, confirmed = set(ids.values()), list[Piece](), list[Piece](), 0, 0
+    ours = document.all()
+    known = {(kind, *identity(kind, raw)): raw for kind, raw in reversed(ours)}
+    ids = {id(raw): handle for (_, raw), handle in zip(ours, handles(ours), strict=True)}
+    places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
+    taken, before, after = set(ids.values()), dict[str, Piece](), dict[str, Piece]()
     for kind, theirs in foreign.all():
         new = _sound(cast(Json, _cleaned(theirs, clean)), provenance, now)
         new["confidence"] = share(new.get("confidence"), SHAPES[kind].unstated)
@@ -61,24 +68,30 @@ def merge_in(
         old = known.get(words)
         if old is None:
             if stored_id(new) in taken or not stored_id(new):
-                new["id"] = new_handle(kind, new, taken)
-            taken.add(new["id"])
+                set_handle(new, new_handle(kind, new, taken))
+            handle = new["id"]
+            taken.add(handle)
+            places[id(new)] = len(document.section(kind))
             document.section(kind).append(new)
-            known[words], ids[id(new)] = new, new["id"]
-            after.append(piece(document, kind, new["id"], new))
-            added += 1
+            known[words], ids[id(new)] = new, handle
+            after[handle] = piece(document, kind, handle, new, places[id(new)])
             continue
-        was = piece(document, kind, ids[id(old)], old)
+        was = piece(document, kind, ids[id(old)], old, places[id(old)])
         absorb(kind, old, new)
-        if old == was.entry | {"updated": old["updated"]} and was.entry.get("updated", 0.0) == old["updated"]:
+        if to_entry(kind, old, was.id) == to_entry(kind, was.entry, was.id):
+            old.clear()
+            old.update(was.entry)
             continue
-        old["id"] = was.id
-        if not any(one.id == was.id for one in after):
-            before.append(was)
-        after = [one for one in after if one.id != was.id]
-        after.append(piece(document, kind, was.id, old))
-        confirmed += 1
-    return Merged(added=added, confirmed=confirmed, before=before, after=after)
+        set_handle(old, was.id)
+        if was.id not in after:
+            before[was.id] = was
+        after[was.id] = piece(document, kind, was.id, old, places[id(old)])
+    return Merged(
+        added=len(after.keys() - before.keys()),
+        confirmed=len(before),
+        before=list(before.values()),
+        after=list(after.values()),
+    )
 
 
 def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
@@ -100,5 +113,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_cleaned(item, clean) for item in cast(list[Any], value)]
     if isinstance(value, dict):
-        return {clean(name): _cleaned(item, clean) for name, item in cast(Json, value).items()}
+        return {
+            name: item if name in _AS_THEY_ARE else _cleaned(item, clean) for name, item in cast(Json, value).items()
+        }
     return value

@@ -159,6 +159,13 @@ def stored_id(raw: Json) -> str:
     return handle if isinstance(handle, str) and _STORED_ID.fullmatch(handle) else ""
 
 
+def set_handle(raw: Json, handle: str) -> None:
+    """Write an entry's handle into it; what another program calls its id and is no handle stays as `other_id`."""
+    if "id" in raw and not stored_id(raw):
+        raw["other_id"] = raw["id"]
+    raw["id"] = handle
+
+
 def handles(entries: Iterable[tuple[Kind, Json]]) -> list[str]:
     """A handle for each entry, in order, no two alike: the stored one, or one made from its kind and words."""
     listed = list(entries)

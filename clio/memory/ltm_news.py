@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from clio.memory.inject import Injected, Line, injected, line_of, that_fit
+from clio.memory.inject import Injected, Line, injected, line_of, that_fit, worth
 from clio.memory.records import Entry, Freshness, Knowledge
 
 CAP_TOKENS = 800
@@ -43,10 +43,16 @@ def news_fragment(
         ("Changed in the project knowledge", news.changed),
         ("No longer in the project knowledge", news.gone),
     )
-    lines = [line_of(heading, entry, freshness) for heading, entries in groups for entry in entries]
-    lines = [structs.replace(line, score=line.entry.confirmed) for line in lines]
+    # What holds no longer corrects what the model was told: it stays longest.
+    lines = [
+        line_of(heading, entry, {} if entries is news.gone else freshness, worth(entry))
+        for heading, entries in groups
+        for entry in entries
+    ]
+    gone = {entry.id for entry in news.gone}
     total = len(lines)
-    chosen = that_fit(lines, lambda kept: _render(kept, total), cap_tokens)
+    ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.confirmed, line.entry.id))
+    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens)
     if not chosen:
         return None
     return injected(

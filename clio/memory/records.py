@@ -125,11 +125,12 @@ class Added(Struct, frozen=True, kw_only=True):
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
-    """What pruning moved to the archive, or would move where it is a dry run; how many entries stay."""
+    """What pruning moved to the archive, or would move where it is a dry run, and why; how many entries stay."""
 
     removed: tuple[Entry, ...]
     kept: int
     dry_run: bool = False
+    why: dict[str, Because] = {}
 
 
 class Bar(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,115 @@
+"""Times the project knowledge at three sizes: adding, reading, the prompt's block, freshness. `python bench/ltm.py`.
+
+Its data is made here, in a temporary folder; the examples are real files of 4 KB.
+"""
+
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.memory.inject import candidates, knowledge_fragment
+from clio.memory.long_term import LongTermMemory
+from clio.memory.records import Entry, Provenance
+from clio.memory.rule_scope import matching_rules
+from clio.memory.undo import UndoLog
+
+SIZES = (100, 1_000, 5_000)
+FILES = 300
+ADDS = 100
+FROM = Provenance(session="01890000-0000-7000-8000-000000000000", message="m1", asserted_by="model")
+_WORDS = (
+    "parser token window session atomic lock journal prompt cache redact config yaml retry stream diff index".split()
+)
+
+
+def entry(rng: random.Random, number: int) -> Entry:
+    """One entry of the mix a project gathers: half discoveries, a quarter solutions, the rest patterns and rules."""
+    text = f"{' '.join(rng.choices(_WORDS, k=12))} in case {number}"
+    examples = tuple(f"src/module_{rng.randrange(FILES)}.py" for _ in range(rng.randrange(3)))
+    match number % 8:
+        case 0 | 1:
+            return Entry(kind="solution", text=text, solution=f"set {number}", examples=examples)
+        case 2:
+            return Entry(kind="pattern", text=text, examples=examples)
+        case 3:
+            return Entry(kind="rule", text=text, context=f"src/module_{rng.randrange(FILES)}.py")
+        case _:
+            return Entry(kind="discovery", text=text, examples=examples, confidence=rng.random())
+
+
+def filled(folder: Path, count: int, rng: random.Random) -> LongTermMemory:
+    """A memory of so many entries, imported in one go."""
+    (folder / "src").mkdir(parents=True)
+    for number in range(FILES):
+        (folder / "src" / f"module_{number}.py").write_text(f"value_{number} = 0\n" * 250, encoding="utf-8")
+    memory = LongTermMemory(
+        folder / ".clio" / "ltm.json", project=folder, undo=UndoLog(folder / ".clio" / "undo.jsonl")
+    )
+    maker = LongTermMemory(folder / "made" / "ltm.json", project=folder)
+    for number in range(min(count, 200)):
+        maker.add(entry(rng, number), FROM)
+    memory.import_(maker.export(), FROM)
+    for start in range(200, count, 200):
+        part = LongTermMemory(folder / f"made{start}" / "ltm.json", project=folder)
+        for number in range(start, min(start + 200, count)):
+            part.add(entry(rng, number), FROM)
+        memory.import_(part.export(), FROM)
+    return memory
+
+
+def timed(work: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Median milliseconds of wall clock, and mean milliseconds of CPU, of one call."""
+    walls: list[float] = []
+    cpu = time.process_time()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        walls.append(time.perf_counter() - start)
+    return statistics.median(walls) * 1e3, (time.process_time() - cpu) / rounds * 1e3
+
+
+def report(name: str, work: Callable[[], object], rounds: int) -> None:
+    """Print what one call costs."""
+    wall, cpu = timed(work, rounds)
+    print(f"  {name:34} {wall:7.2f} ms, {cpu:7.2f} ms CPU")
+
+
+def measure(count: int) -> None:
+    """Print the costs at one size."""
+    rng = random.Random(count)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        memory = filled(folder, count, rng)
+        size = (folder / ".clio" / "ltm.json").stat().st_size
+        print(f"{len(memory.read().entries):,} entries, {size / 1e3:,.0f} KB")
+        numbers = iter(range(1_000_000, 2_000_000))
+        report("add a new one", lambda: memory.add(entry(rng, next(numbers)), FROM), ADDS)
+        known = memory.read().discoveries[0]
+        report("confirm one", lambda: memory.add(Entry(kind="discovery", text=known.text), FROM), ADDS)
+        report("read", memory.read, 20)
+        knowledge = memory.read()
+        rules = matching_rules(knowledge.of("rule"), folder, folder)
+        shown = candidates(knowledge, rules)
+        report("rules that hold here", lambda: matching_rules(knowledge.of("rule"), folder, folder), 5)
+        report("the block of the prompt", lambda: knowledge_fragment(knowledge, {}, "ltm.json", rules=rules), 20)
+
+        def fresh(entries: tuple[Entry, ...]) -> Callable[[], object]:
+            return lambda: LongTermMemory(folder / ".clio" / "ltm.json", project=folder).freshness(entries)
+
+        report(f"freshness of the {len(shown)} that may be shown", fresh(shown), 5)
+        report("freshness of all", fresh(knowledge.entries), 5)
+        report("freshness of all, asked again", lambda: memory.freshness(knowledge.entries), 5)
+        report("stats", memory.stats, 5)
+
+
+def main() -> None:
+    """Print all figures."""
+    for count in SIZES:
+        measure(count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""How the project knowledge is changed: under a lock, noted first, kept before it leaves, written whole."""
+
+import copy
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from clio.errors import StorageError
+from clio.memory.ltm_archive import Kept, LtmArchive
+from clio.memory.ltm_changes import Piece, is_as, piece, put_back
+from clio.memory.ltm_file import LtmDocument, read_ltm, write_ltm
+from clio.memory.ltm_kinds import identity, stored_id
+from clio.memory.records import Because
+from clio.memory.undo import UndoLog, new_change
+from clio.storage.filelock import FileLock
+from clio.storage.folders import make_ignored_folder
+
+
+class LtmStore:
+    """`ltm.json`, the archive beside it and the log of changes, written in an order in which dying loses nothing.
+
+    Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError
+    with a sentence where that fails, and then the file is as it was.
+    """
+
+    def __init__(self, path: Path, undo: UndoLog | None = None, clock: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self.clock = clock
+        self.archive = LtmArchive(path.with_name("ltm.archive.json"))
+        self._undo = undo
+
+    def read(self) -> LtmDocument:
+        """The document as it is now. Raises OSError."""
+        return read_ltm(self.path)
+
+    @contextmanager
+    def changing(self) -> Generator[tuple[LtmDocument, float]]:
+        """The document as it is now, for a change; nobody else changes it meanwhile."""
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+        with _one_sentence(self.path):
+            make_ignored_folder(self.path.parent, self.path.parent)
+            lock.__enter__()
+        try:
+            yield self.read(), round(self.clock(), 3)
+        finally:
+            lock.release()
+
+    def write(
+        self,
+        document: LtmDocument,
+        now: float,
+        what: str,
+        before: Sequence[Piece],
+        after: Sequence[Piece],
+        archived: Sequence[Kept] = (),
+    ) -> None:
+        """Note the change, then keep what leaves, then write the file: dying in between loses nothing."""
+        document.touch(now)
+        key = (before or after)[0].id if len(before) + len(after) <= 2 else ""
+        change = new_change("ltm", what, at=now, key=key, before=before or None, after=after or None)
+        with _one_sentence(self.path):
+            if self._undo:
+                self._undo.record(change)
+            try:
+                if archived:
+                    self.archive.put(archived)
+                write_ltm(self.path, document)
+            except BaseException:
+                if self._undo:
+                    with suppress(OSError):  # the first error is the one to tell
+                        self._undo.take(change.id)
+                raise
+            back = [one.kept for one in before if one.kept]
+            if back:
+                self.archive.take(lambda one: one in back)
+
+    def send_off(self, document: LtmDocument, now: float, what: str, why: Mapping[str, Because]) -> None:
+        """Move the entries of these handles to the archive, and write the file even where there is none."""
+        known = document.by_handle()
+        before = [piece(document, known[handle][0], handle, known[handle][1]) for handle in why]
+        kept = [
+            Kept(kind=one.kind, archived=now, because=why[one.id], entry=copy.deepcopy(one.entry) | {"id": one.id})
+            for one in before
+        ]
+        for one in sorted(before, key=lambda one: -one.place):
+            del document.section(one.kind)[one.place]
+        if before:
+            self.write(document, now, what, before, (), kept)
+            return
+        document.touch(now)
+        with _one_sentence(self.path):
+            write_ltm(self.path, document)
+
+    def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
+        """Make the file and the archive as they were before a change; False where they are no longer as after it.
+
+        A process that died between noting a change and making it leaves one that is as good as taken back.
+        """
+        touched = {one.id for one in (*before, *after)}
+        if not is_as(document, before, touched):
+            if not is_as(document, after, touched):
+                return False
+            put_back(document, before, after)
+            document.touch(now)
+            with _one_sentence(self.path):
+                if kept := [one.kept for one in before if one.kept]:
+                    self.archive.put(kept)
+                write_ltm(self.path, document)
+        back = {one.id for one in before if one.kept is None} - {one.id for one in after}
+        with _one_sentence(self.path):
+            self.archive.take(lambda one: stored_id(one.entry) in back)
+        return True
+
+    def drop_doubles(self, document: LtmDocument) -> None:
+        """Take out of the archive what a process that died left both there and in the file."""
+        known = document.by_handle()
+
+        def is_double(kept: Kept) -> bool:
+            twin = known.get(stored_id(kept.entry))
+            if twin is None or twin[0] != kept.known_kind:
+                return False
+            return identity(*twin) == identity(twin[0], kept.entry)
+
+        with _one_sentence(self.path):
+            self.archive.take(is_double)
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Generator[None]:
+    """What the operating system refuses, as an error for people."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise StorageError(f"The project knowledge was not changed: {error}") from error
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise StorageError(
+            f"The project knowledge was not changed: {str(path)!r} cannot be written ({cause}); "
+            "make room or mend its permissions and try again."
+        ) from error
