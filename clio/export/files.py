@@ -13,6 +13,7 @@ from clio.export.page import page
 from clio.export.text import escape_direction
 from clio.sessions.blobs import BlobStore
 from clio.sessions.files import SessionFiles, is_session_id
+from clio.sessions.legacy_outputs import readers
 from clio.sessions.loading import load
 from clio.sessions.store import SessionStore
 
@@ -37,10 +38,10 @@ def export_session(
     if not is_session_id(session_id):
         raise SessionNotFound(f"There is no session {session_id!r}; `/session list` shows those there are.")
     files = SessionFiles(store.folder, session_id)
-    state = load(files).state
-    blobs = BlobStore(files.blobs, writable=False)
+    loaded = load(files)
+    blobs = BlobStore(files.blobs, writable=False, elsewhere=readers(loaded.outputs))
     cleaner = Cleaner(redact, spell_out=form != "json")
-    export = collect(state, blobs.read, cleaner, _FOR_MACHINES if form == "json" else _FOR_PEOPLE, now=now)
+    export = collect(loaded.state, blobs.read, cleaner, _FOR_MACHINES if form == "json" else _FOR_PEOPLE, now=now)
     match form:
         case "html":
             return page(export)

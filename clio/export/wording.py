@@ -9,6 +9,7 @@ from clio.export.document import Call, Cut
 from clio.messages import Usage
 
 TITLE_CHARS = 100
+_PATH_CHARS = 48
 # What says most about a call, the first of them that it has.
 _TELLING = (
     "command path file_path old_path paths pattern query url question handle name key glob job revision fact error "
@@ -83,10 +84,19 @@ def call_title(call: Call) -> str:
     parts = [str(arguments["operation"])] if isinstance(arguments.get("operation"), str) else []
     telling = next((key for key in _TELLING if arguments.get(key)), None)
     if telling is not None:
-        parts.append(plain(arguments[telling]))
+        text = plain(arguments[telling])
+        parts.append(_short_path(text) if "path" in telling else text)
     elif not parts:
         parts = [plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
     return one_line(" ".join(parts))
+
+
+def _short_path(path: str) -> str:
+    """A long path by its last folders, which tell more than its first."""
+    if len(path) <= _PATH_CHARS or "\n" in path:
+        return path
+    cut = path.find("/", len(path) - _PATH_CHARS)
+    return "…" + (path[cut:] if cut >= 0 else path[-_PATH_CHARS:])
 
 
 def one_line(text: str, chars: int = TITLE_CHARS) -> str:

@@ -1,6 +1,7 @@
 """The page as text: whole, the same each time, with nothing in it that loads, runs or leads astray."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -10,17 +11,28 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
 from clio.export.code_html import MAX_BLOCK, Colours
 from clio.export.diff_html import MAX_LINES, Diffs, is_diff
 from clio.export.files import export_session
+from clio.export.page import page
 from clio.export.prose_html import MAX_BRACKETS, MAX_MARKDOWN, Prose, allowed_link
-from clio.messages import AssistantMessage, UserMessage
+from clio.export.text import bare, visible
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.sessions.state import SessionState, Trim
 from clio.sessions.store import SessionStore
+from tests.export.conftest import collected
 from tests.export.sample import START, hostile_talk, make_session, shop_talk
 
 NOW = START + 86_400
+KNOWN = frozenset(
+    "html head meta title style script body a div input output span button label main header p h1 h2 h3 h4 h5 h6 "
+    "dl dt dd nav ol ul li section small details summary table thead tbody tfoot tr th td article aside pre code "
+    "time footer strong em b s hr blockquote br".split()
+)
 
 
 def same(text: str) -> str:
@@ -135,12 +147,7 @@ def test_style_and_script_are_the_only_ones_and_named_by_their_hash(store: Sessi
 def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore) -> None:
     page = export_session(store, make_session(store, hostile_talk()), "html", redact=same, now=NOW)
     tags = Tags(page).found
-    known = (
-        "html head meta title style script body a div input output span button label main header p h1 h2 h3 h4 h5 h6 "
-        "dl dt dd nav ol ul li section small details summary table thead tbody tfoot tr th td article aside pre code "
-        "time footer strong em b s hr blockquote br"
-    ).split()
-    assert {name for name, _ in tags} <= set(known)
+    assert {name for name, _ in tags} <= KNOWN
     assert [name for name, attrs in tags if any(key.startswith("on") or key in ("src", "style") for key in attrs)] == []
     outside = {attrs["href"] for name, attrs in tags if name == "a" and not str(attrs["href"]).startswith("#")}
     # The last is a file beside the page: an encoded backslash separates nothing.
@@ -152,6 +159,37 @@ def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore)
     )
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(ids) == len(set(ids))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.text(st.characters() | st.sampled_from("<>&\"'`*_[]()!#|\n\x00\u202e\ud800"), max_size=40), min_size=4)
+)
+def test_whatever_is_said_the_page_holds_it_as_text(texts: list[str]) -> None:
+    first, second, third, fourth, *_ = texts
+    messages = [
+        UserMessage(id=fourth, content=first, context=second, created=START),
+        AssistantMessage(
+            id="a",
+            content=second,
+            reasoning=third,
+            model=fourth,
+            tool_calls=(
+                ToolCall(id="c", name=first, arguments=json.dumps({"path": second, "content": third, fourth: [first]})),
+                ToolCall(id="d", name="edit_file", arguments=json.dumps({"old_string": first, "new_string": second})),
+                ToolCall(id="e", name="run_command", arguments=third),
+            ),
+        ),
+        ToolMessage(tool_call_id="c", name=first, content=fourth, summary=third),
+    ]
+    state = SessionState(id="s", name=third, messages=messages, trims=[Trim(handle=fourth, dropped=(fourth,))])
+    text = page(collected(state))
+    text.encode("utf-8")
+    tags = Tags(text)
+    assert {name for name, _ in tags.found} <= KNOWN
+    assert sum(name in ("script", "style") for name, _ in tags.found) == 2
+    said = text.partition('<div class="words" dir="auto">')[2].partition("</article>")[0]
+    assert "".join(Tags(said).text).replace("Copy", "").split() == visible(bare(first)).split() or "```" in first
 
 
 @pytest.mark.parametrize(

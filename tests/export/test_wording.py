@@ -1,0 +1,56 @@
+"""How an export words a call, a time and a number."""
+
+from typing import Any
+
+import pytest
+
+from clio.export.document import Call
+from clio.export.wording import call_title, count, minute, plain, span
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title"),
+    [
+        ({"path": "shop/prices.py", "offset": 3}, "shop/prices.py"),
+        ({"operation": "diff", "path": "shop"}, "diff shop"),
+        ({"operation": "status"}, "status"),
+        ({"command": "pytest -q \\\n  tests"}, "pytest -q \\ tests"),
+        ({"pattern": "def total", "path": ""}, "def total"),
+        ({"anything": "else", "n": 3}, "else 3"),
+        ({"paths": ["a.py", "b.py"]}, "a.py, b.py"),
+        ({}, ""),
+        ("{broken", "{broken"),
+        ([1, 2], "[ 1, 2 ]"),
+        ({"command": "x" * 200}, "x" * 99 + "…"),
+        (
+            {"path": "/home/dev/source/shop/packages/checkout/src/prices/rounding.py"},
+            "…/shop/packages/checkout/src/prices/rounding.py",
+        ),
+        ({"path": "x" * 60}, "…" + "x" * 48),
+    ],
+)
+def test_a_call_is_named_by_what_it_was_about(arguments: Any, title: str) -> None:
+    assert call_title(Call(id="c", name="n", arguments=arguments)) == title
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.34, "0.3 s"), (59, "59.0 s"), (61, "1 min"), (3_600, "1 h"), (7_500, "2 h 5 min"), (1e6, "11 days")],
+)
+def test_durations_are_short(seconds: float, words: str) -> None:
+    assert span(seconds) == words
+
+
+def test_times_that_are_none_are_empty() -> None:
+    assert minute(0) == minute(-5) == minute(1e30) == minute(float("nan")) == ""
+    assert minute(1_760_000_000) == "2025-10-09 08:53"
+
+
+def test_numbers_have_their_noun() -> None:
+    assert (count(1, "call"), count(1_234, "call")) == ("1 call", "1,234 calls")
+
+
+def test_values_read_well() -> None:
+    assert plain(["a", "b"]) == "a, b"
+    assert plain(True) == "true"
+    assert plain({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
