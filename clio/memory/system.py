@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import structs
 
@@ -276,7 +276,7 @@ class MemorySystem:
         """A text, or texts, without secrets; anything else as it is."""
         if isinstance(value, str):
             return self._redact(value)
-        return tuple(map(self._clean, value)) if isinstance(value, tuple) else value
+        return tuple(self._clean(one) for one in cast(tuple[object, ...], value)) if isinstance(value, tuple) else value
 
     def _refuse_incognito(self) -> None:
         if self._incognito:
