@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from clio.export.files import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
@@ -107,6 +108,19 @@ def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> No
     blobs = list((project / ".clio" / "sessions" / LONG / "blobs").iterdir())
     assert [path.read_text(encoding="utf-8") for path in blobs] == [OUTPUT]
     assert blobs[0].name.startswith(handles[0])
+
+
+def test_search_and_export_know_the_whole_of_an_output(project: Path, server: ChatServer) -> None:
+    before = snapshot(project / ".clio" / "sessions")
+    page = export_session(store_of(project), LONG, "md", redact=lambda text: text, now=1.0)
+    assert "log line 4321\n" in page
+    assert "données 漢字 ✓" in page
+    assert snapshot(project / ".clio" / "sessions") == before
+    server.add(
+        tool_calls([(MEMORY, {"operation": "recall_sessions", "query": 'in:output "log line 4321"'})]), text("Yes.")
+    )
+    assert clio(project, "-p", "where was that line?", server=server).returncode == 0
+    assert LONG in words(server.requests[1], "tool")[0]
 
 
 def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
