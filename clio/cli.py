@@ -65,12 +65,15 @@ def command() -> "NoReturn":
 
 def _run(argv: list[str]) -> int:
     from clio.config import flags
+    from clio.config.doors import find_door
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe that cannot show a character shows a question mark; it is no reason to fail.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
     arguments = flags.parse(argv)
+    if arguments.words and find_door(arguments.words[0]):
+        return _subcommand(arguments)
     if arguments.help:
         print(flags.help_text(), end="")
         return 0
@@ -116,6 +119,19 @@ def _one_shot(arguments: "Arguments") -> int:
     from clio.entrypoints import oneshot
 
     return oneshot.run(options, loaded)
+
+
+def _subcommand(arguments: "Arguments") -> int:
+    from clio.entrypoints import subcommand
+
+    if arguments.help:
+        print(subcommand.help_text(arguments.words[0]), end="")
+        return 0
+    from clio.config.layers import load
+    from clio.config.options import make_options
+
+    options = make_options(arguments)
+    return subcommand.run(options, load(options, os.environ), arguments.words, json=arguments.json)
 
 
 def _config_command(arguments: "Arguments") -> int:

@@ -63,6 +63,10 @@ def test_help_names_every_flag_and_sub_command_once() -> None:
     assert clio("-p", "x", "-h").stdout == done.stdout
 
 
+JSON_ELSEWHERE = (
+    "--json belongs to 'clio config show' and to clio memory, note and sessions; "
+    "for a one-shot answer it is --output json"
+)
 USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["--modle", "x"], "unknown flag '--modle'; did you mean '--model'?"),
     (["--modl=x"], "unknown flag '--modl'; did you mean '--model'?"),
@@ -79,7 +83,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
         "--output must be one of text, json, stream-json, not 'jsn'; did you mean 'json'?",
     ),
     (["--output", "json"], "--output json needs a prompt; add -p TEXT"),
-    (["--json"], "--json belongs to 'clio config show'; for a one-shot answer it is --output json"),
+    (["--json"], JSON_ELSEWHERE),
     (["-p", "x", "-r"], "--resume needs a session's id, name or number where -p is given; nobody is there to choose"),
     (["-p", "fix", "the", "bug"], "'the bug' does not belong to the prompt; put the whole prompt in quotes after -p"),
     (
@@ -91,7 +95,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["confg"], "unknown sub-command 'confg'; did you mean 'config show'?"),
     (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
     (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),
-    (["doctor", "--json"], "--json belongs to 'clio config show'; for a one-shot answer it is --output json"),
+    (["doctor", "--json"], JSON_ELSEWHERE),
     (["--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),

@@ -5,7 +5,7 @@ only the entrypoint can do, a follow-up that names it.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.security.redact import Redactor
     from clio.sessions.session import Session
     from clio.sessions.store import SessionStore
+
+
+ExportForm = Literal["html", "md", "json"]
 
 
 class Table(Struct, frozen=True, kw_only=True):
@@ -114,6 +117,19 @@ class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
     suffix: str = ".md"
 
 
+class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
+    """Write a stored session as one text to hand on.
+
+    path: as the person gave it; "-" is standard output. form: None goes by the path's ending.
+    force: what is there already is replaced.
+    """
+
+    session_id: str
+    path: str
+    form: ExportForm | None = None
+    force: bool = False
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash."""
 
@@ -133,6 +149,7 @@ FollowUp = (
     | LoadWindow
     | Prefill
     | EditText
+    | ExportSession
     | Confirm
 )
 

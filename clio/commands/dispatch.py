@@ -2,25 +2,34 @@
 
 from clio.commands.base import Command, CommandResult, Shell, refuse
 from clio.commands.matching import nearest
-from clio.errors import ClioError
+from clio.errors import ClioError, UsageError
 
 
 def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
-    """Run the command or the one below it that `argument` names; what a person got wrong comes back as a sentence.
+    """Run the command, or the one below it that `argument` names; what a person got wrong comes back as a sentence.
 
-    called: how the command was written, such as "/session" or "clio sessions", for the sentence.
+    called: how the command was written, such as "/session", for the sentence.
     """
-    first, rest = split(argument)
-    if command.subcommands and first:
-        found = among(command.subcommands, first)
-        if found is None:
-            known = [sub.name for sub in command.subcommands]
-            return refuse(f"{called} does not know {first!r}; {nearest(first, known, f'{called} ')}")
-        command, argument = found, rest
     try:
+        command, argument = choose(command, argument, called)
         return command.handler(shell, argument)
     except (ClioError, OSError) as error:
         return refuse(str(error))
+
+
+def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
+    """The command that is meant, itself or one below it, and its own argument.
+
+    Raises UsageError for a word that is none below it, naming a near one.
+    """
+    first, rest = split(argument)
+    if not command.subcommands or not first:
+        return command, argument
+    found = among(command.subcommands, first)
+    if found is None:
+        known = [sub.name for sub in command.subcommands]
+        raise UsageError(f"{called} does not know {first!r}; {nearest(first, known, f'{called} ')}")
+    return found, rest
 
 
 def among(commands: tuple[Command, ...], name: str) -> Command | None:

@@ -6,12 +6,16 @@ Imported before anything is on the screen, so it stays with argparse and leaves 
 import argparse
 from collections.abc import Sequence
 
+from clio.config.doors import DOORS, door_place, take_flags
 from clio.config.nearest import did_you_mean
 from clio.errors import UsageError
 
 
 class Arguments(argparse.Namespace):
-    """What was given; an absent flag keeps the value here. `prompt` is "" for a bare `-p`."""
+    """What was given; an absent flag keeps the value here.
+
+    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS all that follows.
+    """
 
     prompt: str | None = None
     continue_latest: bool = False
@@ -100,7 +104,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`: print JSON", group=_REST),
+    Flag("--json", "with `config show`, `memory`, `note`, `sessions`: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
@@ -141,6 +145,10 @@ def flag_name(field: str) -> str:
 
 def parse(argv: Sequence[str]) -> Arguments:
     """The arguments as given, values still text. Raises UsageError, which names the nearest flag or sub-command."""
+    valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
+    place = door_place(argv, valued)
+    if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
+        return _parse_door(argv[:place], argv[place:])
     arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
     if arguments.help or arguments.version:
         return arguments
@@ -152,7 +160,9 @@ def parse(argv: Sequence[str]) -> Arguments:
 
 def help_text() -> str:
     """What `clio --help` prints."""
-    commands = [f"       {'clio ' + ' '.join(words):<33} {summary}" for words, summary in COMMANDS.items()]
+    summaries = {f"clio {' '.join(words)}": summary for words, summary in COMMANDS.items()}
+    summaries |= {f"clio {door.name} …": door.summary for door in DOORS}
+    commands = [f"       {usage:<33} {summary}" for usage, summary in summaries.items()]
     parts = [_USAGE + "\n".join(commands)]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         rows = [f"  {flag.usage:<27} {flag.summary}" for flag in FLAGS if flag.group == group]
@@ -203,6 +213,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
+    taken, kept = take_flags(words[1:])
+    arguments, unknown = _parser().parse_known_intermixed_args([*before, *taken], Arguments())
+    if unknown:
+        raise UsageError(_unknown_flag(unknown[0]))
+    for flag in FLAGS:
+        if flag.group in (_WHAT, _SESSION, _MODEL) and flag.dest != "cwd" and _is_given(arguments, flag):
+            raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
+    arguments.words = tuple(map(readable, (words[0], *kept)))
+    return arguments
+
+
+def _is_given(arguments: Arguments, flag: Flag) -> bool:
+    return getattr(arguments, flag.dest) not in (None, False)
+
+
 def _check(arguments: Arguments) -> None:
     one_shot = arguments.prompt is not None
     given = [name for name, on in (
@@ -220,7 +246,10 @@ def _check(arguments: Arguments) -> None:
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
     if arguments.json and list(arguments.words[:1]) != ["config"]:
-        raise UsageError("--json belongs to 'clio config show'; for a one-shot answer it is --output json")
+        raise UsageError(
+            "--json belongs to 'clio config show' and to clio memory, note and sessions; "
+            "for a one-shot answer it is --output json"
+        )
     if arguments.output not in (None, "text") and not one_shot and not arguments.words:
         raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
     if one_shot and arguments.resume == "":
@@ -230,14 +259,14 @@ def _check(arguments: Arguments) -> None:
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
     if tuple(words) in COMMANDS and not one_shot:
         return
-    known = [" ".join(command) for command in COMMANDS]
+    known = [*(" ".join(command) for command in COMMANDS), *(door.name for door in DOORS)]
     text = " ".join(words)
     if one_shot:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if list(words) == ["config"]:
         forms = ", ".join(name for name in known if name.startswith("config "))
         raise UsageError(f"'clio config' needs one more word: {forms}")
-    hint = did_you_mean(text, known) or did_you_mean(words[0], list(dict.fromkeys(name for name, *_ in COMMANDS)))
+    hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
     raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")

@@ -16,6 +16,7 @@ from clio.commands.base import (
     ClearScreen,
     Confirm,
     EditText,
+    ExportSession,
     FollowUp,
     GrantTrust,
     LoadWindow,
@@ -28,13 +29,14 @@ from clio.commands.base import (
     SwitchSession,
 )
 from clio.commands.registry import is_command, run_command
-from clio.commands.session_commands import id_length
+from clio.commands.session_table import id_length
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.config.trust import grant_all
 from clio.entrypoints import first_paint
+from clio.entrypoints.export_file import export
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
@@ -233,7 +235,11 @@ class Repl:
             case EditText(text=text, then=then, suffix=suffix):
                 edited = await asyncio.to_thread(edit_text, text, suffix)
                 if edited is not None:
-                    screen.show_result(then(edited))
+                    result = then(edited)
+                    screen.show_result(result)
+                    return result.follow_up is None or await self._follow(parts, result.follow_up)
+            case ExportSession():
+                screen.show_result(await asyncio.to_thread(export, app, step))
             case Confirm(question=question, then=then):
                 return not await self._line.confirm(question) or await self._command(parts, then)
             case _:

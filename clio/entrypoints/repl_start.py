@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from clio import __version__
-from clio.commands.session_commands import count_messages, session_table
+from clio.commands.session_table import count_messages, session_table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options

@@ -22,7 +22,7 @@ from clio.commands.base import (
 from clio.commands.dispatch import forms
 from clio.commands.general import MODES
 from clio.commands.registry import COMMANDS, command_table, complete, is_command, run_command
-from clio.commands.session_commands import age, id_length
+from clio.commands.session_table import age, id_length
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.sessions.state import Todo

@@ -1,0 +1,161 @@
+"""What was said in earlier sessions, and the way back into the one that fits best."""
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from clio.commands.arguments import read
+from clio.commands.base import CommandResult, Prefill, Shell, Suggestion, Table, code, refuse
+from clio.commands.session_table import id_length, last_used, title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clio.memory.recall.docs import Recall, Recalled
+    from clio.sessions.state import SessionInfo
+
+MAX_SESSIONS = 10
+_TITLE_CHARS = 26
+_SNIPPET_CHARS = 120
+_WORD = re.compile(r"\w+")
+_SCOPE = "in:output"
+
+
+def search(shell: Shell, argument: str) -> CommandResult:
+    """The sessions that answer a query, the best first; the next line then holds the command that resumes it."""
+    given = read(argument, switches=("--all",))
+    query = argument if not given.options and '"' in argument else given.text
+    if not query.strip():
+        return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
+    if shell.config.incognito:
+        return refuse("An incognito clio reads no earlier session; start without --incognito to search.")
+    recall = shell.memory.recall_sessions(
+        query,
+        current=shell.session.id or None,
+        include_current="--all" in given.options,
+        max_sessions=MAX_SESSIONS,
+        max_results=MAX_SESSIONS,
+    )
+    best = [session.passages[0] for session in recall.sessions if session.passages]
+    data = _data(query, recall)
+    if not best:
+        return CommandResult(text=f"No session says {code(query)}.{_missed(recall)}", data=data)
+    infos = shell.store.list()
+    places = {info.id: place for place, info in enumerate(infos)}
+    first = next((hit for hit in best if hit.session_id != shell.session.id), None)
+    resume = f"Enter resumes {code(_title(first))}." if first else ""
+    return CommandResult(
+        text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
+        table=Table(
+            columns=("#", "session", "last used", "said", "id"),
+            rows=tuple(_row(hit, infos, places, query, shell.session.id) for hit in best),
+            wide=3,
+        ),
+        follow_up=Prefill(text=f"/session switch {first.session_id}") if first else None,
+        data=data,
+    )
+
+
+def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
+    """What may stand beside the words of a query."""
+    yield Suggestion(text=_SCOPE, note="look at whole outputs of tools")
+    yield Suggestion(text="--all", note="look at the running session too")
+
+
+def _row(
+    hit: "Recalled", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
+) -> tuple[str, str, str, str, str]:
+    place = places.get(hit.session_id)
+    length = id_length(places)
+    said = around(hit.snippet, query, _SNIPPET_CHARS)
+    if place is None:  # deleted since it was indexed
+        return ("–", _short(_title(hit)), "–", said, hit.session_id[:length])
+    info = infos[place]
+    used = last_used(info, running, time.time())
+    return (str(place + 1), _short(title_of(info)), used, said, info.id[:length])
+
+
+def around(text: str, query: str, chars: int) -> str:
+    """At most about `chars` characters of a text, one of the query's words among them where there is one."""
+    text = " ".join(text.split())
+    if len(text) <= chars:
+        return text
+    folded = text.casefold()
+    words = sorted(_WORD.findall(query.replace(_SCOPE, " ").casefold()), key=len, reverse=True)
+    # A word may stand there with another ending.
+    found = (folded.find(word[: max(4, len(word) - 2)]) for word in words)
+    centre = next((place for place in found if place >= 0), 0)
+    start = max(0, min(centre - chars // 3, len(text) - chars))
+    if start:
+        start = text.find(" ", start - 1, centre) + 1 or start
+    end = start + chars
+    if end < len(text):
+        end = max(text.rfind(" ", centre + 1, end), centre + 1) if " " in text[centre:end] else end
+    before = "… " if start and not text[start:].startswith("…") else ""
+    return before + text[start:end].strip() + (" …" if end < len(text) else "")
+
+
+def _points(hit: "Recalled") -> str:
+    """Why the best one is first."""
+    signals = hit.signals
+    named = (
+        ("the exact words", signals.exact),
+        ("words found", signals.keywords),
+        ("how much of the text they are", signals.density),
+        ("the title", signals.title),
+    )
+    parts = ", ".join(f"{points:.1f} for {what}" for what, points in named if points)
+    return f"The best is first, with {parts}." if parts else "The best is first."
+
+
+def _missed(recall: "Recall") -> str:
+    parts: list[str] = []
+    if recall.unreadable:
+        parts.append(f"{_sessions(len(recall.unreadable))} cannot be read")
+    if recall.unsearched:
+        parts.append(f"{_sessions(recall.unsearched)} not looked at yet, search again in a moment")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session{'s' * (count != 1)}"
+
+
+def _title(hit: "Recalled") -> str:
+    return " ".join(hit.session_name.split()) or "(no words yet)"
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + "…"
+
+
+def _data(query: str, recall: "Recall") -> dict[str, object]:
+    return {
+        "query": query,
+        "sessions": [
+            {
+                "id": session.session_id,
+                "name": session.session_name,
+                "updated_at": session.updated,
+                "score": session.score,
+                "passages": [_passage_data(passage) for passage in session.passages],
+            }
+            for session in recall.sessions
+        ],
+        "unreadable": list(recall.unreadable),
+        "unsearched": recall.unsearched,
+    }
+
+
+def _passage_data(passage: "Recalled") -> dict[str, object]:
+    return {
+        "message_id": passage.message_id,
+        "role": passage.role,
+        "created": passage.created,
+        "score": passage.score,
+        "exact": passage.signals.exact,
+        "keywords": passage.signals.keywords,
+        "density": passage.signals.density,
+        "title": passage.signals.title,
+        "snippet": passage.snippet,
+    }

@@ -1,0 +1,74 @@
+"""Carries out an export: the session as text, to a file or to standard output."""
+
+import time
+from pathlib import Path
+
+from clio.commands.base import CommandResult, ExportForm, ExportSession, Shell, code
+from clio.commands.session_table import count_messages, file_stem, title_of
+from clio.errors import UserError
+from clio.storage.atomic import write_atomic
+
+STANDARD_OUTPUT = "-"
+
+
+def export(shell: Shell, step: ExportSession) -> CommandResult:
+    """Write the file; says what was written, and how large. Takes seconds for a session of many megabytes.
+
+    A folder as path gets a file named after the session. What is there already is replaced only with `step.force`.
+    Raises UserError for a path that cannot be, what `export_session` raises, and OSError.
+    """
+    from clio.export.files import SUFFIXES, export_session
+
+    info = next((info for info in shell.store.list() if info.id == step.session_id), None)
+    title = title_of(info) if info else step.session_id
+    path, form = _place(step, title, dict(SUFFIXES))
+    text = export_session(
+        shell.store, step.session_id, form, redact=lambda text: shell.redactor.redact(text).text, now=time.time()
+    )
+    data = text.encode("utf-8")
+    if path is None:
+        return CommandResult(verbatim=text)
+    write_atomic(path, data)
+    length = f", {count_messages(info.messages)}" if info else ""
+    return CommandResult(
+        text=f"Wrote {code(str(path))}: {size(len(data))}{length}.",
+        data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
+    )
+
+
+def size(count: int) -> str:
+    """Bytes as a person reads them."""
+    for limit, unit in ((1_000, "bytes"), (1_000_000, "KB"), (1_000_000_000, "MB")):
+        if count < limit:
+            return f"{count} {unit}" if unit == "bytes" else f"{count * 1_000 / limit:.1f} {unit}"
+    return f"{count / 1_000_000_000:.1f} GB"
+
+
+def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tuple[Path | None, ExportForm]:
+    """The file, None for standard output; and the form."""
+    if step.path == STANDARD_OUTPUT:
+        return None, step.form or "md"
+    try:
+        path = Path.cwd() / Path(step.path).expanduser()
+    except RuntimeError:
+        raise UserError(f"There is no home folder for {step.path!r}; write the whole path") from None
+    if path.is_dir():
+        form = step.form or "html"
+        path /= f"{file_stem(title)}.{form}"
+    elif not path.suffix:
+        form = step.form or "html"
+        path = path.with_name(f"{path.name}.{form}")
+    else:
+        named = step.form or forms.get(path.suffix.lower())
+        if named is None:
+            raise UserError(
+                f"The ending of {path.name!r} names no form of an export; use .html, .md or .json, or add --format"
+            )
+        form = named
+    if not path.parent.is_dir():
+        raise UserError(f"There is no folder {str(path.parent)!r}; make it first, or choose another path")
+    if path.is_dir():
+        raise UserError(f"{str(path)!r} is a folder; choose another path")
+    if path.exists() and not step.force:
+        raise UserError(f"{str(path)!r} is there already; add --force to replace it")
+    return path, form

@@ -1,0 +1,222 @@
+"""`clio memory`, `clio note` and `clio sessions`: the handlers of the slash commands without a conversation.
+
+No provider is made, no session begun, and nothing is imported that only a conversation needs.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import structs
+
+from clio.commands.arguments import join
+from clio.commands.base import Command, CommandResult, Confirm, EditText, ExportSession, FollowUp, Prefill
+from clio.commands.dispatch import choose, forms
+from clio.commands.session_door import SESSIONS
+from clio.config.doors import find_door
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.schema import Config
+from clio.entrypoints.subcommand_output import ask, print_json, print_result, say, without_marks
+from clio.errors import ClioError, UsageError, UserError
+from clio.sessions.session import Session
+from clio.sessions.state import SessionState
+from clio.sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from clio.context.window import ContextWindow
+    from clio.memory.system import MemorySystem
+    from clio.providers.base import Provider
+    from clio.security.approval import Policy
+    from clio.security.redact import Redactor
+
+_SLASH = re.compile(r"(?<![\w/.])/(memory|note|session)(?=[ .;,:`']|$)")
+_SWITCH = "/session switch "
+_OPTIONS = """\
+options that may stand anywhere before "--":
+  --json                                print one JSON document
+  --cwd FOLDER                          the project this folder is in
+  --config FILE, --incognito, --no-ltm, --no-color, --debug   as everywhere
+"""
+
+
+class LightShell:
+    """What handlers may look at where no conversation runs. Its session has no id, no words and no file."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.config: Config = loaded.config
+        self.store = SessionStore(loaded.project / ".clio" / "sessions")
+        self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
+        self.context: ContextWindow | None = None
+        self._redactor: Redactor | None = None
+        self._memory: MemorySystem | None = None
+
+    @property
+    def redactor(self) -> "Redactor":
+        """As a conversation has it."""
+        from clio.security.redact import Redactor
+        from clio.security.redact_names import env_secrets
+
+        if self._redactor is None:
+            secrets = env_secrets(dict(os.environ))
+            self._redactor = Redactor(self.config.redact_patterns, secrets, enabled=self.config.redact)
+        return self._redactor
+
+    @property
+    def memory(self) -> "MemorySystem":
+        """As a conversation has it."""
+        from clio.memory.system import MemorySystem
+
+        if self._memory is None:
+            self._memory = MemorySystem(
+                self.loaded.project,
+                self.store,
+                incognito=self.config.incognito,
+                ltm=self.config.ltm,
+                redact=lambda text: self.redactor.redact(text).text,
+            )
+        return self._memory
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        if self._memory is not None:
+            self._memory.close()
+
+    @property
+    def policy(self) -> "Policy":
+        """Raises UserError: there is none."""
+        _needs_a_conversation()
+
+    @property
+    def provider(self) -> "Provider":
+        """Raises UserError: there is none."""
+        _needs_a_conversation()
+
+
+def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+    """Carry out one sub-command: its name, then its words. Returns 0; everything else is an error that is raised.
+
+    json: print the result's data as one JSON document, and never ask.
+    Raises UserError (exit 2), and other ClioErrors (exit 1) for what was right and failed all the same.
+    """
+    shell = LightShell(loaded)
+    try:
+        step = _carry_out(shell, words, json=json)
+    except ClioError as error:
+        error.args = (in_cli_words(str(error)),)
+        raise
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ClioError(str(error)) from error
+    finally:
+        shell.close()
+    return 0 if json or step is None else _after(step, options, loaded)
+
+
+def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> FollowUp | None:
+    """Run the handler and what it asks for; what is still to be done once the result is shown."""
+    table, called = _table(words[0])
+    command, argument = choose(table, join(words[1:]), called)
+    result = command.handler(shell, argument)
+    while True:
+        if not result.ok and result.follow_up is None:
+            raise UsageError(result.text)
+        match result.follow_up:
+            case Confirm(question=question, then=then):
+                if not json:
+                    _show(result)
+                _agreed(question, may_ask=not json)
+                command, argument = choose(table, then.partition(" ")[2], called)
+                result = command.handler(shell, argument)
+            case ExportSession() as step:
+                from clio.entrypoints.export_file import export
+
+                result = export(shell, step)
+            case EditText(text=text, then=then, suffix=suffix):
+                from clio.ui.editor import edit_text
+
+                if json:
+                    raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")
+                _show(result)
+                edited = edit_text(text, suffix)
+                result = CommandResult(text="Nothing was changed.") if edited is None else then(edited)
+            case step:
+                (print_json if json else _show)(result)
+                return step
+
+
+def help_text(word: str) -> str:
+    """What `clio NAME --help` prints: every form of the sub-command."""
+    table, called = _table(word)
+    rows = [(form, summary) for form, summary in forms(table, called)]
+    width = min(max(len(form) for form, _ in rows), 36)
+    lines = [
+        f"  {form:<{width}}  {summary}" if len(form) <= width else f"  {form}\n  {'':<{width}}  {summary}"
+        for form, summary in rows
+    ]
+    return "\n".join([*lines, "", _OPTIONS])
+
+
+def in_cli_words(text: str) -> str:
+    """A handler's text with the commands it names as the command line has them, and without the marks round code."""
+    text = without_marks(text).replace(_SWITCH.strip(), "clio -r")
+    return _SLASH.sub(lambda found: f"clio {'sessions' if found[1] == 'session' else found[1]}", text)
+
+
+def _table(word: str) -> tuple[Command, str]:
+    """The commands of a door, and what they begin with. The door exists."""
+    door = find_door(word)
+    assert door is not None
+    if door.name == SESSIONS.name:
+        return SESSIONS, f"clio {door.name}"
+    from clio.commands.registry import find
+
+    command = find(door.name)
+    assert command is not None
+    return command, f"clio {door.name}"
+
+
+def _show(result: CommandResult) -> None:
+    if result.ok:
+        print_result(result, in_cli_words(result.text))
+    else:
+        say(f"clio: {in_cli_words(result.text)}")
+
+
+def _agreed(question: str, *, may_ask: bool) -> None:
+    """Raises UsageError where the person says no, or nobody can be asked."""
+    answer = ask(f"{question} [y/N] ") if may_ask else None
+    if answer is None:
+        raise UsageError(f"{question} Nobody can be asked here; add --yes")
+    if answer.strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was changed")
+
+
+def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
+    """What may come after a result that was shown. Returns the exit code."""
+    match step:
+        case Prefill(text=text) if text.startswith(_SWITCH):
+            best = text.removeprefix(_SWITCH)
+            answer = ask("Enter resumes the best one; a number, an id or a name another one; q leaves: ")
+            if answer is None:
+                say(f"resume it with: clio -r {best}")
+                return 0
+            return 0 if answer.strip().lower() == "q" else _resume(answer.strip() or best, options, loaded)
+        case Prefill(text=text):
+            say(f"next: {in_cli_words(text)}")
+            return 0
+        case _:
+            raise UserError("this needs a conversation; start clio and give the command there, with a slash")
+
+
+def _resume(selector: str, options: Options, loaded: Loaded) -> int:
+    from clio.entrypoints import repl
+
+    return repl.run(structs.replace(options, resume=selector), loaded)
+
+
+def _needs_a_conversation() -> "NoReturn":
+    raise UserError("this needs a conversation; start clio and give the command there, with a slash")
