@@ -5,7 +5,7 @@ anew. A rollback journal, because SQLite before 3.51.3 could damage a store in W
 """
 
 import threading
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,8 @@ CREATE TABLE turns (
     role TEXT NOT NULL, created REAL NOT NULL, text BLOB NOT NULL, output BLOB NOT NULL
 );
 CREATE INDEX turns_of ON turns (session, place);
+CREATE TABLE totals (passages INTEGER NOT NULL, chars INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE passages USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE titles USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");
 CREATE VIRTUAL TABLE outputs USING fts5 (
@@ -68,6 +70,16 @@ class Database:
         """All rows of a question."""
         with self._lock, self._named_errors():
             return self._connection.execute(sql, values).fetchall()
+
+    def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[object, ...]]]:
+        """The rows of a question, so many at a time; stop when there are enough."""
+        with self._lock, self._named_errors():
+            cursor = self._connection.execute(sql, values)
+            try:
+                while rows := cursor.fetchmany(size):
+                    yield rows
+            finally:
+                cursor.close()
 
     def run(self, sql: str, values: Sequence[object] = ()) -> int:
         """Change something; the id of the row that was put last."""

@@ -1,17 +1,16 @@
-"""The search index of earlier sessions: what is put in, what is taken out, what is found. Ranking is in `pipeline`."""
+"""The search index of earlier sessions: what is put in, what is taken out, what is found."""
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self, overload
 
-from clio.algorithms.lexical import stem
+from clio.memory.recall.candidates import PASSAGE_BITS, Candidates, unpacked
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Recalled, SessionDoc, SessionHit, TurnDoc
-from clio.memory.recall.snippet import snippet
-from clio.memory.recall.words import Query, indexable, parse
-
-CANDIDATES = 400
+from clio.memory.recall.passages import passages
+from clio.memory.recall.searching import Search
+from clio.memory.recall.words import indexable, parse
 
 
 class RecallIndex:
@@ -41,12 +40,15 @@ class RecallIndex:
         with self._database.transaction():
             for doc in docs:
                 self._remove(doc.id)
+                title = _clean(doc.title)
                 session = self._database.run(
                     "INSERT INTO sessions (name, title, updated, stamp) VALUES (?, ?, ?, ?)",
-                    (doc.id, doc.title, doc.updated, doc.stamp),
+                    (doc.id, title, doc.updated, doc.stamp),
                 )
-                self._database.run("INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, indexable(doc.title)))
-                for place, turn in enumerate(doc.turns):
+                self._database.run("INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, indexable(title)))
+                place = 0
+                for turn in doc.turns:
+                    place += bool(turn.text)
                     self._put_turn(session, place, turn)
 
     def extend(self, id: str, turns: Iterable[TurnDoc], *, stamp: str, updated: float) -> bool:
@@ -58,9 +60,13 @@ class RecallIndex:
             known = self._database.rows("SELECT id FROM sessions WHERE name = ?", (id,))
             for (session,) in known:
                 ((last,),) = self._database.rows("SELECT max(place) FROM turns WHERE session = ?", (session,))
-                for place, turn in enumerate(turns, -1 if last is None else int(str(last))):
-                    self._forget_turns("session = ? AND message = ?", (session, turn.message_id))
-                    self._put_turn(int(str(session)), place + 1, turn)
+                place = int(str(last or 0))
+                for turn in turns:
+                    which = (session, turn.message_id)
+                    old = self._database.rows("SELECT place FROM turns WHERE session = ? AND message = ?", which)
+                    self._forget_turns("session = ? AND message = ?", which)
+                    place += bool(turn.text and not old)
+                    self._put_turn(int(str(session)), int(str(old[0][0])) if old else place, turn)
                 self._database.run("UPDATE sessions SET stamp = ?, updated = ? WHERE id = ?", (stamp, updated, session))
             return bool(known)
 
@@ -101,82 +107,61 @@ class RecallIndex:
     ) -> tuple[Recalled, ...] | tuple[SessionHit, ...]:
         """What answers a query, best first: sessions with their best passages, or single turns of all sessions.
 
+        Any text may be a query; one that shares no word with any session finds nothing. Words in double quotes must
+        stand together; `in:output` searches the outputs of tools, `in:title` the titles.
         limit: how many sessions, or turns. passages: how many of each session. exclude: ids of sessions left out.
-        Any text may be a query; one that shares no word with any session finds nothing.
         """
-        turns = self._turns(parse(query), exclude)
+        search = Search(Candidates(self._database), parse(query), exclude)
         if mode == "turns":
-            return tuple(turns[: max(limit, 0)])
-        hits: dict[str, list[Recalled]] = {}
-        for turn in turns:
-            hits.setdefault(turn.session_id, []).append(turn)
-        return tuple(
-            SessionHit(
-                session_id=name,
-                session_name=found[0].session_name,
-                updated=max(turn.created for turn in found),
-                score=found[0].score,
-                passages=tuple(found[: max(passages, 0)]),
-            )
-            for name, found in list(hits.items())[: max(limit, 0)]
-        )
-
-    def _turns(self, query: Query, exclude: frozenset[str]) -> list[Recalled]:
-        if not query.terms:
-            return []
-        match = " OR ".join(f'"{term}"' for term in query.terms)
-        ranked = self._database.rows(
-            "SELECT t.message, t.role, t.created, t.text, s.name, s.title, f.score FROM"
-            " (SELECT rowid, rank AS score FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?) f"
-            " JOIN turns t ON t.id = f.rowid JOIN sessions s ON s.id = t.session ORDER BY f.score, t.created DESC",
-            (match, CANDIDATES),
-        )
-        wanted = {stem(term) for term in query.terms}
-        return [
-            Recalled(
-                session_id=str(name),
-                session_name=str(title),
-                message_id=str(message),
-                role=str(role),
-                created=float(str(created)),
-                snippet=snippet(_unpacked(text), query.words, wanted),
-                score=-float(str(score)),
-            )
-            for message, role, created, text, name, title, score in ranked
-            if name not in exclude
-        ]
+            return search.turns(max(limit, 0))
+        return search.sessions(max(limit, 0), max(passages, 0))
 
     def _put_turn(self, session: int, place: int, turn: TurnDoc) -> None:
+        text, output = _clean(turn.text), _clean(turn.output)
         key = self._database.run(
             "INSERT INTO turns (session, place, message, role, created, text, output) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (session, place, turn.message_id, turn.role, turn.created, _packed(turn.text), _packed(turn.output)),
+            (session, place, turn.message_id, turn.role, turn.created, _packed(text), _packed(output)),
         )
-        self._database.run("INSERT INTO passages (rowid, text) VALUES (?, ?)", (key, indexable(turn.text)))
-        if turn.output:
-            self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, indexable(turn.output)))
+        self._database.run_many("INSERT INTO passages (rowid, text) VALUES (?, ?)", _rows(key, text))
+        self._count(text, 1)
+        if output:
+            self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, indexable(output)))
 
     def _remove(self, name: str) -> None:
         for session, title in self._database.rows("SELECT id, title FROM sessions WHERE name = ?", (name,)):
             self._forget_turns("session = ?", (session,))
-            self._forget("titles", session, str(title))
+            self._forget("titles", [(int(str(session)), indexable(str(title)))])
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 
-    def _forget_turns(self, which: str, values: tuple[object, ...]) -> None:
+    def _forget_turns(self, which: str, values: Sequence[object]) -> None:
         for key, text, output in self._database.rows(f"SELECT id, text, output FROM turns WHERE {which}", values):
-            self._forget("passages", key, _unpacked(text))
+            self._forget("passages", _rows(int(str(key)), unpacked(text)))
+            self._count(unpacked(text), -1)
             if output:
-                self._forget("outputs", key, _unpacked(output))
+                self._forget("outputs", [(int(str(key)), indexable(unpacked(output)))])
             self._database.run("DELETE FROM turns WHERE id = ?", (key,))
 
-    def _forget(self, table: str, key: object, text: str) -> None:
+    def _forget(self, table: str, rows: Iterable[tuple[int, str]]) -> None:
+        # An index that keeps no text is told the text it shall forget.
+        self._database.run_many(f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", rows)
+
+    def _count(self, text: str, sign: int) -> None:
+        pieces = passages(text)
         self._database.run(
-            f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", (key, indexable(text))
+            "UPDATE totals SET passages = passages + ?, chars = chars + ?",
+            (sign * len(pieces), sign * sum(map(len, pieces))),
         )
 
 
+def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
+    for number, piece in enumerate(passages(text)):
+        yield key << PASSAGE_BITS | number, indexable(piece)
+
+
+def _clean(text: str) -> str:
+    """The text without what cannot be stored: halves of characters, as damaged files have them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _packed(text: str) -> bytes:
-    return zlib.compress(text.encode("utf-8", "replace")) if text else b""
-
-
-def _unpacked(blob: object) -> str:
-    return zlib.decompress(blob).decode("utf-8") if isinstance(blob, bytes) and blob else ""
+    return zlib.compress(text.encode("utf-8")) if text else b""

@@ -1,41 +1,46 @@
 """The piece of a text that shows why it was found. Pure."""
 
 import re
-from collections.abc import Collection, Sequence
 
-from clio.algorithms.lexical import stem, words
+from clio.algorithms.porter import porter
+from clio.memory.recall.words import Query, folded_words
 
 SNIPPET_CHARS = 300
+MAX_CHARS = 200_000
+"""Where in a longer text the words stand is not looked for behind this."""
 _WORD = re.compile(r"\w+")
+_NEAR_WORDS = 50
 
 
-def snippet(text: str, phrase: Sequence[str], wanted: Collection[str]) -> str:
-    """Up to 300 characters around the exact phrase, else where the most different wanted stems are near each other."""
-    centre = _phrase_at(text, phrase)
-    if centre is None:
-        centre = _densest(text, set(wanted))
+def snippet(text: str, query: Query) -> str:
+    """Up to 300 characters around the query as it was typed, else where most of its words are near each other."""
+    centre = _centre(text[:MAX_CHARS], query)
     start = max(min(centre - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS), 0)
     end = start + SNIPPET_CHARS
     shown = " ".join(text[start:end].split())
     return ("… " if start else "") + shown + (" …" if end < len(text) else "")
 
 
-def _phrase_at(text: str, phrase: Sequence[str]) -> int | None:
-    pattern = r"[\W_]*".join(re.escape(word) for word in phrase)
-    found = re.search(pattern, text, re.IGNORECASE) if pattern else None
-    return found.start() if found else None
+def _centre(text: str, query: Query) -> int:
+    places = [(match.start(), [porter(word) for word in folded_words(match[0])]) for match in _WORD.finditer(text)]
+    phrase = _phrase_at(places, query.words)
+    return _densest(places, {stem for term in query.terms for stem in term.stems}) if phrase is None else phrase
 
 
-def _densest(text: str, wanted: set[str]) -> int:
-    places = [(match.start(), hits) for match in _WORD.finditer(text) if (hits := wanted & _stems(match[0]))]
+def _phrase_at(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:
+    flat = [(start, stem) for start, stems in places for stem in stems]
+    for at, (start, stem) in enumerate(flat):
+        if phrase and stem == phrase[0] and tuple(stem for _, stem in flat[at : at + len(phrase)]) == phrase:
+            return start
+    return None
+
+
+def _densest(places: list[tuple[int, list[str]]], wanted: set[str]) -> int:
+    hits = [(start, found) for start, stems in places if (found := wanted.intersection(stems))]
     best, centre = 0, 0
-    for number, (start, _) in enumerate(places):
-        near = [hits for at, hits in places[number : number + 50] if at < start + SNIPPET_CHARS * 2 // 3]
+    for number, (start, _) in enumerate(hits):
+        near = [found for at, found in hits[number : number + _NEAR_WORDS] if at < start + SNIPPET_CHARS * 2 // 3]
         count = len(set[str]().union(*near))
         if count > best:
             best, centre = count, start
     return centre
-
-
-def _stems(word: str) -> set[str]:
-    return {stem(part) for part in words(word)}

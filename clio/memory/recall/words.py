@@ -1,52 +1,120 @@
-"""A query taken to pieces, and a text made ready for the index: the same words on both sides. Pure."""
+"""A query taken to pieces, and texts made ready for the index: the same words on both sides. Pure.
+
+The index folds and stems by itself (FTS5, `porter unicode61`); what stands here does the same to the few texts that are
+weighed exactly, and adds what FTS5 cannot do: the parts of CamelCase words, pairs of characters for scripts written
+without spaces, other forms of irregular words.
+"""
 
 import re
+import unicodedata
+from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.algorithms.lexical import STOP_WORDS, words
+from clio.algorithms.lexical import STOP_WORDS
+from clio.algorithms.porter import porter
+from clio.memory.recall.word_forms import other_forms
 
-MAX_QUERY_CHARS = 4_000
-MAX_TERMS = 32
+MAX_QUERY_CHARS = 2_000
+MAX_TERMS = 24
+_STOP_WORDS = STOP_WORDS | frozenset(
+    # What contractions leave behind: "don't" is the words don and t.
+    "s t d m ll re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn haven hasn hadn many much".split()
+)
 _QUOTED = re.compile(r'"([^"]*)"')
 _SCOPE = re.compile(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
-_HUMP = re.compile(r"[^\W_]*(?:[^\W\d_A-Z][A-Z]|[A-Z]{2}[a-z]|[a-z]\d|\d[a-z])[^\W_]*")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\WA-Za-z\d_]+")
+_WORD = re.compile(r"[^\W_]+")
+_COMPOUND = re.compile(r"[^\W_]+(?:[_.-][^\W_]+)+")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]{4,80}")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2,}")
+_MARKS = re.compile(r"[\u0300-\u036f]")
+
+
+class Term(Struct, frozen=True, kw_only=True):
+    """A word that is searched for. forms: it and its other forms. stems: those stemmed, its own first."""
+
+    forms: tuple[str, ...]
+    stems: tuple[str, ...]
 
 
 class Query(Struct, frozen=True, kw_only=True):
     """What is searched for.
 
-    words: as they stand, in order. terms: those that say something, each once. phrases: what stood in quotes.
+    words: stems of all words as they stand, in order. terms: those that say something, each once.
+    pairs: places in `terms` that stood next to each other. phrases: what stood in quotes, as words and as stems.
     scope: which text is searched.
     """
 
-    words: tuple[str, ...]
-    terms: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    pairs: tuple[tuple[int, int], ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     scope: str = "text"
 
 
 def parse(text: str) -> Query:
-    """A query from what somebody typed, whatever it is; one without a word finds nothing."""
+    """A query from what somebody typed, whatever it is; one without a word has no terms."""
     text = text[:MAX_QUERY_CHARS]
     scopes = _SCOPE.findall(text)
     text = _SCOPE.sub(" ", text)
-    phrases = tuple(tuple(words(quoted)) for quoted in _QUOTED.findall(text))
-    found = words(indexable(text))
-    said = [word for word in found if word not in STOP_WORDS] or found
+    phrases = [tuple(folded_words(quoted)) for quoted in _QUOTED.findall(text)]
+    spoken = folded_words(text)
+    said = [word for word in spoken if word not in _STOP_WORDS] or spoken
+    terms: dict[str, Term] = {}
+    for word in [*said, *_compounds(text)]:
+        terms.setdefault(porter(word), _term(word))
+    kept = dict(list(terms.items())[:MAX_TERMS])
+    places = {stem: place for place, stem in enumerate(kept)}
+    stems = [porter(word) for word in said]
+    near = [(places[a], places[b]) for a, b in pairwise(stems) if a in places and b in places]
     return Query(
-        words=tuple(words(text)),
-        terms=tuple(dict.fromkeys(said))[:MAX_TERMS],
+        words=tuple(porter(word) for word in spoken),
+        terms=tuple(kept.values()),
+        pairs=tuple(dict.fromkeys(pair for pair in near if pair[0] != pair[1])),
         phrases=tuple(phrase for phrase in phrases if phrase),
         scope=scopes[-1].lower() if scopes else "text",
     )
 
 
+def folded_words(text: str) -> list[str]:
+    """The words of a text in order: lower case, without accents, scripts without spaces as pairs of characters."""
+    return _WORD.findall(text.lower() if text.isascii() else _folded(text))
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text in order, stemmed as the index stems them; then the parts of its compound words."""
+    return [porter(word) for word in folded_words(indexable(text))]
+
+
 def indexable(text: str) -> str:
-    """The text with the parts of its CamelCase words behind it, and scripts without spaces as pairs of characters."""
-    parts = [part for word in _HUMP.findall(text) for part in _PART.findall(word)]
+    """The text as it is put into the index: the parts of CamelCase words behind it, scripts without spaces in pairs."""
+    humps = [part for word in set(_ASCII_WORD.findall(text)) if _has_hump(word) for part in _PART.findall(word)]
     if not text.isascii():
-        text = _UNSPACED.sub(lambda run: " ".join(run[0][at : at + 2] for at in range(len(run[0]) - 1)), text)
-    return f"{text} {' '.join(parts)}" if parts else text
+        text = _in_pairs(text)
+    return f"{text}\n{' '.join(humps)}" if humps else text
+
+
+def _has_hump(word: str) -> bool:
+    return not (word.islower() or word.isupper() or word[1:].islower() or word.isdigit())
+
+
+def _compounds(text: str) -> list[str]:
+    """What else a compound of the query may be written as: `parse_args` as `parseargs`, `parseArgs` in parts."""
+    joined = ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
+    humps = [part.lower() for word in _ASCII_WORD.findall(text) if _has_hump(word) for part in _PART.findall(word)]
+    return [*humps, *joined]
+
+
+def _term(word: str) -> Term:
+    forms = (word, *other_forms(word))
+    return Term(forms=forms, stems=tuple(dict.fromkeys(porter(form) for form in forms)))
+
+
+def _folded(text: str) -> str:
+    text = _MARKS.sub("", unicodedata.normalize("NFD", text))
+    return _in_pairs(unicodedata.normalize("NFC", text).lower())
+
+
+def _in_pairs(text: str) -> str:
+    return _UNSPACED.sub(lambda run: " ".join(run[0][at : at + 2] for at in range(len(run[0]) - 1)).join("  "), text)

@@ -1,0 +1,224 @@
+"""What of the index may answer a query: asked so that the common words of a large index do not cost seconds.
+
+Ranking by FTS5 costs about a microsecond for each passage that has a word, counting a thirtieth of that. So words are
+counted first, and where all passages that have one would be too many, the rarer words choose and the common ones only
+weigh: those passages are looked at that have a rare word, or two common ones.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from clio.memory.recall.database import Database
+from clio.memory.recall.pipeline import Turn
+from clio.memory.recall.words import Query, Term
+
+PASSAGE_BITS = 10
+RANKED_AT_MOST = 8_000
+CANDIDATES = 400
+_CHARS_PER_WORD = 6.0
+_TRIES = 6
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A passage that may answer: the turn, the number of the passage in it, and what FTS5 thinks of it."""
+
+    turn: Turn
+    number: int
+    score: float
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """How much is in the index: passages, and how many words each has on average."""
+
+    passages: int
+    mean_words: float
+
+
+class Candidates:
+    """Questions to the index; each is answered in milliseconds, however large it is."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def totals(self) -> Totals:
+        """How much there is."""
+        ((count, chars),) = self._database.rows("SELECT passages, chars FROM totals")
+        passages = max(int(str(count)), 1)
+        return Totals(passages=passages, mean_words=max(int(str(chars)) / passages / _CHARS_PER_WORD, 1.0))
+
+    def counts(self, terms: Sequence[Term]) -> list[int]:
+        """In how many passages each term stands."""
+        return [self._count(_any(term)) for term in terms]
+
+    def passages(self, query: Query, counts: Sequence[int], exclude: frozenset[int]) -> list[Candidate]:
+        """The passages that fit best by FTS5's own rank, the best first. exclude: sessions that are left out."""
+        choice = self._choice(query, counts)
+        if not choice:
+            return []
+        clause, newest_from = choice
+        found: list[Candidate] = []
+        for rows in self._database.batches(
+            "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank",
+            (clause, newest_from),
+            CANDIDATES,
+        ):
+            turns = self.turns({int(str(row)) >> PASSAGE_BITS for row, _ in rows})
+            for row, rank in rows:
+                turn = turns.get(int(str(row)) >> PASSAGE_BITS)
+                if turn is not None and turn.session not in exclude:
+                    number = int(str(row)) & ((1 << PASSAGE_BITS) - 1)
+                    found.append(Candidate(turn=turn, number=number, score=-float(str(rank))))
+            if len(found) >= CANDIDATES:
+                break
+        return found
+
+    def outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
+        """The turns whose tool output has all words, else any; the newest first."""
+        forms = [_any(term) for term in query.terms if all(map(_is_plain, term.forms[0]))]
+        for joint in (" AND ", " OR "):
+            rows = self._database.rows(
+                "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
+                (joint.join(forms), CANDIDATES),
+            )
+            turns = [
+                turn for turn in self.turns(int(str(row)) for (row,) in rows).values() if turn.session not in exclude
+            ]
+            if turns or len(forms) < 2:
+                return turns
+        return []
+
+    def titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
+        """The titles that have a word of the query, by session, the best first."""
+        rows = self._database.rows(
+            "SELECT s.id, s.title FROM (SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY rank LIMIT ?) f"
+            " JOIN sessions s ON s.id = f.rowid",
+            (" OR ".join(map(_any, query.terms)), CANDIDATES),
+        )
+        return {int(str(id)): str(title) for id, title in rows if id not in exclude}
+
+    def turns(self, keys: Iterable[int]) -> dict[int, Turn]:
+        """Turns by their key, in the order of the keys; those that are gone are left out."""
+        wanted = list(dict.fromkeys(keys))
+        rows = self._database.rows(
+            f"SELECT id, session, place, role, created FROM turns WHERE id IN ({','.join(map(str, wanted))})"
+        )
+        found = {
+            int(str(key)): Turn(
+                key=int(str(key)),
+                session=int(str(session)),
+                place=int(str(place)),
+                role=str(role),
+                created=float(str(created)),
+            )
+            for key, session, place, role, created in rows
+        }
+        return {key: found[key] for key in wanted if key in found}
+
+    def around(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
+        """The turns with a text that stand up to `reach` places before or behind these, and these."""
+        found: dict[int, Turn] = {}
+        for turn in turns:
+            keys = self._database.rows(
+                "SELECT id FROM turns WHERE session = ? AND place BETWEEN ? AND ? AND text <> x''",
+                (turn.session, turn.place - reach, turn.place + reach),
+            )
+            found.update(self.turns(int(str(key)) for (key,) in keys))
+        return list(found.values())
+
+    def first_turns(self, sessions: Iterable[int]) -> list[Turn]:
+        """The first turn with a text of each session."""
+        keys = [
+            key
+            for session in sessions
+            for (key,) in self._database.rows(
+                "SELECT id FROM turns WHERE session = ? AND place = 1 ORDER BY id LIMIT 1", (session,)
+            )
+        ]
+        return list(self.turns(int(str(key)) for key in keys).values())
+
+    def texts(self, keys: Iterable[int], column: str = "text") -> dict[int, str]:
+        """What was said in turns, or with column "output" what their tools gave back, by key."""
+        rows = self._database.rows(f"SELECT id, {column} FROM turns WHERE id IN ({','.join(map(str, keys))})")
+        return {int(str(key)): unpacked(blob) for key, blob in rows}
+
+    def messages(self, keys: Iterable[int]) -> dict[int, str]:
+        """The ids of the messages of turns, by key."""
+        rows = self._database.rows(f"SELECT id, message FROM turns WHERE id IN ({','.join(map(str, keys))})")
+        return {int(str(key)): str(message) for key, message in rows}
+
+    def sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
+        """The id, title and time of last change of sessions, by key."""
+        rows = self._database.rows(
+            f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, keys))})"
+        )
+        return {int(str(key)): (str(name), str(title), float(str(updated))) for key, name, title, updated in rows}
+
+    def session_keys(self, names: Iterable[str]) -> frozenset[int]:
+        """The keys of sessions, by their ids."""
+        return frozenset(
+            int(str(key))
+            for name in names
+            for (key,) in self._database.rows("SELECT id FROM sessions WHERE name = ?", (name,))
+        )
+
+    def _choice(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
+        """What FTS5 is to be asked, and the first row to look at; None where nothing can match."""
+        known = sorted((count, place) for place, count in enumerate(counts) if count)
+        if not known:
+            return None
+        terms = [_any(query.terms[place]) for _, place in known]
+        must = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.phrases)
+        if must:
+            return self._bounded(f"{must} AND ({' OR '.join(terms)})")
+        rare: list[str] = []
+        room = RANKED_AT_MOST
+        for (count, _), term in zip(known, terms, strict=True):
+            if count <= room:
+                rare.append(term)
+                room -= count
+        common = [term for term in terms if term not in rare]
+        together = list(_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count))
+        if not rare and not together:
+            return self._bounded(common[0])
+        chosen = " OR ".join([*rare, *together])
+        # What does not choose still weighs: it stands in the question, where it adds no passage.
+        return (f"({chosen}) AND ({' OR '.join(terms)})" if common else chosen), 0
+
+    def _bounded(self, clause: str) -> tuple[str, int]:
+        """The newest passages only, where too many match."""
+        rows = self._database.rows(
+            "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+            (clause, RANKED_AT_MOST),
+        )
+        return clause, int(str(rows[0][0])) if rows else 0
+
+    def _count(self, clause: str) -> int:
+        ((count,),) = self._database.rows("SELECT count(*) FROM passages WHERE passages MATCH ?", (clause,))
+        return int(str(count))
+
+
+def unpacked(blob: object) -> str:
+    """The text of a stored blob."""
+    return zlib.decompress(blob).decode("utf-8") if isinstance(blob, bytes) and blob else ""
+
+
+def _any(term: Term) -> str:
+    # Forms are letters and digits only, so a quotation mark cannot be in them.
+    forms = " OR ".join(f'"{form}"' for form in term.forms)
+    return f"({forms})" if len(term.forms) > 1 else forms
+
+
+def _fitting(clauses: Iterator[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
+    for _, clause in zip(range(_TRIES), clauses, strict=False):
+        found = count(clause)
+        if found and found <= room:
+            room -= found
+            yield clause
+
+
+def _is_plain(character: str) -> bool:
+    # Letters that an old SQLite does not know would split a word, and an index without positions refuses phrases.
+    return character < "\u0590" or "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"

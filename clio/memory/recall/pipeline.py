@@ -1,0 +1,171 @@
+"""How passages become an answer: weighed word for word, then by what stands round them. Pure; knows no database.
+
+Sources: Robertson and Zaragoza, BM25 (k1 0.9, b 0.3). docs/decisions/0017 says what each weight gains.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+
+from msgspec import Struct
+
+from clio.memory.recall.words import Query
+
+K1, B = 0.9, 0.3
+
+
+class Weights(Struct, frozen=True, kw_only=True):
+    """What is added to a turn's own score, as shares; which of them count depends on what is asked.
+
+    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it. session: of the best score of its session. user: what a turn
+    of the user's is multiplied with. form: how much another form of a word counts. pair: how much two words of the
+    query next to each other count, as a share of both. cover: how much it counts to have many words of the query.
+    title: of the words found in the session's title.
+    """
+
+    previous: float = 0.3
+    second: float = 0.1
+    next: float = 0.1
+    session: float = 0.4
+    user: float = 1.4
+    form: float = 0.7
+    pair: float = 0.5
+    cover: float = 0.5
+    title: float = 0.3
+
+
+TURNS = Weights()
+"""For "which turn says it"."""
+SESSIONS = Weights(previous=0.0, second=0.0, next=0.0, session=0.0, user=1.0)
+"""For "which session did this"."""
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """A turn that may answer. session: the number of its session; place: where it stands there, without gaps."""
+
+    key: int
+    session: int
+    place: int
+    role: str
+    created: float
+
+
+class Scored(Struct, frozen=True, kw_only=True):
+    """A turn and how well it answers; exact: the words of the query stand in it as they were typed."""
+
+    turn: Turn
+    score: float
+    exact: bool = False
+
+
+class Weighing(Struct, frozen=True, kw_only=True):
+    """How well one passage fits. found: the places of the query's terms that it has."""
+
+    score: float
+    exact: bool
+    found: frozenset[int]
+
+
+def idf(total: int, having: int) -> float:
+    """How rare a word is: ln(1 + (N − n + ½) / (n + ½))."""
+    return math.log(1.0 + (total - having + 0.5) / (having + 0.5)) if total >= having else 0.0
+
+
+def weigher(
+    query: Query, rarities: Sequence[float], mean_words: float, weights: Weights
+) -> Callable[[Sequence[str]], Weighing]:
+    """A function that weighs a passage, given as its stems in order. rarities: of each term of the query."""
+    place_of: dict[str, tuple[int, float]] = {}
+    for place, term in enumerate(query.terms):
+        for number, stem in enumerate(term.stems):
+            strength = 1.0 if number == 0 else weights.form
+            if strength > place_of.get(stem, (0, 0.0))[1]:
+                place_of[stem] = (place, strength)
+    near = {frozenset(pair): weights.pair * sum(rarities[place] for place in pair) for pair in query.pairs}
+    possible = sum(rarities) or 1.0
+
+    def weigh(stems: Sequence[str]) -> Weighing:
+        counts: dict[int, float] = {}
+        last, last_at, pairs = -1, -9, 0.0
+        met: set[frozenset[int]] = set()
+        for at, stem in enumerate(stems):
+            hit = place_of.get(stem)
+            if hit is None:
+                continue
+            place, strength = hit
+            counts[place] = counts.get(place, 0.0) + strength
+            if at - last_at <= 3 and place != last and (pair := frozenset((last, place))) in near and pair not in met:
+                met.add(pair)
+                pairs += near[pair] * (1.0 if at - last_at == 1 else 0.5)
+            last, last_at = place, at
+        norm = K1 * (1.0 - B + B * len(stems) / mean_words)
+        score = sum(rarities[place] * count * (K1 + 1.0) / (count + norm) for place, count in counts.items()) + pairs
+        share = sum(rarities[place] for place in counts) / possible
+        return Weighing(
+            score=score * (1.0 - weights.cover + weights.cover * share),
+            exact=len(counts) == len(query.terms) and has_phrase(stems, query.words),
+            found=frozenset(counts),
+        )
+
+    return weigh
+
+
+def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the phrase stands in a text, both as stems."""
+    first, length = phrase[0], len(phrase)
+    return any(stem == first and tuple(stems[at : at + length]) == tuple(phrase) for at, stem in enumerate(stems))
+
+
+def in_context(found: Iterable[Scored], titles: Mapping[int, float], weights: Weights) -> list[Scored]:
+    """The turns by what stands round them too, the best first, the newest of equals first.
+
+    titles: the score of each session's title, by session.
+    """
+    scored = list(found)
+    alone = {(item.turn.session, item.turn.place): item.score for item in scored}
+    best: dict[int, float] = {}
+    for item in scored:
+        best[item.turn.session] = max(best.get(item.turn.session, 0.0), item.score)
+    top = max(best.values(), default=0.0)
+
+    def around(item: Scored) -> Scored:
+        turn = item.turn
+        score = item.score
+        score += weights.previous * alone.get((turn.session, turn.place - 1), 0.0)
+        score += weights.second * alone.get((turn.session, turn.place - 2), 0.0)
+        score += weights.next * alone.get((turn.session, turn.place + 1), 0.0)
+        score += weights.session * best[turn.session]
+        score *= weights.user if turn.role == "user" else 1.0
+        score += weights.title * titles.get(turn.session, 0.0)
+        # More than anything else can give: who types words as they stand gets the place where they stand first.
+        return Scored(turn=turn, score=score + (4.0 * top if item.exact else 0.0), exact=item.exact)
+
+    return by_rank(around(item) for item in scored)
+
+
+def by_rank(found: Iterable[Scored]) -> list[Scored]:
+    """The best first; of equals the newest, then the later one."""
+    newest = sorted(found, key=attrgetter("turn.created", "turn.place"), reverse=True)
+    return sorted(newest, key=lambda item: round(item.score, 6), reverse=True)
+
+
+def grouped(ranked: Sequence[Scored]) -> dict[int, list[Scored]]:
+    """The turns of each session, sessions and turns in the order they came."""
+    groups: dict[int, list[Scored]] = {}
+    for item in ranked:
+        groups.setdefault(item.turn.session, []).append(item)
+    return groups
+
+
+def folded(ranked: Sequence[Scored], limit: int) -> list[Scored]:
+    """The first `limit` turns without those that stand next to a better one of their session."""
+    kept: list[Scored] = []
+    taken: set[tuple[int, int]] = set()
+    for item in ranked:
+        session, place = item.turn.session, item.turn.place
+        if len(kept) >= limit:
+            break
+        if not {(session, place - 1), (session, place), (session, place + 1)} & taken:
+            kept.append(item)
+            taken.add((session, place))
+    return kept
