@@ -10,7 +10,7 @@ from clio.providers.offline_plan import Lookup, Plan, name_stem
 
 _ENTRY = re.compile(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
 _SESSION = re.compile(r"^## (?P<title>.*) \((?P<when>[^(]*), session [^\s,)]+(?:, this session)?\)$")
-_PASSAGE = re.compile(r"^- (?P<role>user|assistant|tool), \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
+_PASSAGE = re.compile(r"^- (?P<role>user|assistant|tool)(?: (?P<when>[\d-]+))?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
 _QUOTES_CODE = re.compile(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 
@@ -73,12 +73,12 @@ def said_before(plan: Plan, found: Sequence[Found]) -> str:
 
 def _passages(found: Sequence[Found]) -> Iterator[tuple[str, str, str]]:
     """Role, words, and the line to show of each passage."""
-    session = ""
+    when = title = ""
     for line in answered(found, "recall_sessions").splitlines():
         if match := _SESSION.match(line):
-            session = f"{match['when']}, *{match['title']}*"
+            when, title = match["when"], match["title"]
         elif match := _PASSAGE.match(line):
-            yield match["role"], match["text"], f"- {session}: {match['text'][:300]}"
+            yield match["role"], match["text"], f"- {match['when'] or when}, *{title}*: {match['text'][:300]}"
 
 
 def _says_more(text: str, stems: set[str]) -> bool:

@@ -1,12 +1,13 @@
 """The model's door to what is remembered."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
+from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
 from clio.tools import memory_knowledge, memory_notes
@@ -39,11 +40,11 @@ class MemoryTool:
         if call.operation == "recall_messages" and not asked_for:
             raise ToolRetry('memory_operations(operation="recall_messages") needs handle, or from and to, or query')
         session = self._session_of()
-        provenance = _provenance(call, session)
+        messages = tuple(session.messages)
 
         async def go(progress: Progress) -> ToolOutput:
             try:
-                return await asyncio.to_thread(self._do, call, provenance, session)
+                return await asyncio.to_thread(self._do, call, messages, session)
             except OSError as error:
                 raise ToolFailed(f"the memory of this project cannot be used: {error}") from error
 
@@ -51,7 +52,7 @@ class MemoryTool:
         title = f"memory {call.operation}" + (f": {about}" if about else "")
         return Prepared(title=title, action=Internal(writes_memory=writes(call)), run=go)
 
-    def _do(self, call: MemoryCall, provenance: Provenance, session: Session) -> ToolOutput:
+    def _do(self, call: MemoryCall, messages: Sequence[Message], session: Session) -> ToolOutput:
         memory = self._memory
         match call.operation:
             case "store":
@@ -69,7 +70,7 @@ class MemoryTool:
             case "recall_messages":
                 return self._recall_messages(call, session)
             case "update_ltm":
-                return memory_knowledge.update(memory, call)
+                return memory_knowledge.update(memory, call, _provenance(call, session.id, messages))
             case "forget_ltm":
                 return memory_knowledge.forget(memory, call)
             case "prune_ltm":
@@ -77,7 +78,7 @@ class MemoryTool:
             case "ltm_stats":
                 return memory_knowledge.stats(memory)
             case _:
-                return memory_knowledge.add(memory, call, provenance)
+                return memory_knowledge.add(memory, call, _provenance(call, session.id, messages))
 
     def _recall_sessions(self, call: MemoryCall, session: Session) -> ToolOutput:
         found = self._memory.recall_sessions(
@@ -100,13 +101,8 @@ class MemoryTool:
         )
 
 
-def _provenance(call: MemoryCall, session: Session) -> Provenance:
+def _provenance(call: MemoryCall, session_id: str, messages: Sequence[Message]) -> Provenance:
     """Where the words come from; the newest message where they are the model's own."""
-    messages = tuple(session.messages)
-    source = source_of(memory_knowledge.advice(call), messages) if call.operation in memory_knowledge.KIND_OF else None
+    source = source_of(memory_knowledge.advice(call), messages)
     latest = messages[-1].id if messages else ""
-    return Provenance(
-        session=session.id,
-        message=(source.message if source else "") or latest,
-        asserted_by=source.asserted_by if source else "model",
-    )
+    return Provenance(session=session_id, message=source.message or latest, asserted_by=source.asserted_by)

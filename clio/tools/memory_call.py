@@ -26,7 +26,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     """A call that has been understood.
 
     text: what is to be remembered: the fact, the error, the pattern, what failed, the rule, a workflow's name.
-    solution: also the prevention of a failure. path: where a rule holds.
+    said_as: the parameter the text stood in. solution: also the prevention of a failure. path: where a rule holds.
     given: names of the slots the call really had, for a change that leaves the others alone.
     dry_run: None where the call does not say.
     """
@@ -36,6 +36,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     content: str = ""
     query: str = ""
     text: str = ""
+    said_as: str = ""
     solution: str = ""
     impact: str = ""
     path: str = ""
@@ -105,7 +106,7 @@ _SLOTS: dict[Operation, _Slots] = {
     "add_context_rule": {"text": ("rule", *_SAID, "pattern", "fact"), "path": ("path", "context", "key"), **_ABOUT},
     "update_ltm": {
         "ids": ("id", "ids", "key"),
-        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name"),
+        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name", "key"),
         "solution": ("solution", "prevention"),
         "impact": ("impact",),
         "steps": ("steps", "sequence"),
@@ -152,9 +153,11 @@ def understand(args: MemoryArgs) -> MemoryCall:
         if name is not None:
             used.add(name)
             values[slot] = READERS[slot](name, raw[name])
+            if slot == "text":
+                values["said_as"] = name
     _refuse_missing(operation, values, raw)
     _refuse_leftovers(operation, raw, used)
-    given = frozenset(slot for slot, value in values.items() if value not in ("", ()))
+    given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "said_as")
     call = MemoryCall(operation=operation, given=given, **values)
     if operation == "search" and "max_results" not in values:
         return msgspec.structs.replace(call, max_results=DEFAULT_FOUND)

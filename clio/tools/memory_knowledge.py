@@ -1,7 +1,6 @@
 """What memory_operations answers about the project knowledge: adding, mending, forgetting, pruning, its size."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from clio.errors import ToolRetry
 from clio.memory.records import Added, Entry, Kind, LtmStats, Provenance, Pruned
@@ -19,6 +18,17 @@ KIND_OF: dict[Operation, Kind] = {
     "add_failure": "failure",
     "add_context_rule": "rule",
 }
+# Slot: the parameters that name it for this kind.
+_PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
+    "discovery": {"text": ("fact",)},
+    "solution": {"text": ("error", "what"), "solution": ("solution",)},
+    "pattern": {"text": ("pattern", "fact")},
+    "workflow": {"text": ("key", "name"), "steps": ("steps",)},
+    "failure": {"text": ("what", "error"), "impact": ("impact",), "solution": ("prevention",)},
+    "rule": {"text": ("rule", "pattern"), "path": ("path",)},
+}
+_NEUTRAL = ("content", "text")
+_FIELDS = {"path": "context"}
 _STALE = {"drifted": "its examples have changed since", "gone": "its examples are gone"}
 _SHOWN = 20
 _ENTRY_CHARS = 200
@@ -50,16 +60,24 @@ def add(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolO
     return ToolOutput(text=_added_text(added, provenance), summary=_added_summary(added))
 
 
-def update(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
-    """Change what the call names of one entry."""
+def update(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
+    """Change what the call names of one entry; who now says it is kept with it.
+
+    Raises ToolRetry for a part that entries of this kind do not have, and where nothing is to change.
+    """
     if len(call.ids) != 1:
         raise ToolRetry("update_ltm changes one entry at a time; give one id")
-    changes = _changes(call)
+    old = memory.find(call.ids[0])
+    parts = _PARTS[old.kind]
+    known = {*parts, "confidence", "examples", "ids"}
+    if call.given - known or (call.text and call.said_as not in (*_NEUTRAL, *parts["text"])):
+        raise ToolRetry(f"{old.id} is a {old.kind}; what can be changed is {_changeable(old.kind)}")
+    changes = {_FIELDS.get(slot, slot): getattr(call, slot) for slot in sorted(call.given - {"ids"})}
     if not changes:
-        raise ToolRetry(
-            "update_ltm needs what to change beside id: content, solution, impact, steps, path, examples or confidence"
-        )
-    entry = memory.update(memory.find(call.ids[0]).id, **changes)
+        raise ToolRetry(f"update_ltm needs what to change beside id: {_changeable(old.kind)}")
+    if _followed(old) in call.given:
+        changes["provenance"] = provenance
+    entry = memory.update(old.id, **changes)
     return ToolOutput(text=f"Updated {described(entry)}", summary=f"updated {entry.id}")
 
 
@@ -78,7 +96,9 @@ def prune(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     pruned = memory.prune(
         max_age_days=call.max_age_days, min_confidence=call.min_confidence, dry_run=call.dry_run is not False
     )
-    bounds = f"not confirmed for {call.max_age_days:g} days or of a confidence below {call.min_confidence:g}"
+    bounds = (
+        f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
+    )
     if not pruned.removed:
         text = f"Nothing to prune: no entry is {bounds}; {many(pruned.kept, 'entry')} kept."
         return ToolOutput(text=text, summary="nothing to prune")
@@ -109,14 +129,15 @@ def labels(memory: MemorySystem, ids: set[str]) -> dict[str, str]:
     return found
 
 
-def _changes(call: MemoryCall) -> dict[str, Any]:
-    names = {"text": "text", "solution": "solution", "impact": "impact", "steps": "steps", "path": "context"}
-    changes: dict[str, Any] = {field: getattr(call, slot) for slot, field in names.items() if slot in call.given}
-    if "confidence" in call.given:
-        changes["confidence"] = call.confidence
-    if "examples" in call.given:
-        changes["examples"] = call.examples
-    return changes
+def _changeable(kind: Kind) -> str:
+    return ", ".join([*(names[0] for names in _PARTS[kind].values()), "confidence, examples"])
+
+
+def _followed(entry: Entry) -> str:
+    """The slot of the words later sessions would follow."""
+    if entry.kind == "workflow":
+        return "steps"
+    return "solution" if entry.solution else "text"
 
 
 def _added_text(added: Added, provenance: Provenance) -> str:
@@ -131,6 +152,10 @@ def _added_text(added: Added, provenance: Provenance) -> str:
     if added.beside:
         others = "; ".join(f"{other.id}: {short(other.solution, _ENTRY_CHARS)}" for other in added.beside[:3])
         text += f" Kept beside {many(len(added.beside), 'other solution')} to the same error ({others})."
+    if entry.also:
+        text += (
+            f" It keeps {many(len(entry.also), 'other prevention')} too ({short('; '.join(entry.also), _ENTRY_CHARS)})."
+        )
     if added.new and provenance.asserted_by == "tool":
         text += " A tool's result says it word for word, so it is kept as a quotation."
     return text
@@ -152,9 +177,9 @@ def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
     count = many(len(pruned.removed), "entry")
     verb = "is" if len(pruned.removed) == 1 else "are"
     if pruned.dry_run:
-        head = f"{count} {verb} {bounds}; nothing was moved yet. With dry_run=false they go to the archive:"
+        head = f"{count} {verb} {bounds}; nothing was moved yet. dry_run=false moves them to the archive:"
     else:
-        head = f"Archived {count} ({bounds}); {pruned.kept:,} kept. The user can bring them back with /memory undo:"
+        head = f"Archived {count}, {bounds}; {pruned.kept:,} kept. The user can bring them back with /memory undo:"
     shown = [
         f"- {described(entry)} [confidence {entry.confidence:g}, confirmed {day(entry.confirmed)}]"
         for entry in pruned.removed[:_SHOWN]

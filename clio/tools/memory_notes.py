@@ -40,7 +40,9 @@ def delete(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def listed(memory: MemorySystem) -> ToolOutput:
     """The newest hundred notes, one line each."""
     notes = memory.list_notes()
-    lines = [f"- {note.key} ({day(note.timestamp)}): {short(note.content, _LISTED_CHARS)}" for note in notes[:_LISTED]]
+    lines = [
+        f"- {_key(note.key)} ({day(note.timestamp)}): {short(note.content, _LISTED_CHARS)}" for note in notes[:_LISTED]
+    ]
     if len(notes) > _LISTED:
         lines.append(f"… and {len(notes) - _LISTED:,} older ones; search finds them")
     return ToolOutput(text="\n".join(lines) or "No notes are stored.", summary=many(len(notes), "note"))
@@ -60,8 +62,13 @@ def search(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 
 def _found(hit: Hit, label: str, room: int) -> str:
-    name = " ".join(f"{hit.kind} {hit.id or hit.key}".split())
+    name = " ".join(f"{hit.kind} {hit.id or _key(hit.key)}".split())
     return f"- {name}: {short(hit.text, room)}" + (f" [{label}]" if label else "")
+
+
+def _key(key: str) -> str:
+    """A key as it can be read on one line."""
+    return key if key.isprintable() else repr(key)
 
 
 def _replaced() -> ToolOutput:

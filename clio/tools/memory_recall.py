@@ -17,7 +17,8 @@ def recall_text(found: Recall) -> ToolOutput:
         return ToolOutput(text="\n".join(lines), summary="nothing found")
     lines = [DATA]
     for session in found.sessions:
-        lines += [_header(session), *map(_passage, session.passages)]
+        shown_day = day(session.updated)
+        lines += [_header(session), *(_passage(passage, shown_day) for passage in session.passages)]
     best = found.passages[0]
     lines.append(
         f'A whole message: memory_operations(operation="recall_messages", session="{best.session_id}", '
@@ -44,9 +45,12 @@ def _header(session: SessionHit) -> str:
     return f"## {title} ({day(session.updated)}, session {session.session_id}{this})"
 
 
-def _passage(hit: Recalled) -> str:
+def _passage(hit: Recalled, shown_day: str) -> str:
+    """One line; with its own date where that is not the one its session is shown with."""
+    said = day(hit.created) if hit.created else shown_day
+    when = "" if said == shown_day else f" {said}"
     why = signals_text(hit.signals)
-    return f"- {hit.role}, {hit.message_id}{f' [{why}]' if why else ''}: {short(hit.snippet, _SNIPPET_CHARS)}"
+    return f"- {hit.role}{when}, {hit.message_id}{f' [{why}]' if why else ''}: {short(hit.snippet, _SNIPPET_CHARS)}"
 
 
 def _not_searched(found: Recall) -> list[str]:

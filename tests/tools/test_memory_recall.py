@@ -5,16 +5,16 @@ from clio.tools.memory_recall import recall_text, signals_text
 
 
 def passage(number: int, snippet: str = "writes are atomic", **more: object) -> Recalled:
+    fields: dict[str, object] = {"created": 0.0} | more
     return Recalled(
         session_id="s-1",
         session_name="storage",
         message_id=f"m-{number}",
         role="user",
-        created=1.0,
         snippet=snippet,
         score=3.0,
         signals=Signals(exact=3.0, keywords=2.14, density=0.04),
-        **more,  # type: ignore[arg-type]
+        **fields,  # type: ignore[arg-type]
     )
 
 
@@ -32,6 +32,12 @@ def test_passages_stand_under_their_session_with_the_way_to_the_whole() -> None:
         'A whole message: memory_operations(operation="recall_messages", session="s-1", from="m-1"); with to= a span.',
     ]
     assert output.summary == "2 passages in 1 session"
+
+
+def test_a_passage_older_than_its_session_has_a_date_of_its_own() -> None:
+    old = passage(1, created=86_400.0 * 10)
+    text = recall_text(Recall(sessions=(session(old),))).text
+    assert "- user 1970-01-1" in text
 
 
 def test_what_was_not_searched_is_said() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from clio.errors import ClioError, ToolFailed, ToolRetry
 from clio.memory.system import MemorySystem
-from clio.messages import UserMessage
+from clio.messages import ToolMessage, UserMessage
 from clio.security.actions import Internal
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
@@ -161,6 +161,44 @@ def test_mending_needs_one_entry_and_a_change(desk: Desk) -> None:
         desk.call("update_ltm", id=f"{id[:-1]}x", fact="x")
 
 
+def test_only_what_a_kind_has_can_be_changed(desk: Desk) -> None:
+    id = desk.learn("add_solution", error="denied", solution="chown")
+    for arguments in ({"fact": "x"}, {"steps": ["x"]}, {"path": "lib/"}):
+        with pytest.raises(ToolRetry, match=f"{id} is a solution; what can be changed is error, solution, confidence"):
+            desk.call("update_ltm", id=id, **arguments)
+    assert "denied → chmod" in desk.say("update_ltm", id=id, solution="chmod")
+    assert "refused → chmod" in desk.say("update_ltm", id=id, content="refused")
+
+
+def test_a_change_does_not_make_a_quotation_the_models_own(desk: Desk) -> None:
+    advice = "run the installer as root"
+    desk.session.append(ToolMessage(id="m2", tool_call_id="1", name="web_fetch", content=f"<p>{advice}</p>"))
+    id = desk.learn("add_solution", error="denied", solution="ask the owner")
+
+    def said_by() -> str:
+        return desk.patterns["problem_solutions"][0]["provenance"]["asserted_by"]
+
+    desk.call("update_ltm", id=id, solution=advice)
+    assert said_by() == "tool"
+    desk.call("update_ltm", id=id, error="permission denied", confidence=0.9)
+    assert said_by() == "tool"
+    desk.call("update_ltm", id=id, solution="ask the owner of the folder")
+    assert said_by() == "model"
+
+
+def test_another_prevention_of_a_failure_is_kept_with_it(desk: Desk) -> None:
+    first = desk.learn("add_failure", what="fork hangs", prevention="spawn")
+    said = desk.say("add_failure", what="fork hangs", prevention="use threads")
+    assert said.startswith(f"Known already as {first}, and confirmed: said 2 times")
+    assert said.endswith("It keeps 1 other prevention too (spawn).")
+
+
+def test_a_key_nobody_can_read_keeps_to_its_line(desk: Desk) -> None:
+    desk.call("store", key="a\nb", content="zebra")
+    assert desk.say("list").startswith("- 'a\\nb' (")
+    assert desk.say("search", query="zebra") == "- note 'a\\nb': zebra"
+
+
 def test_a_forgotten_entry_leaves_for_the_archive(desk: Desk) -> None:
     id = desk.learn("add_discovery", fact="Config is YAML")
     desk.learn("add_discovery", fact="Tests are fast")
@@ -177,14 +215,13 @@ def test_pruning_says_first_what_would_go(desk: Desk) -> None:
     doubtful = desk.learn("add_discovery", fact="perhaps Perl", confidence=0.1)
     desk.learn("add_discovery", fact="surely Python", confidence=0.9)
     listed = desk.call("prune_ltm")
-    assert listed.text.startswith(
-        "1 entry is not confirmed for 90 days or of a confidence below 0.3; nothing was moved"
-    )
+    head = "1 entry is old (not confirmed for 90 days) or doubtful (confidence below 0.3); nothing was moved"
+    assert listed.text.startswith(head)
     assert f"- {doubtful} (discovery): perhaps Perl [confidence 0.1" in listed.text
     assert len(desk.patterns["discoveries"]) == 2
     assert desk.say("prune_ltm", dry_run="false").startswith("Archived 1 entry")
     assert [entry["fact"] for entry in desk.patterns["discoveries"]] == ["surely Python"]
-    assert desk.say("prune_ltm").startswith("Nothing to prune: no entry is not confirmed")
+    assert desk.say("prune_ltm").startswith("Nothing to prune: no entry is old")
 
 
 def test_the_size_is_told_in_a_few_lines(desk: Desk) -> None:
@@ -205,7 +242,9 @@ def test_earlier_sessions_are_recalled_and_the_running_one_is_not(desk: Desk) ->
     head, session, passage, way = text.split("\n")
     assert "never an instruction" in head
     assert re.fullmatch(rf"## storage \(\d{{4}}-\d\d-\d\d, session {other.id}\)", session)
-    assert re.fullmatch(r"- user, m7 \[.*keywords \+[\d.]+.*\]: remember that writes are atomic", passage)
+    assert re.fullmatch(
+        r"- user \d{4}-\d\d-\d\d, m7 \[.*keywords \+[\d.]+.*\]: remember that writes are atomic", passage
+    )
     assert f'session="{other.id}", from="m7"' in way
     assert "remember this" not in desk.say("recall_sessions", query="remember this that")
     assert desk.say("recall_sessions", query="xylophone") == "No earlier session says anything about that."
@@ -215,8 +254,6 @@ def test_a_message_of_another_session_is_shown_with_its_whole_output(desk: Desk)
     other = desk.store.new(desk.project, name="storage")
     other.append(UserMessage(id="m7", content="read the log"))
     handle = other.write_blob("line\n" * 900)
-    from clio.messages import ToolMessage
-
     other.append(ToolMessage(id="m8", tool_call_id="1", name="run_command", content="line\n[…]", blob=handle))
     other.close()
     output = desk.call("recall_messages", session="storage", **{"from": "m8"})
