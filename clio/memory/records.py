@@ -179,22 +179,3 @@ class Hit(Struct, frozen=True, kw_only=True):
     key: str = ""
     score: float = 0.0
     timestamp: float = 0.0
-
-
-class Recalled(Struct, frozen=True, kw_only=True):
-    """A passage of an earlier session. `created` is when it was said."""
-
-    session_id: str
-    session_name: str
-    message_id: str
-    role: str
-    created: float
-    snippet: str
-    score: float
-
-
-class Recall(Struct, frozen=True, kw_only=True):
-    """What a search of earlier sessions gave, best first. `unreadable`: ids of sessions that could not be read."""
-
-    passages: tuple[Recalled, ...] = ()
-    unreadable: tuple[str, ...] = ()

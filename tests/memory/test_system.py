@@ -1,18 +1,32 @@
-"""The one door: what enters the prompt, and that incognito leaves everything alone."""
+"""The one door: what enters a request, what can be taken back, and that incognito leaves everything alone."""
 
 from pathlib import Path
 
 import pytest
 
-from clio.errors import ToolFailed
-from clio.memory.records import Provenance
+from clio.errors import ToolFailed, UserError
+from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 
+SOMEBODY = Provenance(session="s", message="m", asserted_by="user")
 
-def system(project: Path, *, incognito: bool = False, ltm: bool = True) -> MemorySystem:
-    return MemorySystem(project, SessionStore(project / ".clio" / "sessions"), incognito=incognito, ltm=ltm)
+
+def system(project: Path, *, incognito: bool = False, ltm: bool = True, secret: str = "") -> MemorySystem:
+    def redact(text: str) -> str:
+        return text.replace(secret, "[REDACTED]") if secret else text
+
+    store = SessionStore(project / ".clio" / "sessions")
+    return MemorySystem(project, store, incognito=incognito, ltm=ltm, redact=redact)
+
+
+def fact(text: str) -> Entry:
+    return Entry(kind="discovery", text=text, confidence=0.9)
+
+
+def everything_below(folder: Path) -> dict[Path, tuple[bytes, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
 
 def test_nothing_known_is_no_fragment(tmp_path: Path) -> None:
@@ -20,56 +34,124 @@ def test_nothing_known_is_no_fragment(tmp_path: Path) -> None:
 
 
 def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
-    assert system(tmp_path).add_discovery("tests run with pytest -q", 0.9, Provenance(asserted_by="user"))
+    assert system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY).new
     (fragment,) = system(tmp_path).prefix_fragments()
     assert "- tests run with pytest -q" in fragment.text
     assert fragment.source == str(tmp_path / ".clio" / "ltm.json")
 
 
-def test_without_ltm_only_the_prompt_goes_without(tmp_path: Path) -> None:
+def test_what_is_learned_later_comes_once_behind_the_prompt_and_again_after_a_trim(tmp_path: Path) -> None:
+    memory, elsewhere = system(tmp_path), system(tmp_path)
+    memory.add(fact("the first fact"), SOMEBODY)
+    memory.prefix_fragments()
+    assert memory.turn_fragments("hello") == []
+    elsewhere.add(fact("the second fact"), SOMEBODY)
+    (news,) = memory.turn_fragments("hello")
+    assert "the second fact" in news.text and "the first fact" not in news.text
+    assert memory.turn_fragments("hello") == []
+    memory.window_trimmed()
+    assert [fragment.text for fragment in memory.turn_fragments("hello")] == [news.text]
+
+
+def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> None:
+    memory = system(tmp_path)
+    memory.add(fact("the first fact"), SOMEBODY)
+    memory.prefix_fragments()
+    memory.add(fact("the second fact"), SOMEBODY)
+    memory.turn_fragments("hello")
+    told = [item.entry.text for part in memory.why() for item in part.items]
+    assert told == ["the first fact", "the second fact"]
+
+
+def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
     memory = system(tmp_path, ltm=False)
-    assert memory.add_discovery("a zebra", 0.9, Provenance())
-    assert memory.prefix_fragments() == []
+    assert memory.add(fact("a zebra"), SOMEBODY).new
+    assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
+    assert memory.why() == ()
     assert [hit.text for hit in memory.search("zebra")] == ["a zebra"]
+
+
+def test_undo_goes_back_through_entries_and_notes(tmp_path: Path) -> None:
+    memory = system(tmp_path)
+    memory.store_note("plan", "first")
+    memory.store_note("plan", "second")
+    memory.add(fact("a zebra"), SOMEBODY)
+    memory.delete_note("plan")
+    assert "deleted the note 'plan'" in memory.undo()
+    note = memory.retrieve_note("plan")
+    assert note is not None and note.content == "second"
+    assert "a zebra" in memory.undo()
+    assert memory.knowledge().entries == ()
+    assert "replaced the note" in memory.undo()
+    note = memory.retrieve_note("plan")
+    assert note is not None and note.content == "first"
+    assert "stored the note" in memory.undo()
+    assert memory.list_notes() == ()
+    with pytest.raises(UserError, match="nothing to undo"):
+        memory.undo()
+
+
+def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_before(tmp_path: Path) -> None:
+    memory = system(tmp_path)
+    memory.add(fact("a zebra"), SOMEBODY)
+    memory.store_note("plan", "mine")
+    (tmp_path / ".clio" / "memory" / "plan.json").write_text(
+        '{"key": "plan", "content": "theirs", "timestamp": 1}', encoding="utf-8"
+    )
+    with pytest.raises(UserError, match="written since"):
+        memory.undo()
+    note = memory.retrieve_note("plan")
+    assert note is not None and note.content == "theirs"
+    assert "a zebra" in memory.undo()
 
 
 def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
     open_memory = system(tmp_path)
-    open_memory.add_discovery("a zebra", 0.9, Provenance())
+    open_memory.add(fact("a zebra"), SOMEBODY)
     open_memory.store_note("k", "zebra")
     session = SessionStore(tmp_path / ".clio" / "sessions").new(tmp_path)
     session.append(UserMessage(content="zebra"))
     session.close()
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*") if path.is_file()}
+    before = everything_below(tmp_path)
     memory = system(tmp_path, incognito=True)
-    assert memory.prefix_fragments() == []
+    assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
     for attempt in (
         lambda: memory.store_note("new", "x"),
         lambda: memory.retrieve_note("k"),
         memory.list_notes,
         lambda: memory.delete_note("k"),
         memory.knowledge,
-        lambda: memory.add_discovery("f", 0.9, Provenance()),
-        lambda: memory.add_solution("e", "s", (), Provenance()),
-        lambda: memory.add_pattern("p", 0.9, (), Provenance()),
+        lambda: memory.find("d-"),
+        lambda: memory.freshness([]),
+        lambda: memory.add(fact("f"), SOMEBODY),
+        lambda: memory.update("d-1", text="x"),
+        lambda: memory.forget(["d-1"]),
+        lambda: memory.prune(dry_run=True),
+        memory.ltm_stats,
+        memory.archived,
+        memory.export_knowledge,
+        lambda: memory.import_knowledge("{}", SOMEBODY),
         lambda: memory.search("zebra"),
         lambda: memory.recall_sessions("zebra"),
+        memory.undo,
     ):
         with pytest.raises(ToolFailed, match="incognito"):
             attempt()
-    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.rglob("*") if path.is_file()}
-    assert after == before
+    assert memory.refresh_index() == 0
+    memory.write_progress("a page")
+    assert memory.read_progress() == ""
+    assert everything_below(tmp_path) == before
 
 
 def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path / ".clio" / "sessions")
-    memory = MemorySystem(
-        tmp_path, store, incognito=False, ltm=True, redact=lambda text: text.replace("hunter2", "[REDACTED]")
-    )
+    memory = system(tmp_path, secret="hunter2")
     memory.store_note("key hunter2", "hunter2")
-    memory.add_discovery("is hunter2", 0.5, Provenance())
-    memory.add_solution("hunter2", "no hunter2", ("hunter2",), Provenance())
-    memory.add_pattern("hunter2", 0.5, ("hunter2",), Provenance())
-    files = [path for path in (tmp_path / ".clio").rglob("*.json") if path.is_file()]
-    assert len(files) == 2
+    memory.delete_note("key hunter2")
+    added = memory.add(fact("is hunter2"), SOMEBODY).entry
+    memory.add(Entry(kind="solution", text="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY)
+    memory.add(Entry(kind="workflow", text="", steps=("say hunter2", "stop")), SOMEBODY)
+    memory.update(added.id, text="was hunter2")
+    memory.import_knowledge('{"patterns": {"discoveries": [{"fact": "imports hunter2"}]}}', SOMEBODY)
+    files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
+    assert {"ltm.json", "memory.undo.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
