@@ -3,6 +3,7 @@
 Whole turns with tools against a server on loopback, of a project that has a memory of everything.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from clio.memory.records import Entry, Provenance
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 from tests.support.desk import make_repository
 from tests.support.pty_session import PtySession
@@ -136,6 +138,11 @@ def check_answers(answers: Sequence[str]) -> None:
     assert all(REFUSED in answer for answer in memory), memory
 
 
+def at_prompt(clio: PtySession) -> None:
+    """Wait until an empty line can be typed on."""
+    clio.wait_for(r"[❯>]\n+[^\n❯]* · incognito[^\n]*\Z", regex=True)
+
+
 def page_of(body: dict[str, Any]) -> Reply:
     """Ask for a page of the output that was cut."""
     handle = re.search(r'read_output\(handle=\\?"([0-9a-f]+)', json.dumps(body["messages"][-1]["content"]))
@@ -226,12 +233,17 @@ def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
         clio.line("look around")
         clio.wait_for("Looked around.")
         clio.wait_for("2 steps")
-        clio.wait_for(r"[❯>]\n+[^\n❯]*incognito[^\n]*\Z", regex=True)
+        at_prompt(clio)
         clio.line("and again")
         clio.wait_for("Twice.")
         clio.wait_for("1 step ")
+        at_prompt(clio)
+        for command in ("/memory list", "/memory why", "/note list", "/note set k v", "/session search animals"):
+            clio.line(command)
+            clio.wait_for(rf"[❯>] {command}\s+[A-Z][^❯]*start (clio )?without\s+--incognito", regex=True)
         clio.line("/session new")
         clio.wait_for("earlier ones: /session list")
+        at_prompt(clio)
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0, clio.everything
     assert place.look() == before
@@ -258,6 +270,7 @@ def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
         clio.send("a")
         clio.wait_for("Written.")
         clio.wait_for("2 steps")
+        at_prompt(clio)
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0, clio.everything
     after = place.look()
@@ -293,3 +306,20 @@ def test_no_ltm_still_finds_what_it_is_asked_for(place: Place) -> None:
     assert place.run("--no-ltm", "-p", "look").returncode == 0
     assert MARKER not in place.sent()[0]
     assert all(MARKER in answer for answer in results(place.server.requests[1])[:3])
+
+
+@pytest.mark.parametrize("ltm", [True, False])
+def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_desk: Any, ltm: bool) -> None:
+    desk = make_desk([text("One."), text("Two.")], ltm=ltm)
+
+    async def story() -> None:
+        await desk.turn("first")
+        other = desk.build()
+        other.memory.add(Entry(kind="discovery", text=f"the {MARKER} smiles"), Provenance(asserted_by="user"))
+        await other.close()
+        await desk.turn("second")
+        await desk.app.close()
+
+    asyncio.run(story())
+    sent = [request.raw.decode() for request in desk.server.requests]
+    assert [MARKER in body for body in sent] == [False, ltm]
