@@ -6,7 +6,9 @@ from pathlib import Path
 from msgspec import Struct
 
 SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+SNAPSHOT = ".json"
 JOURNAL = ".journal.jsonl"
+LOCK = ".lock"
 
 
 class SessionFiles(Struct, frozen=True):
@@ -18,7 +20,7 @@ class SessionFiles(Struct, frozen=True):
     @property
     def snapshot(self) -> Path:
         """The whole session, written on close."""
-        return self.folder / f"{self.id}.json"
+        return self.folder / f"{self.id}{SNAPSHOT}"
 
     @property
     def journal(self) -> Path:
@@ -28,7 +30,7 @@ class SessionFiles(Struct, frozen=True):
     @property
     def lock(self) -> Path:
         """Held by the one clio that writes."""
-        return self.folder / f"{self.id}.lock"
+        return self.folder / f"{self.id}{LOCK}"
 
     @property
     def original(self) -> Path:

@@ -11,7 +11,7 @@ import msgspec
 
 from clio.errors import SessionNotFound, StorageError
 from clio.sessions import journal, snapshot
-from clio.sessions.files import JOURNAL, SessionFiles, is_session_id
+from clio.sessions.files import JOURNAL, LOCK, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.loading import load
 from clio.sessions.state import SessionInfo, SessionState, first_words
 from clio.storage.filelock import holder
@@ -54,21 +54,22 @@ def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
         return None
     except OSError:
         info = SessionInfo(id=files.id)
-    running = files.lock.name in names and holder(files.lock) is not None
+    running = f"{files.id}{LOCK}" in names and holder(files.lock) is not None
     return msgspec.structs.replace(info, running=running) if info else None
 
 
 def _read_info(files: SessionFiles, names: set[str]) -> SessionInfo | None:
+    # Names are made of strings here: four paths a session would be a third of the whole list's time.
+    has_snapshot = f"{files.id}{SNAPSHOT}" in names
     info, merged_journal = SessionInfo(id=files.id), ""
-    if files.snapshot.name in names:
+    if has_snapshot:
         head = _head(files.snapshot)
         if head is None:
             return _decoded(files)
         info, merged_journal = _from_head(head, files.id), head.merged_journal
-    if files.journal.name in names:
+    if f"{files.id}{JOURNAL}" in names:
         info = _with_journal(info, files.journal, merged_journal)
-    begun = info.messages or files.snapshot.name in names
-    return info if begun or files.journal.stat().st_size > OPENING_BYTES else None
+    return info if info.messages or has_snapshot or files.journal.stat().st_size > OPENING_BYTES else None
 
 
 def _head(path: Path) -> snapshot.Head | None:
