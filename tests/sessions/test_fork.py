@@ -10,6 +10,7 @@ import pytest
 from clio.errors import SessionNotFound, UserError
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions import fork as fork_room
+from clio.sessions import loading
 from clio.sessions.state import Bill, Todo, Trim
 from clio.sessions.store import INTERRUPTED, SessionStore
 from tests.sessions.talk import a_turn, kill, say, store_in
@@ -106,6 +107,27 @@ def test_a_running_session_is_forked_as_it_is(store: SessionStore, tmp_path: Pat
     assert copy.read_blob(handle) == "whole"
     assert copy.name is None
     copy.close()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_session_that_closes_while_it_is_read_is_read_whole(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    """Closing puts the journal into a new snapshot: between the reading of the two, all of it would be missed."""
+    session = store.new(tmp_path)
+    say(session, a_turn())
+    if earlier:
+        session.close()
+        session = store.open(session.id)
+        session.append(UserMessage(content="since"))
+    read_lines = loading.read_lines
+
+    def close_first(path: Path) -> object:
+        session.close()
+        return read_lines(path)
+
+    monkeypatch.setattr(loading, "read_lines", close_first)
+    assert list(store.read(store.fork(session.id))) == session.messages
 
 
 def test_a_killed_session_is_forked_from_its_journal(store: SessionStore, tmp_path: Path) -> None:
