@@ -24,6 +24,7 @@ LEAST_COVERAGE = 0.34
 """Of the question's words by weight, or of the memory's own, for words alone to be a reason."""
 _SURE_COVERAGE = 0.6
 _OWN_WEIGHT = 0.8  # a long question that mentions all a short memory says is nearly as good as the other way round
+_UNHEARD = 0.4  # a word that nothing remembered has says little about which memory is meant
 _LONG_WORD = 5
 _STRENGTH_FLOOR = 0.4  # strength halves at most: evidence decides, strength orders
 
@@ -74,10 +75,12 @@ def rank(question: str, candidates: Sequence[Candidate], *, now: float) -> list[
 
 
 def _weights(asked: Sequence[str], bags: Sequence[frozenset[str]]) -> dict[str, float]:
-    """A weight for each word asked for, more for one that few candidates have in any form."""
+    """A weight for each word asked for, more for one that few candidates have in any form, less for one none has."""
     total = len(bags)
     counts = {word: sum(1 for bag in bags if not expanded(word).isdisjoint(bag)) for word in asked}
-    return {word: math.log(1 + (total + 1) / (1 + count)) for word, count in counts.items()}
+    return {
+        word: math.log(1 + (total + 1) / (1 + count)) * (1.0 if count else _UNHEARD) for word, count in counts.items()
+    }
 
 
 def _score(

@@ -9,7 +9,7 @@ config configuration setting settings
 env environment
 auth authentication login signin
 authz authorization permission permissions
-prod production live
+prod production
 dev development
 staging stage
 deps dependency dependencies
@@ -42,7 +42,6 @@ like prefer favour favor love enjoy
 dislike hate avoid
 name called named
 host server machine
-port
 """
 
 
