@@ -44,7 +44,7 @@ class Cleaner:
             return self.text(value)
         if isinstance(value, dict):
             return {self.value(key): self.value(item) for key, item in cast("dict[Any, Any]", value).items()}
-        if isinstance(value, list):
+        if isinstance(value, (list, tuple)):
             return [self.value(item) for item in cast("list[Any]", value)]
         return value
 
@@ -66,7 +66,7 @@ class Cleaner:
                 )
             case AssistantMessage():
                 calls = tuple(
-                    structs.replace(call, name=self.text(call.name), arguments=self.text(call.arguments))
+                    structs.replace(call, name=self.text(call.name), arguments=self._arguments(call.arguments))
                     for call in message.tool_calls
                 )
                 return structs.replace(
@@ -84,18 +84,12 @@ class Cleaner:
             case _:
                 assert_never(message)
 
-    def arguments(self, text: str) -> Any:
-        """The arguments of a call, decoded; the text itself where it is no JSON.
-
-        text: already clean. What its escapes stood for is cleaned again.
-        """
-        try:
-            value = msgspec.json.decode(text)
-            clean = self.value(value)
-            msgspec.json.encode(clean)  # a number too large to be written again
-        except (msgspec.DecodeError, RecursionError, OverflowError, UnicodeError):
-            return self.text(text)
-        return clean
+    def _arguments(self, text: str) -> str:
+        """The arguments of a call, clean as they were written, and what their escapes stand for too."""
+        text = self.text(text)
+        value = decoded(text)
+        clean = self.value(value)
+        return text if clean == value or isinstance(value, str) else msgspec.json.encode(clean).decode("utf-8")
 
     def bounded(self, text: str, chars: int) -> tuple[str, int]:
         """A long output, clean, with its beginning and its end if it has more than `chars`, and how many are missing.
@@ -112,3 +106,13 @@ class Cleaner:
         tail = tail[start:] if start < len(tail) // 2 else tail
         left_out = len(text) - len(head) - len(tail)
         return f"{head.rstrip()}\n\n[… {left_out:,} characters left out …]\n\n{tail.lstrip()}", left_out
+
+
+def decoded(arguments: str) -> Any:
+    """The arguments of a call as JSON; the text itself where they are none."""
+    try:
+        value = msgspec.json.decode(arguments)
+        msgspec.json.encode(value)  # a number too large to be written again
+    except (msgspec.DecodeError, RecursionError, OverflowError, UnicodeError):
+        return arguments
+    return value

@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
-from clio.export.cleaning import Cleaner
+from clio.export.cleaning import Cleaner, decoded
 from clio.export.document import Call, Cut, Entry, Export, Result, Said, Totals
 from clio.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from clio.sessions.blobs import BlobNotFound
@@ -131,7 +131,7 @@ def _said(
                 Call(
                     id=cleaner.text(call.id),
                     name=call.name,
-                    arguments=cleaner.arguments(call.arguments),
+                    arguments=decoded(call.arguments),
                     result=_result(results.get((place, call.id)), outputs, cleaner),
                 )
                 for call in message.tool_calls
@@ -231,7 +231,7 @@ def _cut(
             summarise(messages[place] for place in dropped), budget_tokens=_SUMMARY_TOKENS, estimator=TokenEstimator()
         )
         # Between the tags, below the sentence that tells a model what this is.
-        summary = cleaner.text("\n".join(text.split("\n")[2:-1]))
+        summary = "\n".join(text.split("\n")[2:-1])
     return Cut(
         anchor=f"trim-{number}",
         handle=cleaner.text(trim.handle),

@@ -55,7 +55,7 @@ class Talk:
         return (
             f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
             f'<h3><span class="who">clio</span><span class="model">{escape(entry.model)}</span>'
-            f'<span class="about">{escape(" · ".join(filter(None, about)))}</span>{_time(entry)}{_link(entry)}</h3>'
+            f'<span class="about">{" · ".join(filter(None, about))}</span>{_time(entry)}{_link(entry)}</h3>'
             f"{_folded('thinking', entry.reasoning)}{words}{''.join(map(self._calls.html, entry.calls))}</article>\n"
         )
 
@@ -65,7 +65,7 @@ class Talk:
 
     def _aside(self, entry: Said, label: str, kind: str) -> str:
         return (
-            f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{escape(label)}'
+            f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{label}'
             f"{_time(entry)}{_link(entry)}</summary>"
             f'<div class="said" dir="auto">{escape(entry.text)}</div></details></article>\n'
         )

@@ -15,7 +15,7 @@ from clio.messages import (
     Usage,
     UserMessage,
 )
-from clio.sessions.state import Bill, Todo, Trim
+from clio.sessions.state import Bill, SessionState, Todo, Trim
 from clio.sessions.store import SessionStore
 
 START = 1_760_000_000.0
@@ -235,3 +235,53 @@ def hostile_talk() -> list[Message]:
         AssistantMessage(content="z" * 1_000_000 + "\n" + one, id="a2", created=START + 6),
         AssistantMessage(content=f"# {one}\n\n~~~{one}\n{poison}\n~~~\n\n| {one} |\n|:-:|\n| {one} |\n", id="a3"),
     ]
+
+
+def said_everywhere(text: str, escaped: str = "") -> SessionState:
+    """A state that has the text in each field that can hold one. escaped: the same as it may stand in JSON."""
+    in_json = escaped or json.dumps(text)[1:-1]
+    lines = f"{text}\n{text}"
+    arguments = f'{{"{in_json}": "{in_json}", "path": "{in_json}", "list": ["{in_json}", {{"{in_json}": 1}}]}}'
+    edit = f'{{"path": "{in_json}", "old_string": "a b {in_json} d e f", "new_string": "a b c {in_json} d e g"}}'
+    messages: list[Message] = [
+        SystemMessage(id=text, content=text, created=START),
+        UserMessage(id="u1" + text, content=text, context=text),
+        UserMessage(id="u2", content=text * 400, origin="recovery"),
+        UserMessage(id="u3", content=lines * 400),
+        AssistantMessage(
+            id="a1",
+            content=text,
+            reasoning=text,
+            model=text,
+            finish_reason=text,
+            usage=Usage(prompt_tokens=1),
+            tool_calls=(
+                ToolCall(id=text, name=text, arguments=arguments),
+                ToolCall(id="c2", name="x", arguments=text),
+                ToolCall(id="c3", name="edit_file", arguments=edit),
+                ToolCall(id="c4", name="edit_file", arguments=edit.replace("a b c", "z " * 200)),
+                ToolCall(id="c5", name="apply_patch", arguments=json.dumps({"patch": f"-{text}\n+1\n+{text}\n"})),
+            ),
+        ),
+        ToolMessage(
+            id="t1" + text,
+            tool_call_id=text,
+            content=text,
+            name=text,
+            summary=text,
+            blob="0123456789abcdef",
+            deeds=Deeds(question=text, answer=text, command=text, exit_code=1, read=(text,)),
+        ),
+        ToolMessage(id="t2", tool_call_id="c2", content=f"--- a\n+++ b\n@@ -1 +1 @@\n-{text}\n+{text}\n+{text}\n"),
+        ToolMessage(id="t3", tool_call_id="lost" + text, content=text, name=text),
+    ]
+    return SessionState(
+        id=text,
+        name=text,
+        parent=text,
+        working_directory=f"/home/{text.replace('/', '')}",
+        messages=messages,
+        todos=(Todo(id=1, title=text, note=text),),
+        bills=[Bill(model=text)],
+        trims=[Trim(handle=text, dropped=tuple(message.id for message in messages))],
+    )

@@ -25,7 +25,7 @@ from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState, Trim
 from clio.sessions.store import SessionStore
 from tests.export.conftest import collected
-from tests.export.sample import START, hostile_talk, make_session, shop_talk
+from tests.export.sample import START, hostile_talk, make_session, said_everywhere, shop_talk
 
 NOW = START + 86_400
 KNOWN = frozenset(
@@ -159,6 +159,23 @@ def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore)
     )
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    "tag", ["<img src=x onerror=y>", "<!-- open", '"><script>x</script>', "' onclick='x", "&lt;i&gt;"]
+)
+def test_no_field_can_hold_a_tag(tag: str) -> None:
+    text = page(collected(said_everywhere(tag), blobs=lambda handle: tag))
+    tags = Tags(text)
+    assert {name for name, _ in tags.found} <= KNOWN
+    assert sum(name in ("script", "style") for name, _ in tags.found) == 2
+    assert not any(key.startswith("on") or key == "src" for _, attrs in tags.found for key in attrs)
+    marked_up = text.partition("<body>")[2]
+    assert "<!--" not in marked_up
+    assert '="">' not in marked_up
+    assert re.findall(r"&(?!(?:amp|lt|gt|quot|#x27|#\d+);)", marked_up) == []
+    links = prose().markdown(f"![a](https://x.invalid/{tag.replace(' ', '')}) [b](<https://x.invalid/{tag}>)")
+    assert {name for name, _ in Tags(links).found} <= {"a", "p"}
 
 
 @settings(max_examples=60)
