@@ -15,7 +15,7 @@ from clio.memory.ltm_changes import Piece, piece, read_pieces
 from clio.memory.ltm_draft import changed_raw, checked, unsurrogated
 from clio.memory.ltm_file import LtmDocument
 from clio.memory.ltm_import import merge_in, read_foreign
-from clio.memory.ltm_kinds import Json, handles, new_handle, set_handle, stored_id, to_entry, to_raw
+from clio.memory.ltm_kinds import Json, handles, identity, new_handle, set_handle, stored_id, to_entry, to_raw
 from clio.memory.ltm_merge import adopt_context, beside, confirm, label, place_for, revive, same
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
 from clio.memory.ltm_stats import count_up
@@ -99,7 +99,7 @@ class LongTermMemory:
             before = [piece(document, kind, handle, raw)]
             new = changed_raw(kind, raw, handle, changes)
             twin = same(kind, (one for one in document.section(kind) if one is not raw), new)
-            if twin is not None:
+            if twin is not None and identity(kind, new) != identity(kind, raw):
                 raise UserError(f"{document.handle(twin)} says that already; forget one of the two instead.")
             raw.clear()
             raw.update(new | {"updated": now})
@@ -186,9 +186,9 @@ class LongTermMemory:
 
         Raises UserError where an entry it touched was changed since, or the change is of another store.
         """
-        before, after = read_pieces(change.before), read_pieces(change.after)
-        if change.store != "ltm" or not (before or after):
+        if change.store != "ltm":
             raise UserError(f"“{change.what}” is no change of the project knowledge; nothing was undone.")
+        before, after = read_pieces(change.before), read_pieces(change.after)
         with self._store.changing() as (document, now):
             if not self._store.take_back(document, now, before, after):
                 touched = _some({one.id for one in (*before, *after)})

@@ -16,7 +16,7 @@ from clio.memory.ltm_kinds import (
     times_of,
 )
 from clio.memory.ltm_text import normal
-from clio.memory.records import AssertedBy, Kind
+from clio.memory.records import AssertedBy, Kind, Provenance
 from clio.memory.tolerant import number, texts
 
 TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
@@ -49,24 +49,26 @@ def confirm(kind: Kind, old: Json, new: Json, now: float) -> None:
     """Let `old` take in what `new` says.
 
     Confidence only rises, examples and prevention only grow, the count rises by the count of `new`, a workflow's rate
-    is the mean over all that was counted. What a tool said raises the confidence of no other's words; who is trusted
-    more becomes the one who said it.
+    is the mean over all that was counted. Who is trusted more becomes the one who said it; the words of a tool are
+    never mixed with those of others, where they would pass for theirs: they are kept in `quoted`, which nobody shows.
     """
     source, by = provenance_of(old), provenance_of(new)
-    if _trust(by) >= _trust(source) or source is None:
+    rank, rank_of_new = _trust(source), _trust(by)
+    if rank_of_new < rank:
+        _quote(old, _words(new), _words(old))
+    else:
+        if rank == TRUST["tool"] < rank_of_new:
+            quoted = _words(old)
+            for name in quoted:
+                del old[name]
+            _quote(old, quoted, _words(new))
+        _take_words(kind, old, new)
         old["confidence"] = max(share(old.get("confidence"), SHAPES[kind].unstated), new["confidence"])
-    if by and (source is None or _trust(by) > _trust(source)):
-        old["provenance"] = new["provenance"]
-    if kind == "failure":
-        _keep_both(old, new, "prevention", "other_preventions")
-        _keep_both(old, new, "impact", "other_impacts")
-    if kind == "workflow":
-        _mean_rate(old, new)
-        old |= {"name": new["name"]} if new.get("name") and not string(old.get("name")).strip() else {}
-    unite(old, new, "examples")
+        if by and (rank_of_new > rank or source is None):
+            old["provenance"] = new["provenance"]
     count = SHAPES[kind].count
     old[count] = times_of(kind, old) + times_of(kind, new)
-    old["updated"] = now
+    old["updated"] = max(now, confirmed(old))
 
 
 def absorb(kind: Kind, old: Json, new: Json) -> None:
@@ -106,12 +108,6 @@ def adopt_context(section: Iterable[Any], new: Json) -> None:
                 return
 
 
-def unite(old: Json, new: Json, name: str) -> None:
-    """Add the texts of a list that the old one lacks, at its end."""
-    if more := texts(new.get(name)):
-        old[name] = list(dict.fromkeys([*texts(old.get(name)), *more]))
-
-
 def confirmed(raw: Json) -> float:
     """When an object was last said."""
     return max(number(raw.get("updated"), 0.0), number(raw.get("timestamp"), 0.0))
@@ -123,8 +119,38 @@ def label(kind: Kind, raw: Json) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _trust(source: Any) -> int:
-    return TRUST[source.asserted_by] if source else -1
+_WORDS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")
+"""What an entry may say beside what makes it that entry."""
+
+
+def _words(raw: Json) -> Json:
+    return {name: raw[name] for name in _WORDS if raw.get(name)}
+
+
+def _quote(old: Json, words: Json, known: Json) -> None:
+    """Keep a tool's words apart from the known ones."""
+    news = {name: value for name, value in words.items() if value != known.get(name)}
+    former = old.get("quoted")
+    quoted: list[Any] = cast(list[Any], former) if isinstance(former, list) else []
+    if news and news not in quoted:
+        old["quoted"] = [*quoted, news]
+
+
+def _take_words(kind: Kind, old: Json, new: Json) -> None:
+    if kind == "failure":
+        _keep_both(old, new, "prevention", "other_preventions")
+        _keep_both(old, new, "impact", "other_impacts")
+    if kind == "workflow":
+        _mean_rate(old, new)
+        if new.get("name") and not string(old.get("name")).strip():
+            old["name"] = new["name"]
+    if more := texts(new.get("examples")):
+        old["examples"] = list(dict.fromkeys([*texts(old.get("examples")), *more]))
+
+
+def _trust(source: Provenance | None) -> int:
+    """The original does not say who spoke: it was the model."""
+    return TRUST[source.asserted_by if source else "model"]
 
 
 def _keep_both(old: Json, new: Json, field: str, others: str) -> None:
@@ -138,7 +164,8 @@ def _keep_both(old: Json, new: Json, field: str, others: str) -> None:
 def _set_others(old: Json, field: str, others: str, said: str, former: list[str]) -> None:
     kept = {normal(one): one for one in reversed(former) if one.strip()}
     kept.pop(normal(said), None)
-    old[field] = said
+    if said or field in old:
+        old[field] = said
     if kept:
         old[others] = list(reversed(kept.values()))
     else:

@@ -38,11 +38,12 @@ class LtmStore:
     def changing(self) -> Generator[tuple[LtmDocument, float]]:
         """The document as it is now, for a change; nobody else changes it meanwhile."""
         lock = FileLock(self.path.with_name(self.path.name + ".lock"))
-        with _one_sentence(self.path):
-            make_ignored_folder(self.path.parent, self.path.parent)
-            lock.__enter__()
         try:
-            yield self.read(), round(self.clock(), 3)
+            with _one_sentence(self.path):
+                make_ignored_folder(self.path.parent, self.path.parent)
+                lock.__enter__()
+                document = self.read()
+            yield document, round(self.clock(), 3)
         finally:
             lock.release()
 
@@ -71,9 +72,8 @@ class LtmStore:
                     with suppress(OSError):  # the first error is the one to tell
                         self._undo.take(change.id)
                 raise
-            back = [one.kept for one in before if one.kept]
-            if back:
-                self.archive.take(lambda one: one in back)
+        if back := [one.kept for one in before if one.kept]:
+            self._take_out(lambda one: one in back)
 
     def send_off(self, document: LtmDocument, now: float, what: str, why: Mapping[str, Because]) -> None:
         """Move the entries of these handles to the archive, and write the file even where there is none."""
@@ -108,8 +108,7 @@ class LtmStore:
                     self.archive.put(kept)
                 write_ltm(self.path, document)
         back = {one.id for one in before if one.kept is None} - {one.id for one in after}
-        with _one_sentence(self.path):
-            self.archive.take(lambda one: stored_id(one.entry) in back)
+        self._take_out(lambda one: stored_id(one.entry) in back)
         return True
 
     def drop_doubles(self, document: LtmDocument) -> None:
@@ -122,8 +121,12 @@ class LtmStore:
                 return False
             return identity(*twin) == identity(twin[0], kept.entry)
 
-        with _one_sentence(self.path):
-            self.archive.take(is_double)
+        self._take_out(is_double)
+
+    def _take_out(self, gone: Callable[[Kept], bool]) -> None:
+        """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
+        with suppress(OSError):
+            self.archive.take(gone)
 
 
 @contextmanager
@@ -136,6 +139,6 @@ def _one_sentence(path: Path) -> Generator[None]:
     except OSError as error:
         cause = error.strerror or str(error)
         raise StorageError(
-            f"The project knowledge was not changed: {str(path)!r} cannot be written ({cause}); "
+            f"The project knowledge was not changed: {str(path)!r} cannot be read or written ({cause}); "
             "make room or mend its permissions and try again."
         ) from error

@@ -7,7 +7,7 @@ from functools import lru_cache
 # Letters whose case means something: paths, dotted and underscored names, camelCase, short options.
 _CASED = re.compile(r"[/\\_]|^-|\w\.\w|[a-z][A-Z]")
 _QUOTED = re.compile(r"(?<![\w\\])(?:([`'\"])([^\s`'\"]+)\1|“([^\s“”]+)”|‘([^\s‘’]+)’|«([^\s«»]+)»)(?!\w)")
-_CLOSING = re.compile(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、\s]+$")
+_CLOSING = re.compile(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、]+$")
 _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
 

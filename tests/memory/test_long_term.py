@@ -1,42 +1,19 @@
 """The project knowledge file: what other programs wrote, what two processes add, what is broken."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from clio.errors import CorruptDocument, NewerDocument
-from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_kinds import to_raw
-from clio.memory.ltm_merge import confirm
-from clio.memory.ltm_text import normal
-from clio.memory.records import Added, Entry, Kind, Provenance
-
-PERL = Path(__file__).parent.parent / "fixtures" / "perl"
-NOW = 1_800_000_000.0
-FROM = Provenance(session="s1", message="m1", asserted_by="user")
+from clio.errors import CorruptDocument, NewerDocument, UserError
+from clio.memory.records import Added, Entry
+from tests.memory.ltm_support import FROM, NOW, PERL, add, ltm, read_json, write_json
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".clio" / "ltm.json"
-
-
-def ltm(path: Path, now: float = NOW) -> LongTermMemory:
-    return LongTermMemory(path, project=path.parent.parent, clock=lambda: now)
-
-
-def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Added:
-    return memory.add(Entry(kind=kind, text=text, **fields), said)
-
-
-def read_json(path: Path) -> dict:  # type: ignore[type-arg]
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_a_missing_file_knows_nothing_and_is_not_made(path: Path) -> None:
@@ -129,13 +106,12 @@ def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
 
 
 def test_unknown_fields_survive_everywhere(path: Path) -> None:
-    path.parent.mkdir(parents=True)
     document = {
         "patterns": {"discoveries": [{"fact": "f", "mine": [1]}, "not an entry"], "ideas": [{"x": 1}]},
         "metadata": {"version": "1.0", "owner": "me"},
         "extra": {"deep": None},
     }
-    path.write_text(json.dumps(document), encoding="utf-8")
+    write_json(path, document)
     found = add(ltm(path), "discovery", "F", confidence=0.7)
     assert not found.new
     after = read_json(path)
@@ -177,19 +153,6 @@ def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path:
     ]
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_repetition_never_lowers_confidence(said: list[float]) -> None:
-    raw = to_raw(Entry(kind="discovery", text="f", confidence=said[0]))
-    for number, confidence in enumerate(said):
-        confirm("discovery", raw, to_raw(Entry(kind="discovery", text="f", confidence=confidence)), float(number))
-        assert raw["confidence"] == max(said[: number + 1])
-
-
-@pytest.mark.parametrize(("one", "other"), [("port 8080", "port 8081"), ("use x", "do not use x"), ("a-b", "a b")])
-def test_what_differs_stays_apart(one: str, other: str) -> None:
-    assert normal(one) != normal(other)
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -203,9 +166,8 @@ def test_what_differs_stays_apart(one: str, other: str) -> None:
     ],
 )
 def test_times_in_any_form(path: Path, written: object, meant: float) -> None:
-    path.parent.mkdir(parents=True)
     entry = {"fact": "f", "timestamp": written, "confidence": "0.7"}
-    path.write_text(json.dumps({"patterns": {"discoveries": [entry]}}), encoding="utf-8")
+    write_json(path, {"patterns": {"discoveries": [entry]}})
     (found,) = ltm(path).read().discoveries
     assert (found.confirmed, found.confidence) == (meant, 0.7)
 
@@ -230,3 +192,118 @@ def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
     with pytest.raises(NewerDocument):
         add(ltm(path), "discovery", "f")
     assert path.read_bytes() == before
+
+
+def test_rules_stay_what_the_original_reads(path: Path) -> None:
+    write_json(path, {"patterns": {"context_rules": {"lib/core/": ["use strict", 7], "odd": "one text", "empty": []}}})
+    memory = ltm(path)
+    assert [entry.line for entry in memory.read().of("rule")] == ["lib/core/: use strict", "odd: one text"]
+    add(memory, "rule", "use warnings", context="./lib/core")
+    add(memory, "rule", "no tabs")
+    assert read_json(path)["patterns"]["context_rules"] == {
+        "lib/core/": ["use strict", 7, "use warnings"],
+        "odd": ["one text"],
+        "empty": [],
+        "*": ["no tabs"],
+    }
+    strict, *_ = memory.read().of("rule")
+    memory.forget([strict.id])
+    assert read_json(path)["patterns"]["context_rules"]["lib/core/"] == [7, "use warnings"]
+    confirmed = add(ltm(path, NOW + 5), "rule", "Use warnings.", context="lib/core/")
+    assert (confirmed.new, confirmed.entry.times, confirmed.entry.confirmed) == (False, 2, NOW + 5)
+
+
+def test_rules_in_a_list_are_read_and_become_an_object(path: Path) -> None:
+    listed = ["no tabs", {"path": "lib/", "rule": "use strict"}, {"unlike": "a rule"}]
+    write_json(path, {"patterns": {"context_rules": listed}})
+    assert [entry.line for entry in ltm(path).read().of("rule")] == ["no tabs", "lib/: use strict"]
+    add(ltm(path), "discovery", "f")
+    rules = read_json(path)["patterns"]["context_rules"]
+    assert rules == {"*": ["no tabs", {"unlike": "a rule"}], "lib/": ["use strict"]}
+
+
+def test_a_handle_stays_as_long_as_the_entry_lives(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
+    before = [entry.id for entry in ltm(path).read().entries]
+    assert len(set(before)) == len(before) == 8
+    assert [id[:2] for id in before] == ["d-", "d-", "s-", "p-", "w-", "f-", "r-", "r-"]
+    for entry in ltm(path).read().entries:
+        ltm(path).update(entry.id, confidence=0.75)
+    assert [entry.id for entry in ltm(path).read().entries] == before
+    ltm(path).update(before[0], text="Config is TOML now")
+    assert [entry.id for entry in ltm(path).read().entries] == before
+
+
+def test_handles_are_never_shared(path: Path) -> None:
+    twins = [{"fact": "a", "id": "d-1"}, {"fact": "b", "id": "d-1"}, {"fact": "c", "id": 7}, {"fact": "c"}]
+    write_json(path, {"patterns": {"discoveries": twins}})
+    ids = [entry.id for entry in ltm(path).read().entries]
+    assert len(set(ids)) == 4
+    assert ids[0] == "d-1"
+    ltm(path).update(ids[2], confidence=1.0)
+    assert read_json(path)["patterns"]["discoveries"][2]["other_id"] == 7
+    assert [entry.id for entry in ltm(path).read().entries] == ids
+
+
+def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
+    write_json(path, {"patterns": {"failures": [{"what": "Changed API", "prevention": "grep first", "mine": 1}]}})
+    (entry,) = ltm(path).read().entries
+    changed = ltm(path).update(entry.id, impact="errors", confidence=2.0)
+    assert (changed.impact, changed.solution, changed.confidence, changed.confirmed) == ("errors", "grep first", 1, NOW)
+    assert read_json(path)["patterns"]["failures"] == [
+        {
+            "what": "Changed API",
+            "prevention": "grep first",
+            "mine": 1,
+            "impact": "errors",
+            "confidence": 1.0,
+            "updated": NOW,
+            "id": entry.id,
+        }
+    ]
+
+
+def test_a_workflow_keeps_its_name_and_changes_its_steps(path: Path) -> None:
+    named = add(ltm(path), "workflow", "release", steps=("test", "tag")).entry
+    plain = add(ltm(path), "workflow", "", steps=("read", "fix")).entry
+    assert ltm(path).update(named.id, steps=("test", "tag", "push")).line == "release: test → tag → push"
+    assert ltm(path).update(plain.id, steps=("read", "fix", "test")).line == "read → fix → test"
+
+
+def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
+    one = add(ltm(path), "discovery", "one").entry
+    other = add(ltm(path), "discovery", "other").entry
+    before = path.read_bytes()
+    for changes, why in (
+        ({"text": "Other."}, f"{other.id} says that already"),
+        ({"text": " "}, "The fact is empty"),
+        ({"colour": "red"}, "colour cannot be changed; what can is text"),
+    ):
+        with pytest.raises(UserError, match=why):
+            ltm(path).update(one.id, **changes)
+    with pytest.raises(UserError, match=f"no entry 'x-000000'.*|near ones are {one.id}"):
+        ltm(path).update("x-000000", text="x")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("draft", "why"),
+    [
+        (Entry(kind="discovery", text=" \n"), "The fact is empty"),
+        (Entry(kind="workflow", text=""), "The workflow is empty"),
+        (Entry(kind="solution", text="denied"), "The solution is empty"),
+        (Entry(kind="rule", text="x" * 10_001), "has 10,001 characters and an entry holds 10,000"),
+        (Entry(kind="pattern", text="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
+    ],
+)
+def test_a_draft_that_lacks_something_is_refused_and_nothing_written(path: Path, draft: Entry, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        ltm(path).add(draft, FROM)
+    assert not path.exists()
+
+
+def test_text_that_no_file_can_hold_is_mended(path: Path) -> None:
+    added = add(ltm(path), "discovery", "a \ud800 b", confidence=float("nan"))
+    assert (added.entry.text, added.entry.confidence) == ("a ? b", 0.8)
+    assert ltm(path).read().entries == (added.entry,)

@@ -1,0 +1,61 @@
+"""Processes to be killed while they save project knowledge. `python -m tests.memory.ltm_crash FOLDER KILLS SEED`.
+
+One process starts a writer after the other and kills each at a random moment. A writer adds, confirms, forgets and
+brings back, and says each time what `LongTermMemory` had confirmed when it returned. All that was said is printed.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from clio.memory.long_term import LongTermMemory
+from clio.memory.records import Entry, Provenance
+from clio.memory.undo import UndoLog
+
+
+def write(folder: Path, seed: int, out: int) -> None:
+    """Saves until it is killed; each line is `there TEXT` or `gone TEXT`."""
+    rng = random.Random(seed)
+    log = UndoLog(folder / ".clio" / "memory.undo.jsonl")
+    memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder, undo=log)
+    made: list[str] = []
+    while True:
+        action = rng.random()
+        if made and action < 0.2:
+            text = made.pop()
+            os.write(out, f"begin {text}\n".encode())
+            memory.forget([entry.id for entry in memory.read().entries if entry.text == text])
+            os.write(out, f"gone {text}\n".encode())
+            continue
+        text = rng.choice(made) if made and action < 0.4 else f"fact {seed} {rng.randrange(10**9)} " + "ü" * 300
+        memory.add(Entry(kind="discovery", text=text), Provenance(asserted_by="model"))
+        made += [] if text in made else [text]
+        os.write(out, f"there {text}\n".encode())
+
+
+def main() -> None:
+    """Kills as many writers as asked for."""
+    folder, kills, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
+    for number in range(kills):
+        read_end, write_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read_end)
+            write(folder, number, write_end)
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as heard:
+            lines = [heard.readline() for _ in range(rng.randrange(1, 18))]
+            until = time.monotonic() + rng.random() * 0.004  # somewhere in one of the next saves
+            while time.monotonic() < until:
+                pass
+            os.kill(child, signal.SIGKILL)
+            lines += heard.readlines()
+        os.waitpid(child, 0)
+        sys.stdout.writelines(line.decode() for line in lines if line.endswith(b"\n"))
+
+
+if __name__ == "__main__":
+    main()
