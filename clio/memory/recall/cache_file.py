@@ -5,7 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from clio.memory.recall.database import RecallIndexUnusable
+from clio.errors import StorageError
+from clio.memory.recall.database import RecallIndexBusy, RecallIndexUnusable
 from clio.memory.recall.index import RecallIndex
 from clio.storage.atomic import NO_FOLLOW
 from clio.storage.document import set_aside
@@ -35,12 +36,17 @@ class CacheFile:
         return self._path is not None and self._path.exists()
 
     def open(self) -> RecallIndex:
-        """The index: of the file, of a new file, or in memory."""
+        """The index: of the file, of a new file, or in memory.
+
+        Raises RecallIndexBusy; StorageError where this Python has no full-text search, in memory neither.
+        """
         if self._path is None:
             return RecallIndex.open(None)
         try:
             return self._open(self._path)
-        except RecallIndexUnusable as error:
+        except RecallIndexBusy:
+            raise
+        except StorageError as error:
             _log.info("%s; it is built again", error)
             return self.renew()
         except OSError as error:
@@ -56,7 +62,7 @@ class CacheFile:
                 if self._inode in (0, _inode(self._path)):  # else another clio has made a new one already
                     _clear(self._path)
                 return self._open(self._path)
-        except (RecallIndexUnusable, OSError) as error:
+        except (StorageError, OSError) as error:
             return self._in_memory(error)
 
     def vanished(self) -> bool:

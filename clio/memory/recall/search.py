@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from clio.errors import StorageError
 from clio.memory.recall.cache_file import CacheFile
-from clio.memory.recall.database import RecallIndexBusy, RecallIndexUnusable
+from clio.memory.recall.database import RecallIndexBusy
 from clio.memory.recall.docs import Recall, SessionHit
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.sync import SessionSync
@@ -20,14 +21,14 @@ from clio.sessions.store import SessionStore
 
 T = TypeVar("T")
 
-QUIET_STEP_CHARS = 30_000
+QUIET_STEP_CHARS = 20_000
 """How much is indexed at once behind somebody's back: a few milliseconds."""
 PAUSE_S = 0.003
 _BUSY_TRIES = 10
 _BUSY_PAUSE_S = 0.2
 
 # What a damaged file shows itself by, beyond what SQLite notices.
-_DAMAGE = (RecallIndexUnusable, zlib.error, ValueError, TypeError, LookupError)
+_DAMAGE = (StorageError, zlib.error, ValueError, TypeError, LookupError)
 
 
 def never() -> bool:
@@ -116,9 +117,9 @@ class SessionRecall:
             read += step.read
             if progress is not None and not outputs:
                 progress(read, read + step.left)
-            if not step.left and outputs:
+            if step.idle and outputs:
                 break
-            outputs = outputs or not step.left
+            outputs = outputs or step.idle
             time.sleep(PAUSE_S)
         return read
 
@@ -137,8 +138,10 @@ class SessionRecall:
         """Index what changed, until it is done or the time is over."""
         try:
             self._sync.look(index, skip)
-            while time.monotonic() < end and self._sync.step(index, skip, outputs=outputs).left:
-                pass
+            while time.monotonic() < end:
+                step = self._sync.step(index, skip, outputs=outputs)
+                if step.idle:
+                    break
         except RecallIndexBusy:
             return  # another clio writes: what is there by now can be searched all the same
 
@@ -147,6 +150,8 @@ class SessionRecall:
         for _ in range(2):
             try:
                 return act(self._opened())
+            except RecallIndexBusy:
+                raise
             except _DAMAGE:
                 self._replace()
         return act(self._opened())

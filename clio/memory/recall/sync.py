@@ -21,10 +21,14 @@ _HALF = ""
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What one step did. `read`: sessions whose words were read; `left`: sessions that still wait."""
+    """What one step did. `read`: sessions whose words were read; `left`: sessions that still wait.
+
+    idle: nothing was there to be done.
+    """
 
     read: int = 0
     left: int = 0
+    idle: bool = False
 
 
 class _Rest(Struct, frozen=True, kw_only=True):
@@ -97,26 +101,35 @@ class SessionSync:
 
         outputs: with the outputs of tools; else sessions that are read whole go in without.
         """
+        try:
+            read, idle = self._carry_out(index, skip, chars, outputs)
+        except BaseException:
+            self._rest = None  # what was taken off the queue and is not in the index waits again
+            self._judge(())
+            raise
+        return Step(read=read, left=self.waiting(skip, outputs=outputs), idle=idle)
+
+    def _carry_out(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> tuple[int, bool]:
         if self._gone:
             index.remove(sorted(self._gone))
             for id in self._gone:
                 self._kept.pop(id, None)
             self._gone.clear()
         whole: list[SessionDoc] = []
-        read = 0
-        while chars > 0:
+        read, room = 0, chars
+        while room > 0:
             if self._rest is None:
                 id = self._next(skip, outputs)
                 if id is None:
                     break
                 read += id in self._stale
                 self._rest = self._read(id, outputs)
-            chars -= self._take(index, self._rest, chars, whole)
+            room -= self._take(index, self._rest, room, whole)
         if whole:
             index.put(whole)
             for doc in whole:
                 self._settle(doc)
-        return Step(read=read, left=self.waiting(skip, outputs=outputs))
+        return read, room == chars
 
     def _take(self, index: RecallIndex, rest: _Rest, room: int, whole: list[SessionDoc]) -> int:
         """Take from what was read as much as there is room for; the characters taken.

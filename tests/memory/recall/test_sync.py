@@ -4,12 +4,14 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from clio.memory.recall.database import RecallIndexUnusable
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.search import SessionRecall
 from clio.memory.recall.sync import SessionSync
@@ -362,3 +364,23 @@ def test_a_build_killed_at_any_moment_is_taken_up_again(store: SessionStore, tmp
     assert recall.refresh() <= 40
     assert all(len(recall.search(f"animal{number}").sessions) == 1 for number in range(40))
     recall.close()
+
+
+def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, sync: SessionSync) -> None:
+    file = tmp_path / "other.sqlite"
+    index = RecallIndex.open(file)
+    ids = [saved(store, said(f"animal{number}")) for number in range(3)]
+    sync.begin(index)
+    with sqlite3.connect(file, isolation_level=None) as writer:
+        writer.execute("DROP TABLE sessions")
+        with pytest.raises(RecallIndexUnusable):
+            sync.step(index)
+    writer.close()
+    index.close()
+    file.unlink()
+    index = RecallIndex.open(file)
+    assert sync.waiting() == 3
+    assert sync.step(index).read == 3
+    assert set(index.stamps()) == set(ids)
+    assert sync.step(index).idle
+    index.close()
