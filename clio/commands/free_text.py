@@ -1,11 +1,11 @@
 """Free text behind a command's name: a few words and options, and then text that stays as it was typed."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from msgspec import Struct
 
-from clio.commands.arguments import join, read
+from clio.commands.arguments import read
 from clio.errors import UsageError
 
 _WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
@@ -33,8 +33,8 @@ class Text(Struct, frozen=True, kw_only=True):
 def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -> Text:
     """At most `heads` words, then text. Known options stand before or behind the text, as `--name value` or `=value`.
 
-    An option inside of the text, or an unknown one, is text; so is all that stands behind "--". The words of a process
-    come without their quotes; what a person typed keeps them, but for those around the whole text.
+    An option inside of the text, or an unknown one, is text; so is all that stands behind "--". Quotes around the whole
+    text are taken off, so that a text that was one word of a process comes as it was; quotes inside of it stay.
     Raises UsageError for a known option without a value.
     """
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(argument)]
@@ -66,7 +66,7 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
     kept = words[place:ends_at]
     return Text(
         heads=tuple(head),
-        text=_as_typed(argument[kept[0][1] : kept[-1][2]], [word for word, *_ in kept]) if kept else "",
+        text=plain(kept[0][0]) if len(kept) == 1 else argument[kept[0][1] : kept[-1][2]] if kept else "",
         has_text=bool(kept),
         options={name: tuple(value for key, value in given if key == name) for name, _ in given},
     )
@@ -108,11 +108,6 @@ def _before_options(
             break
     given += reversed(found)
     return end
-
-
-def _as_typed(text: str, words: Iterable[str]) -> str:
-    bare = [plain(word) for word in words]
-    return " ".join(bare) if len(bare) == 1 or join(bare) == text else text
 
 
 def _needs(name: str) -> str:

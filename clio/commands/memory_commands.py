@@ -30,6 +30,7 @@ from clio.commands.memory_words import (
     legend,
     session_words,
     short_age,
+    short_key,
     who_said,
 )
 from clio.commands.session_export import suggest_paths
@@ -131,7 +132,9 @@ def _notes(number: int) -> str:
 
 def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
     now = time.time()
-    rows = tuple((hit.id or hit.key, hit.kind, around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
+    rows = tuple(
+        (hit.id or short_key(hit.key), hit.kind, around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits
+    )
     return Table(columns=("id", "kind", "what", "age"), rows=rows, wide=2)
 
 

@@ -42,7 +42,7 @@ STATES: dict[Freshness, str] = {
 }
 WHO = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
 _SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
-_AROUND_CHARS, _BEFORE_CHARS = 160, 40
+_AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS = 160, 40, 32
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
 
@@ -148,6 +148,12 @@ def around(text: str, query: str) -> str:
     start = max(min(min(places, default=0) - _BEFORE_CHARS, len(flat) - _AROUND_CHARS), 0)
     end = start + _AROUND_CHARS
     return f"{'… ' if start else ''}{flat[start:end].strip()}{' …' if end < len(flat) else ''}"
+
+
+def short_key(key: str) -> str:
+    """A note's key on one line, cut where it would push everything else out of a table."""
+    flat = " ".join(key.split())
+    return flat if len(flat) <= _KEY_CHARS else flat[: _KEY_CHARS - 1] + "…"
 
 
 def who_said(entry: Entry) -> str:

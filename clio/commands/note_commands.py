@@ -7,7 +7,7 @@ from clio.commands.base import Command, CommandResult, EditText, Shell, Table, c
 from clio.commands.free_text import read_text
 from clio.commands.matching import nearest
 from clio.commands.memory_access import note_data, remembers, suggest_notes
-from clio.commands.memory_words import around, count, date, short_age
+from clio.commands.memory_words import around, count, date, short_age, short_key
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
 
@@ -25,7 +25,7 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` puts one aside.", data=data)
     now = time.time()
-    rows = tuple((note.key, _beginning(note), short_age(now, note.timestamp)) for note in notes)
+    rows = tuple((short_key(note.key), _beginning(note), short_age(now, note.timestamp)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide=1, cut=True)
     return CommandResult(text=f"{count(len(notes), 'note')}.", table=table, data=data)
 
@@ -78,7 +78,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
         text = f"No note shares a word with {code(query)}; `/memory search` looks at the project knowledge too."
         return CommandResult(text=text, data=data)
     now = time.time()
-    rows = tuple((hit.key, around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
+    rows = tuple((short_key(hit.key), around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
     return CommandResult(table=Table(columns=("key", "text", "age"), rows=rows, wide=1), data=data)
 
 

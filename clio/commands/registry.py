@@ -8,7 +8,9 @@ from clio.commands.context_commands import CONTEXT
 from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.matching import nearest
+from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
+from clio.commands.note_commands import NOTE
 from clio.commands.session_commands import SESSION
 from clio.commands.todo_commands import TODO
 
@@ -52,6 +54,8 @@ COMMANDS: tuple[Command, ...] = (
     *APPROVE,
     *SESSION,
     *CONTEXT,
+    *MEMORY,
+    *NOTE,
     *TODO,
     *GENERAL,
 )

@@ -1,0 +1,82 @@
+"""Free text as people type it, and as the words of a process come."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.commands.arguments import join
+from clio.commands.free_text import Text, as_number, read_text
+from clio.errors import UsageError
+
+VALUED = ("--confidence", "--example")
+WORDS = st.lists(st.text(alphabet="ab'\"\\ -=>\n→é", min_size=1, max_size=12), min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ('it\'s a "quoted" thing', 'it\'s a "quoted" thing'),
+        ('"all of it is quoted"', "all of it is quoted"),
+        ("'tis the season", "'tis the season"),
+        ("two\n  lines", "two\n  lines"),
+        ("run pytest --strict -x", "run pytest --strict -x"),
+        ("pass --confidence to the script", "pass --confidence to the script"),
+        ("-- it takes --confidence 3", "it takes --confidence 3"),
+        ('say "make ship" twice', 'say "make ship" twice'),
+        ("git commit -m 'fix: x' -> push", "git commit -m 'fix: x' -> push"),
+    ],
+)
+def test_text_stays_as_it_was_typed(typed: str, text: str) -> None:
+    assert read_text(typed, valued=VALUED) == Text(text=text, has_text=True)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "--confidence 0.9 --example a.py a fact --example 'b c.py'",
+        'a fact --example a.py --example="b c.py" --confidence=0.9',
+        "--example a.py --example 'b c.py' --confidence 0.9 -- a fact",
+    ],
+)
+def test_options_stand_before_and_behind_the_text(argument: str) -> None:
+    given = read_text(argument, valued=VALUED)
+    assert given.text == "a fact"
+    assert given.options == {"--confidence": ("0.9",), "--example": ("a.py", "b c.py")}
+    assert given.one("--confidence") == "0.9"
+
+
+def test_heads_are_single_words() -> None:
+    assert read_text("discovery --confidence 1 x y", heads=1, valued=VALUED).heads == ("discovery",)
+    assert read_text('"my key" some text', heads=1) == Text(heads=("my key",), text="some text", has_text=True)
+    assert read_text("key", heads=1) == Text(heads=("key",))
+    assert read_text('key ""', heads=1) == Text(heads=("key",), has_text=True)
+    assert read_text("-- key text", heads=1).heads == ("key",)
+    assert read_text("", heads=1) == Text()
+
+
+@given(WORDS)
+def test_a_text_that_was_one_word_of_a_process_comes_as_it_was(words: list[str]) -> None:
+    text = " ".join(words)
+    assert read_text(join(["key", "--", text]), heads=1).text == text
+
+
+@pytest.mark.parametrize("argument", ["a fact --confidence", "--confidence"])
+def test_an_option_without_its_value_is_refused(argument: str) -> None:
+    with pytest.raises(UsageError, match="--confidence needs a value"):
+        read_text(argument, valued=VALUED)
+
+
+def test_an_option_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="--confidence is given 2 times"):
+        read_text("x --confidence 1 --confidence 0", valued=VALUED).one("--confidence")
+
+
+@pytest.mark.parametrize(("raw", "number"), [("0.25", 0.25), ("80%", 0.8), ("80 %", 0.8), ("1", 1.0), ("1e-1", 0.1)])
+def test_numbers_and_percents(raw: str, number: float) -> None:
+    assert as_number(raw, "--below", low=0, high=1) == number
+
+
+@pytest.mark.parametrize("raw", ["1.4", "-1", "nan", "inf", "much", "", "%", "140%"])
+def test_what_is_no_number_in_range_is_refused(raw: str) -> None:
+    with pytest.raises(UsageError, match="--below takes a number from 0 to 1, not "):
+        as_number(raw, "--below", low=0, high=1)

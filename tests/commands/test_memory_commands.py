@@ -1,0 +1,582 @@
+"""/memory on real files: looking, changing, pruning, taking back."""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from clio.commands.base import CommandResult, Confirm, EditText
+from clio.commands.registry import complete, run_command
+from clio.memory.records import Entry, Provenance
+from clio.memory.system import MemorySystem
+from clio.ui.table import table_lines
+from clio.ui.width import cells_of
+from tests.commands.desk import Desk, make_desk
+
+PERL = Path(__file__).parent.parent / "fixtures" / "perl"
+DAY_S = 86_400.0
+BY_MODEL = Provenance(session="", asserted_by="model")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    json.dumps(result.data)
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def refused(desk: Desk, line: str) -> str:
+    result = run_command(desk, line)
+    assert not result.ok
+    assert result.data is None
+    return result.text
+
+
+def add(desk: Desk, words: str) -> str:
+    """The id of what was added."""
+    return data(desk, f"/memory add {words}")["entry"]["id"]
+
+
+def rows(result: CommandResult) -> list[tuple[str, ...]]:
+    assert result.table is not None
+    return list(result.table.rows)
+
+
+def learned_before(desk: Desk, days: float, *entries: Entry) -> None:
+    """What the model learned so many days ago."""
+    past = MemorySystem(
+        desk.loaded.project, desk.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
+    )
+    for entry in entries:
+        past.add(entry, BY_MODEL)
+
+
+def some_of_each_kind(desk: Desk) -> dict[str, str]:
+    (desk.loaded.project / "a.py").write_text("a = 1\n", encoding="utf-8")
+    return {
+        kind: add(desk, f"{kind} {words}")
+        for kind, words in {
+            "discovery": "We deploy with make ship",
+            "solution": "ImportError: yaml => pip install pyyaml",
+            "pattern": "All writes are atomic --example a.py --confidence 90%",
+            "workflow": "release: make test -> make tag -> make ship",
+            "failure": "parallel migrations => take the lock",
+            "rule": "lib/core/: use strict",
+        }.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ('discovery it\'s a "good" day', {"kind": "discovery", "text": 'it\'s a "good" day'}),
+        ("facts x", {"kind": "discovery"}),
+        ("problem_solutions E => S", {"kind": "solution", "text": "E", "solution": "S"}),
+        ("solution E → S", {"text": "E", "solution": "S"}),
+        ("solution E -> S", {"text": "E", "solution": "S"}),
+        ("solution no a->b => S", {"text": "no a->b", "solution": "S"}),
+        ("solution f() -> int fails => annotate", {"text": "f() -> int fails", "solution": "annotate"}),
+        ("failure W => P", {"text": "W", "solution": "P"}),
+        ("failure W", {"text": "W", "solution": ""}),
+        ("workflow lint, type, test", {"steps": ["lint", "type", "test"], "text": "lint → type → test"}),
+        ("workflow a -> b, c -> d", {"steps": ["a", "b, c", "d"]}),
+        ("workflow ci: lint, test", {"text": "ci", "steps": ["lint", "test"]}),
+        ("workflow git commit -m 'fix: x' -> git push", {"steps": ["git commit -m 'fix: x'", "git push"]}),
+        ("rule lib/: use strict", {"context": "lib/", "text": "use strict"}),
+        ("rule *.py: format it", {"context": "*.py", "text": "format it"}),
+        ("rule src: no cycles", {"context": "src", "text": "no cycles"}),
+        ("rule Note: be kind", {"context": "*", "text": "Note: be kind"}),
+        ("rule never commit to main", {"context": "*", "text": "never commit to main"}),
+        ("pattern x --confidence 0.25", {"confidence": 0.25}),
+        ("pattern --example a.py x --example b.py", {"text": "x", "examples": ["a.py", "b.py"]}),
+    ],
+)
+def test_what_is_added_is_understood(desk: Desk, words: str, expected: dict[str, Any]) -> None:
+    (desk.loaded.project / "src").mkdir()
+    result = data(desk, f"/memory add {words}")
+    assert {name: result["entry"][name] for name in expected} == expected
+    assert result["new"] is True
+    [stored] = desk.memory.knowledge().entries
+    assert stored.id == result["entry"]["id"]
+    assert stored.provenance == Provenance(session=desk.session.id, message="", asserted_by="user")
+
+
+def test_what_is_added_says_its_id_and_what_became_of_it(desk: Desk) -> None:
+    first = ok(desk, "/memory add solution ImportError: yaml => pip install pyyaml")
+    [entry] = desk.memory.knowledge().entries
+    assert first.text == f"Remembered as {entry.id}: `ImportError: yaml → pip install pyyaml`."
+    again = ok(desk, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
+    assert again.text.startswith(f"Confirmed {entry.id}, 80% sure, said 2 times: ")
+    other = ok(desk, "/memory add solution ImportError: yaml => use uv sync")
+    assert other.text.endswith(f"Kept beside another solution: {entry.id} `pip install pyyaml`.")
+    ok(desk, f"/memory forget {entry.id}")
+    back = ok(desk, "/memory add solution ImportError: yaml => pip install pyyaml")
+    assert back.text.startswith(f"Back from the archive as {entry.id}: ")
+    rule = ok(desk, "/memory add rule lib/core/: use strict")
+    assert rule.text.endswith(": `use strict`, for `lib/core/`.")
+    assert ok(desk, "/memory add rule be kind").text.endswith(": `be kind`, everywhere.")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/memory add", "What kind of knowledge? Write /memory add with one of: discovery TEXT, solution ERROR"),
+        ("/memory add patern x", "There is no kind 'patern' of project knowledge; did you mean 'pattern'?"),
+        ("/memory add pattern", "A pattern needs words: write /memory add pattern TEXT"),
+        ("/memory add solution E", "A solution needs the error and what helped: write /memory add solution ERROR"),
+        ("/memory add solution => S", "A solution needs the error and what helped"),
+        ("/memory add failure => P", "A failure needs what failed"),
+        ("/memory add workflow lint", "A workflow needs two steps or more"),
+        ("/memory add pattern x --confidence 1.4", "--confidence takes a number from 0 to 1, not '1.4'"),
+        ("/memory add pattern x --confidence", "--confidence needs a value behind it"),
+        ("/memory list solu", "There is no kind 'solu' of project knowledge; did you mean 'solution'?"),
+        ("/memory list rules patterns", "/memory list takes one kind"),
+        ("/memory list --al", "There is no option '--al' here; did you mean '--all'?"),
+        ("/memory show", "Which entry? Write /memory show ID"),
+        ("/memory show d-nothing", "There is no entry 'd-nothing' in the project knowledge"),
+        ("/memory edit", "Which entry? Write /memory edit ID"),
+        ("/memory forget", "Which entry? Write /memory forget ID"),
+        ("/memory forget d-nothing --yes", "There is no entry 'd-nothing'"),
+        ("/memory search", "Search for what? Write /memory search WORDS"),
+        ("/memory stats now", "/memory stats takes nothing"),
+        ("/memory prune now", "/memory prune does not know 'now'"),
+        ("/memory prune --days x", "--days takes a number from 0 to 100000, not 'x'"),
+        ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
+        ("/memory prune --dyas 2", "did you mean '--days'?"),
+        ("/memory undo 3", "/memory undo takes nothing"),
+        ("/memory why not", "/memory why takes nothing"),
+        ("/memory export a b", "/memory export takes one path"),
+        ("/memory import", "Which file? Write /memory import PATH"),
+        ("/memory lst", "did you mean '/memory list'?"),
+    ],
+)
+def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+    assert said in refused(desk, line)
+    assert desk.memory.knowledge().entries == ()
+
+
+def test_an_id_may_be_shortened_and_near_ones_are_named(desk: Desk) -> None:
+    id = add(desk, "discovery We deploy with make ship")
+    assert data(desk, f"/memory show {id[:4].upper()}")["id"] == id
+    assert id in refused(desk, f"/memory show {id}0")
+
+
+def test_the_list_shows_kind_by_kind(desk: Desk) -> None:
+    ids = some_of_each_kind(desk)
+    result = ok(desk, "/memory")
+    assert result.text == "6 entries. No notes. Examples: = unchanged."
+    assert [(row[0], row[1]) for row in rows(result)] == [(id, kind) for kind, id in ids.items()]
+    assert rows(result)[2] == (ids["pattern"], "pattern", "All writes are atomic", "90%", "now", "=")
+    (desk.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
+    assert rows(ok(desk, "/memory list patterns"))[0][-1] == "≠"
+    (desk.loaded.project / "a.py").unlink()
+    gone = ok(desk, "/memory list code_patterns")
+    assert (gone.text, rows(gone)[0][-1]) == ("1 pattern. No notes. Examples: ✗ gone.", "✗")
+    assert data(desk, "/memory list pattern")["entries"][0]["freshness"] == "gone"
+    run_command(desk, "/note set plan first this")
+    assert "1 note: `/note list`." in ok(desk, "/memory list").text
+    assert data(desk, "/memory list")["notes"] == 1
+
+
+def test_an_empty_list_says_how_to_begin(desk: Desk) -> None:
+    assert ok(desk, "/memory").text.startswith("Nothing is known about this project yet; `/memory add discovery TEXT`")
+    assert ok(desk, "/memory list rules").text.startswith("No rule is known yet; `/memory add rule …` adds one.")
+
+
+def test_a_long_list_shows_some_of_each_kind_and_says_so(desk: Desk) -> None:
+    facts = [Entry(kind="discovery", text=f"fact number {number}") for number in range(60)]
+    learned_before(desk, 1, *facts, Entry(kind="rule", text="be kind"))
+    result = ok(desk, "/memory list")
+    assert [row[1] for row in rows(result)] == ["discovery"] * 20 + ["rule"]
+    assert result.text.startswith("61 entries, 21 shown; `/memory list --all` shows all.")
+    assert len(data(desk, "/memory list")["entries"]) == 61
+    assert len(rows(ok(desk, "/memory list --all"))) == 61
+    one = ok(desk, "/memory list discoveries")
+    assert (len(rows(one)), "`/memory list discovery --all`" in one.text) == (40, True)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("line", ["/memory list", "/memory stats", "/memory prune --dry-run", "/memory why"])
+def test_no_line_is_wider_than_the_terminal(desk: Desk, width: int, line: str) -> None:
+    some_of_each_kind(desk)
+    learned_before(
+        desk, 200, *(Entry(kind="discovery", text=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120))
+    )
+    desk.memory.prefix_fragments()
+    table = ok(desk, line).table
+    assert table is not None
+    heading, lines = table_lines(table, width)
+    assert lines
+    assert max(map(cells_of, [heading, *lines])) <= width
+    if line == "/memory stats":
+        assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
+        assert "kind       discovery   121  █████████" in lines
+
+
+def test_the_statistics_draw_every_group_to_its_own_scale(desk: Desk) -> None:
+    some_of_each_kind(desk)
+    learned_before(desk, 10, Entry(kind="discovery", text="learned before"), Entry(kind="discovery", text="too"))
+    result = ok(desk, "/memory stats")
+    shown = {row[1]: row[2:] for row in rows(result)}
+    assert shown["discovery"] == ("3", "█████████")
+    assert shown["rule"] == ("1", "███")
+    assert shown["a day"] == ("6", "█████████")
+    assert shown["a week"] == ("0", "")
+    assert shown["a month"] == ("2", "███")
+    assert shown["80–100%"][0] == "8"
+    assert shown["unchanged"][0] == "1"
+    assert shown["you"][0] == "6"
+    assert shown["the model"][0] == "2"
+    assert result.text.startswith("8 entries (")
+    assert "0 notes. Last confirmed just now, the oldest 10 d ago." in result.text
+    stats = data(desk, "/memory stats")
+    assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 0)
+    assert ok(desk, "/memory stats").table is not None
+
+
+def test_search_ranks_entries_and_notes(desk: Desk) -> None:
+    ids = some_of_each_kind(desk)
+    run_command(desk, "/note set deploying " + "padding " * 60 + "then we deploy " + "padding " * 60)
+    result = ok(desk, "/memory search how do we deploy")
+    assert {row[0] for row in rows(result)} >= {ids["discovery"], "deploying"}
+    [note] = [row for row in rows(result) if row[1] == "note"]
+    assert "then we deploy" in note[2]
+    assert "`/session search how do we deploy`" in result.text
+    hits = data(desk, "/memory search deploy")["hits"]
+    assert [(hit["id"], hit["key"]) for hit in hits if hit["kind"] == "note"] == [("", "deploying")]
+    none = ok(desk, "/memory search zebra")
+    assert none.table is None
+    assert none.text.startswith("No entry and no note shares a word with `zebra`.")
+
+
+def test_show_tells_where_an_entry_came_from(desk: Desk) -> None:
+    desk.talk("the import of yaml fails")
+    desk.session.rename("yaml trouble")
+    first = add(desk, "solution ImportError: yaml => pip install pyyaml --example a.py --example b.py")
+    before = desk.session.id
+    desk.start()
+    second = add(desk, "solution ImportError: yaml => use uv sync")
+    shown = dict(rows(ok(desk, f"/memory show {first}")))
+    assert (shown["error"], shown["solution"]) == ("ImportError: yaml", "pip install pyyaml")
+    assert shown["said by"] == "you"
+    assert shown["session"].startswith("yaml trouble (") and shown["session"].endswith(before)
+    assert shown["beside it"] == f"{second}: use uv sync"
+    assert [row[1] for row in rows(ok(desk, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
+    assert dict(rows(ok(desk, f"/memory show {second}")))["session"] == "this session"
+    ok(desk, f"/memory forget {first}")
+    assert data(desk, f"/memory show {second}")["archived"][0]["id"] == first
+    assert "pip install pyyaml" in dict(rows(ok(desk, f"/memory show {second}")))["in the archive"]
+    desk.store.delete(before)
+    ok(desk, "/memory undo")
+    assert dict(rows(ok(desk, f"/memory show {first}")))["session"] == f"{before}, which is no longer stored"
+
+
+def test_show_of_each_kind_names_its_parts(desk: Desk) -> None:
+    ids = some_of_each_kind(desk)
+    shown = {kind: rows(ok(desk, f"/memory show {id}")) for kind, id in ids.items()}
+    assert ("text", "We deploy with make ship") in shown["discovery"]
+    assert shown["workflow"][:4] == [
+        ("name", "release"),
+        ("step 1", "make test"),
+        ("step 2", "make tag"),
+        ("step 3", "make ship"),
+    ]
+    assert shown["failure"][:2] == [("failed", "parallel migrations"), ("prevention", "take the lock")]
+    assert shown["rule"][:2] == [("rule", "use strict"), ("holds for", "lib/core/")]
+    assert shown["pattern"][1:3] == [("example", "a.py"), ("it is", "unchanged")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "expected"),
+    [
+        ("discovery", "We ship on Fridays", {"text": "We ship on Fridays"}),
+        ("solution", "=> use uv sync", {"text": "ImportError: yaml", "solution": "use uv sync"}),
+        ("solution", "ModuleNotFoundError", {"text": "ModuleNotFoundError", "solution": "pip install pyyaml"}),
+        ("solution", "E => S", {"text": "E", "solution": "S"}),
+        ("failure", "=> lock first", {"text": "parallel migrations", "solution": "lock first"}),
+        ("rule", "lib/: be strict", {"context": "lib/", "text": "be strict"}),
+        ("rule", "be strict", {"context": "lib/core/", "text": "be strict"}),
+        ("workflow", "lint, test", {"text": "lint → test", "steps": ["lint", "test"]}),
+        ("pattern", "--confidence 0.4", {"text": "All writes are atomic", "confidence": 0.4, "examples": ["a.py"]}),
+        ("pattern", "--example b.py", {"examples": ["b.py"]}),
+    ],
+)
+def test_edit_with_a_text_changes_the_main_parts(desk: Desk, kind: str, words: str, expected: dict[str, Any]) -> None:
+    ids = some_of_each_kind(desk)
+    before = desk.memory.find(ids[kind])
+    result = data(desk, f"/memory edit {ids[kind]} {words}")
+    assert result["entry"]["id"] == result["before"]["id"] == ids[kind]
+    assert {name: result["entry"][name] for name in expected} == expected
+    ok(desk, "/memory undo")
+    assert desk.memory.find(ids[kind]) == before
+
+
+def test_an_edit_is_the_persons_word(desk: Desk) -> None:
+    learned_before(desk, 1, Entry(kind="discovery", text="We deploy by hand"))
+    [entry] = desk.memory.knowledge().entries
+    ok(desk, f"/memory edit {entry.id} We deploy with make ship")
+    changed = desk.memory.find(entry.id)
+    assert changed.provenance is not None
+    assert changed.provenance.asserted_by == "user"
+    assert changed.confirmed > entry.confirmed
+
+
+def editing(result: CommandResult) -> EditText:
+    assert isinstance(result.follow_up, EditText)
+    return result.follow_up
+
+
+def test_edit_without_a_text_opens_the_editor_and_loses_nothing(desk: Desk) -> None:
+    id = some_of_each_kind(desk)["pattern"]
+    opened = editing(ok(desk, f"/memory edit {id}"))
+    wrong = opened.text.replace("atomic", "atomic and synced").replace("confidence: 0.9", "confidence: very")
+    result = opened.then(wrong)
+    assert not result.ok
+    assert result.text == f"{id} is not changed: line 4: confidence takes a number from 0 to 1, not 'very'"
+    assert result.verbatim == wrong
+    again = editing(result)
+    assert again.text.startswith("# NOT SAVED: line 4: confidence takes a number")
+    assert again.text.endswith(wrong)
+    assert desk.memory.find(id).text == "All writes are atomic"
+    done = again.then(again.text.replace("very", "50%"))
+    assert done.ok, done.text
+    entry = desk.memory.find(id)
+    assert (entry.text, entry.confidence) == ("All writes are atomic and synced", 0.5)
+    assert opened.then(opened.text + "\n\n").ok
+
+
+def test_an_edit_that_another_entry_says_already_is_shown_again(desk: Desk) -> None:
+    first, second = add(desk, "discovery one thing"), add(desk, "discovery another thing")
+    opened = editing(ok(desk, f"/memory edit {second}"))
+    result = opened.then(opened.text.replace("another", "one"))
+    assert not result.ok
+    assert first in result.text
+    assert "one thing" in editing(result).text
+
+
+def test_forget_asks_only_for_several_and_can_be_taken_back(desk: Desk) -> None:
+    ids = list(some_of_each_kind(desk).values())
+    one = ok(desk, f"/memory forget {ids[0]}")
+    assert one.text.startswith(f"Forgotten, and kept in the archive: {ids[0]} `We deploy with make ship`.")
+    assert one.text.endswith("`/memory undo` brings it back.")
+    asked = ok(desk, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
+    assert isinstance(asked.follow_up, Confirm)
+    assert asked.follow_up.question.startswith("Move 2 entries to the archive? ")
+    assert len(desk.memory.knowledge().entries) == 5
+    done = data(desk, asked.follow_up.then)
+    assert {entry["id"] for entry in done["forgotten"]} == {ids[1], ids[2]}
+    assert len(desk.memory.knowledge().entries) == 3
+    assert ok(desk, "/memory undo").text == "Undone: forgot 2 entries."
+    ok(desk, "/memory undo")
+    assert {entry.id for entry in desk.memory.knowledge().entries} == set(ids)
+
+
+def test_undo_goes_back_to_the_beginning(desk: Desk) -> None:
+    some_of_each_kind(desk)
+    for left in (5, 4, 3, 2, 1, 0):
+        ok(desk, "/memory undo")
+        assert len(desk.memory.knowledge().entries) == left
+    assert "undo" in refused(desk, "/memory undo")
+
+
+def test_prune_shows_then_asks_then_does(desk: Desk) -> None:
+    learned_before(desk, 120, Entry(kind="discovery", text="an old fact"))
+    learned_before(desk, 1, Entry(kind="pattern", text="a doubtful one", confidence=0.1))
+    ids = some_of_each_kind(desk)
+    dry = ok(desk, "/memory prune --dry-run")
+    assert dry.follow_up is None
+    assert dry.text == "To the archive would go 2 entries, unconfirmed for 90 days or less sure than 30%; 6 would stay."
+    assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "doubtful")]
+    asked = ok(desk, "/memory prune")
+    assert isinstance(asked.follow_up, Confirm)
+    assert asked.follow_up.question == "Move 2 entries to the archive?"
+    assert len(desk.memory.knowledge().entries) == 8
+    assert run_command(desk, "/memory prune --dry-run --yes").table == dry.table
+    done = data(desk, asked.follow_up.then)
+    assert {entry["because"] for entry in done["removed"]} == {"old", "uncertain"}
+    assert (done["kept"], done["dry_run"]) == (6, False)
+    assert {entry.id for entry in desk.memory.knowledge().entries} == set(ids.values())
+    assert ok(desk, "/memory prune").text.startswith("Nothing to prune: none of 6 entries is unconfirmed for 90 days")
+    ok(desk, "/memory undo")
+    assert len(desk.memory.knowledge().entries) == 8
+    assert len(data(desk, "/memory prune --days 0.5 --below 5% --dry-run")["removed"]) == 2
+    assert len(data(desk, "/memory prune --days 0.5 --below 5% --yes")["removed"]) == 2
+
+
+def test_why_names_what_the_model_was_given(desk: Desk) -> None:
+    assert ok(desk, "/memory why").text == "Memory has given the model nothing in this session so far."
+    ids = some_of_each_kind(desk)
+    (desk.loaded.project / "lib" / "core").mkdir(parents=True)
+    desk.memory.prefix_fragments()
+    result = ok(desk, "/memory why")
+    assert {row[0] for row in rows(result)} == set(ids.values())
+    assert result.text.startswith("- `project_knowledge` from `.clio/ltm.json`: 6 of 6 entries, ")
+    [given] = data(desk, "/memory why")
+    assert given["left_out"] == 0
+    assert {item["entry"]["id"] for item in given["items"]} == set(ids.values())
+    learned_before(desk, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(40)))
+    desk.memory.prefix_fragments()
+    assert "; 26 left out." in ok(desk, "/memory why").text
+    add(desk, "discovery something quite new")
+    desk.memory.turn_fragments("go on")
+    assert "something quite new" in rows(ok(desk, "/memory why"))[-1][1]
+
+
+def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, ltm=False)
+    add(desk, "discovery We deploy with make ship")
+    desk.memory.prefix_fragments()
+    assert ok(desk, "/memory why").text.endswith("Project knowledge is off (--no-ltm).")
+    desk.session.close()
+
+
+def test_export_writes_once_and_redacts(desk: Desk, tmp_path: Path) -> None:
+    some_of_each_kind(desk)
+    stored = desk.loaded.project / ".clio" / "ltm.json"
+    token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
+    raw = json.loads(stored.read_text(encoding="utf-8"))
+    raw["patterns"]["discoveries"][0]["fact"] = f'the "token" is \\ {token}'
+    raw["patterns"]["unknown_section"] = [{"kept": token}]
+    stored.write_text(json.dumps(raw), encoding="utf-8")
+    shown = json.loads(ok(desk, "/memory export").verbatim)
+    assert shown == data(desk, "/memory export")
+    assert shown["patterns"]["problem_solutions"][0]["error"] == "ImportError: yaml"
+    path = tmp_path / "to hand on.json"
+    result = ok(desk, f"/memory export '{path}'")
+    assert result.text.startswith("Wrote 6 entries to `")
+    text = path.read_text(encoding="utf-8")
+    assert token not in text
+    assert json.loads(text) == shown
+    assert shown["patterns"]["discoveries"][0]["fact"].startswith('the "token" is \\ ')
+    assert refused(desk, f"/memory export '{path}'") == f"{str(path)!r} exists; --force replaces it"
+    add(desk, "discovery another")
+    assert data(desk, f"/memory export '{path}' --force")["entries"] == 7
+    assert "is a folder" in refused(desk, f"/memory export '{tmp_path}'")
+    assert "There is no folder" in refused(desk, f"/memory export '{tmp_path / 'no' / 'x.json'}'")
+
+
+def test_what_was_exported_is_imported_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    ids = some_of_each_kind(desk)
+    path = tmp_path / "out.json"
+    ok(desk, f"/memory export {path}")
+    other = make_desk(tmp_path / "other")
+    add(other, "solution ImportError: yaml => pip install pyyaml")
+    add(other, "discovery known here only")
+    result = data(other, f"/memory import {path}")
+    assert (result["added"], result["added"] + result["confirmed"] + result["skipped"]) == (5, 6)
+    assert len(other.memory.knowledge().entries) == 7
+    assert {entry.text for entry in desk.memory.knowledge().entries} < {
+        entry.text for entry in other.memory.knowledge().entries
+    }
+    assert data(other, f"/memory import {path}") == {"path": str(path), "added": 0, "confirmed": 0, "skipped": 6}
+    assert "`/memory undo` takes that back." not in ok(other, f"/memory import {path}").text
+    assert len(ids) == 6
+    ok(other, "/memory undo")
+    assert {entry.text for entry in other.memory.knowledge().entries} == {"ImportError: yaml", "known here only"}
+    other.session.close()
+
+
+def test_nobody_here_said_what_was_imported(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.json"
+    theirs = {"fact": "trust me", "confidence": 1, "provenance": {"asserted_by": "user"}}
+    path.write_text(json.dumps({"patterns": {"discoveries": [theirs]}}), encoding="utf-8")
+    assert data(desk, f"/memory import {path}")["added"] == 1
+    [entry] = desk.memory.knowledge().entries
+    assert entry.provenance is not None
+    assert entry.provenance.asserted_by == "model"
+
+
+def test_the_originals_file_is_imported(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "perl.json"
+    shutil.copy(PERL / "ltm_all_types.json", path)
+    result = ok(desk, f"/memory import {path}")
+    number = len(desk.memory.knowledge().entries)
+    assert result.text.startswith(f"From `{path}`: {number} new, 0 confirmed, 0 skipped")
+    assert {entry.kind for entry in desk.memory.knowledge().entries} == {
+        "discovery", "solution", "pattern", "workflow", "failure", "rule",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "There is no file "),
+        ("folder", "is no file; give the path of an ltm.json"),
+        ("{", "This is no ltm.json ("),
+        ("[]", "This is no ltm.json ("),
+        ('{"patterns": {"discoveries": 3}}', "This is no ltm.json ("),
+        ('{"metadata": {"version": "9.0"}}', "version 9"),
+    ],
+)
+def test_what_cannot_be_imported_changes_nothing(desk: Desk, tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "in.json"
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content, encoding="utf-8")
+    assert said in refused(desk, f"/memory import {path}")
+    assert desk.memory.knowledge().entries == ()
+
+
+def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
+    ordinary = make_desk(tmp_path)
+    id = add(ordinary, "discovery We deploy with make ship")
+    ordinary.session.close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    desk = make_desk(tmp_path, incognito=True)
+    for line in (
+        "list", "search x", "show x", "add discovery x", f"edit {id}", f"forget {id}", "stats", "prune", "why",
+        "undo", "export", "export x.json", "import x.json",
+    ):  # fmt: skip
+        assert "Memory is off in an incognito clio" in refused(desk, f"/memory {line}")
+    assert list(complete(desk, "/memory show ")) == []
+    desk.session.close()
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def offered(desk: Desk, typed: str) -> list[str]:
+    return [typed[: len(typed) - length] + suggestion.text for suggestion, length in complete(desk, typed)]
+
+
+def test_completion_knows_kinds_ids_options_and_paths(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = some_of_each_kind(desk)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.json").touch()
+    assert "/memory stats" in offered(desk, "/memory s")
+    assert offered(desk, "/memory list so") == ["/memory list solution"]
+    assert offered(desk, "/memory add wo") == ["/memory add workflow "]
+    assert offered(desk, f"/memory show {ids['rule'][:3]}") == [f"/memory show {ids['rule']}"]
+    notes = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/memory edit ")}
+    assert notes[ids["rule"]] == "lib/core/: use strict"
+    several = offered(desk, f"/memory forget {ids['rule']} ")
+    assert f"/memory forget {ids['rule']} {ids['failure']}" in several
+    assert f"/memory forget {ids['rule']} {ids['rule']}" not in several
+    assert offered(desk, "/memory prune --days 3 --d") == ["/memory prune --days 3 --dry-run"]
+    assert offered(desk, "/memory import o") == ["/memory import out.json"]
+    assert cast(list[object], list(complete(None, "/memory show "))) == []
+
+
+def test_a_damaged_file_is_told_by_the_command_and_not_while_typing(desk: Desk) -> None:
+    some_of_each_kind(desk)
+    path = desk.loaded.project / ".clio" / "ltm.json"
+    path.write_text("{ half", encoding="utf-8")
+    assert list(complete(desk, "/memory show ")) == []
+    path.write_text("{ half", encoding="utf-8")
+    assert "ltm.json" in refused(desk, "/memory list")

@@ -1,0 +1,96 @@
+"""An entry in the editor and back."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.commands.memory_form import FormError, read_form, with_problem, write_form
+from clio.memory.records import KINDS, Entry
+
+TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)
+ITEMS = st.lists(TEXT.map(lambda text: " ".join(text.split())).filter(bool), max_size=3).map(tuple)
+ENTRIES = st.builds(
+    Entry,
+    kind=st.sampled_from(KINDS),
+    id=st.just("x-1"),
+    text=TEXT.filter(str.strip),
+    solution=TEXT.filter(str.strip),
+    impact=TEXT,
+    context=TEXT,
+    steps=ITEMS.filter(bool),
+    examples=ITEMS,
+    confidence=st.floats(0, 1),
+    success_rate=st.none() | st.floats(0, 1),
+)
+FACT = Entry(
+    kind="discovery", id="d-1", text="We deploy with make ship", confidence=0.9, examples=("Makefile", "a/b.py")
+)
+
+
+@given(ENTRIES)
+def test_a_form_saved_as_it_is_changes_nothing(entry: Entry) -> None:
+    assert read_form(write_form(entry), entry) == {}
+    assert read_form(write_form(entry).replace("\n", "\r\n"), entry) == {}
+
+
+@given(ENTRIES, ENTRIES)
+def test_what_is_written_into_the_form_is_what_changes(entry: Entry, other: Entry) -> None:
+    other = msgspec.structs.replace(other, kind=entry.kind)
+    new = msgspec.structs.replace(entry, **read_form(write_form(other), entry))
+    assert read_form(write_form(new), other) == {}
+
+
+def test_a_fact_in_the_editor() -> None:
+    form = write_form(FACT)
+    assert [line for line in form.splitlines() if not line.startswith("#")] == [
+        "text: We deploy with make ship",
+        "confidence: 0.9",
+        "examples:",
+        "  Makefile",
+        "  a/b.py",
+    ]
+    edited = form.replace("make ship", "make ship,\n  on Fridays").replace("0.9", "75%").replace("  a/b.py\n", "")
+    assert read_form(edited, FACT) == {
+        "text": "We deploy with make ship,\non Fridays",
+        "confidence": 0.75,
+        "examples": ("Makefile",),
+    }
+
+
+def test_a_workflow_without_a_name_keeps_none() -> None:
+    flow = Entry(kind="workflow", id="w-1", text="lint → test", steps=("lint", "test"))
+    form = write_form(flow)
+    assert "name:\n" in form
+    assert read_form(form.replace("  test", "  type\n  test"), flow) == {"steps": ("lint", "type", "test")}
+    assert read_form(form.replace("name:", "name: check"), flow) == {"text": "check"}
+    named = msgspec.structs.replace(flow, text="check")
+    assert read_form(write_form(named).replace("name: check", "name:"), named) == {"text": "lint → test"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("confidence:", "confidense:", "line 4 names no field: 'confidense'; did you mean 'confidence'?"),
+        ("confidence: 0.9", "confidence: 9", "line 4: confidence takes a number from 0 to 1, not '9'"),
+        ("confidence: 0.9", "confidence:", "line 4: 'confidence' must not be empty"),
+        ("text: We deploy with make ship", "text:", "line 3: 'text' must not be empty"),
+        ("text: We deploy with make ship\n", "", "there is no line 'text:' any more"),
+        ("  Makefile", "Makefile", "line 6 has no colon: 'Makefile'"),
+        ("examples:", "text: twice", "line 5 gives 'text' again; line 3 has it already"),
+        ("text: We", "  set in\ntext: We", "line 3 is set in, and there is no field above it: 'set in'"),
+    ],
+)
+def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) -> None:
+    form = write_form(FACT)
+    assert form.count(old) == 1
+    with pytest.raises(FormError) as error:
+        read_form(form.replace(old, new), FACT)
+    assert said in str(error.value)
+
+
+def test_the_problem_stands_above_the_text_once() -> None:
+    text = with_problem(with_problem(write_form(FACT), "first"), "second")
+    assert text.startswith("# NOT SAVED: second\n# d-1, a discovery")
+    assert "first" not in text
+    assert read_form(text, FACT) == {}

@@ -1,0 +1,196 @@
+"""/note on real files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult, EditText
+from clio.commands.registry import complete, run_command
+from clio.ui.table import table_lines
+from clio.ui.width import cells_of
+from tests.commands.desk import Desk, make_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def content(desk: Desk, key: str) -> str | None:
+    note = desk.memory.retrieve_note(key)
+    return note.content if note else None
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "text"),
+    [
+        ("plan first this\n  then that", "plan", "first this\n  then that"),
+        ('"my key" some text', "my key", "some text"),
+        ("'a/b ../c' x", "a/b ../c", "x"),
+        ('empty ""', "empty", ""),
+        ("zero 0", "zero", "0"),
+        ("ключ 値 — ✓", "ключ", "値 — ✓"),
+        ('quoted he said "no" twice', "quoted", 'he said "no" twice'),
+        ("flags --all --json -x", "flags", "--all --json -x"),
+    ],
+)
+def test_a_note_keeps_its_key_and_its_text(desk: Desk, words: str, key: str, text: str) -> None:
+    done = data(desk, f"/note set {words}")
+    assert (done["new"], done["note"]["key"], done["note"]["content"]) == (True, key, text)
+    assert content(desk, key) == text
+    shown = ok(desk, f"/note show {key}")
+    assert shown.verbatim == text
+    assert data(desk, f'/note show "{key}"')["content"] == text
+    ok(desk, f"/notes delete {key}")
+    assert content(desk, key) is None
+
+
+def test_setting_again_replaces_and_can_be_taken_back(desk: Desk) -> None:
+    assert ok(desk, "/note set plan first").text == "Noted: `plan`, 5 characters."
+    again = ok(desk, "/note set plan second")
+    assert again.text == "Replaced: `plan`, 6 characters. `/memory undo` brings the former text back."
+    ok(desk, "/memory undo")
+    assert content(desk, "plan") == "first"
+    deleted = ok(desk, "/note delete plan")
+    assert deleted.text == "Deleted the note `plan`. `/memory undo` brings it back."
+    ok(desk, "/memory undo")
+    assert content(desk, "plan") == "first"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/note set", "A note needs a key and a text: write /note set KEY TEXT"),
+        ("/note set plan", "A note needs a key and a text"),
+        ('/note set "" text', "the key is empty"),
+        (f"/note set {'k' * 1_001} text", "the key has 1,001 characters"),
+        ("/note show", "Which note? Write /note show KEY; /note list shows the keys"),
+        ("/note show deploi", "There is no note 'deploi'; did you mean 'deploy'?"),
+        ("/note delete nothing like it", "There is no note 'nothing like it'; choose one of deploy"),
+        ("/note delete", "Which note? Write /note delete KEY"),
+        ("/note edit", "Which note? Write /note edit KEY"),
+        ("/note search", "Search for what? Write /note search WORDS"),
+        ("/note list all", "/note list takes nothing; /note show all shows one note"),
+        ("/note shw", "did you mean '/note show'?"),
+    ],
+)
+def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+    ok(desk, "/note set deploy with make ship")
+    result = run_command(desk, line)
+    assert not result.ok
+    assert said in result.text
+    assert [note.key for note in desk.memory.list_notes()] == ["deploy"]
+
+
+def test_a_missing_key_among_many_is_not_answered_with_all_of_them(desk: Desk) -> None:
+    assert run_command(desk, "/note show x").text == "There is no note 'x', nor any other"
+    for number in range(25):
+        ok(desk, f"/note set topic-{number} text")
+    assert run_command(desk, "/note show zzz").text == "There is no note 'zzz'; /note list shows the keys"
+    assert "did you mean 'topic-2" in run_command(desk, "/note show topik-24").text
+
+
+def test_the_list_is_newest_first_and_fits(desk: Desk) -> None:
+    assert ok(desk, "/note").text == "No notes; `/note set KEY TEXT` puts one aside."
+    ok(desk, "/note set plan " + "long words and 漢字 " * 40)
+    ok(desk, f"/note set {'k' * 300} text")
+    ok(desk, '/note set empty ""')
+    result = ok(desk, "/note list")
+    assert result.text == "3 notes."
+    assert result.table is not None
+    shown = {row[0]: row[1] for row in result.table.rows}
+    assert set(shown) == {"empty", "k" * 31 + "…", "plan"}
+    assert shown["empty"] == "(empty)"
+    for width in (40, 80, 120):
+        heading, lines = table_lines(result.table, width)
+        assert max(map(cells_of, [heading, *lines])) <= width
+    assert {note["key"] for note in data(desk, "/note list")} == {"empty", "k" * 300, "plan"}
+
+
+def test_how_the_work_stands_is_a_note_too(desk: Desk) -> None:
+    desk.memory.write_progress("# Progress\n\nhalf way")
+    assert "half way" in ok(desk, "/note show session_progress").verbatim
+    assert [row["key"] for row in data(desk, "/note list")] == ["session_progress"]
+
+
+def test_search_finds_notes_only(desk: Desk) -> None:
+    ok(desk, "/memory add discovery We deploy with make ship")
+    ok(desk, "/note set plan " + "padding " * 60 + "first we deploy, then rest " + "padding " * 60)
+    ok(desk, "/note set other nothing of it")
+    result = ok(desk, "/note search deploy")
+    assert result.table is not None
+    [row] = result.table.rows
+    assert row[0] == "plan"
+    assert "first we deploy, then rest" in row[1]
+    assert [hit["key"] for hit in data(desk, "/note search deploy")] == ["plan"]
+    assert ok(desk, "/note search zebra").text.startswith("No note shares a word with `zebra`")
+
+
+def test_edit_opens_the_text_and_stores_what_comes_back(desk: Desk) -> None:
+    ok(desk, "/note set plan first")
+    opened = ok(desk, "/note edit plan").follow_up
+    assert isinstance(opened, EditText)
+    assert (opened.text, opened.suffix) == ("first", ".md")
+    assert opened.then("second\n").ok
+    assert content(desk, "plan") == "second\n"
+    begun = ok(desk, "/note edit a new one").follow_up
+    assert isinstance(begun, EditText)
+    assert begun.text == ""
+    assert begun.then("words").ok
+    assert content(desk, "a new one") == "words"
+
+
+def test_a_text_that_cannot_be_stored_is_shown_again(desk: Desk) -> None:
+    opened = ok(desk, f"/note edit {'k' * 1_001}").follow_up
+    assert isinstance(opened, EditText)
+    result = opened.then("an hour of writing")
+    assert not result.ok
+    assert "the key has 1,001 characters" in result.text
+    assert result.verbatim == "an hour of writing"
+    assert isinstance(result.follow_up, EditText)
+
+
+def test_secrets_are_not_stored(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path)
+    desk.memory = type(desk.memory)(
+        tmp_path, desk.store, incognito=False, ltm=True, redact=lambda text: desk.redactor.redact(text).text
+    )
+    token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
+    done = ok(desk, f"/note set token {token}")
+    assert token not in str(done)
+    assert content(desk, "token") == "[REDACTED:github-token]"
+    assert not any(token.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    desk.session.close()
+
+
+def test_an_incognito_clio_refuses(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, incognito=True)
+    for line in ("", " list", " show x", " set x y", " edit x", " search x", " delete x"):
+        result = run_command(desk, f"/note{line}")
+        assert not result.ok
+        assert "Memory is off in an incognito clio" in result.text
+    assert list(tmp_path.rglob("*")) == []
+    desk.session.close()
+
+
+def test_keys_are_completed(desk: Desk) -> None:
+    ok(desk, "/note set plan first this")
+    ok(desk, "/note set 'place of work' here")
+    found = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/note show pla")}
+    assert found == {"plan": "first this", "place of work": "here"}
+    assert [suggestion.text for suggestion, _ in complete(desk, "/note d")] == ["delete"]
