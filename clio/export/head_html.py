@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 
 from clio.export.document import Entry, Export, Said
-from clio.export.wording import clock, count, minute, one_line, span
+from clio.export.wording import count, minute, one_line, span
 from clio.sessions.state import Todo
 
 _TOC_CHARS = 90
@@ -64,7 +64,7 @@ def _bills(export: Export) -> Iterator[str]:
     yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
     yield '<th class="right">in</th><th class="right">cached</th><th class="right">out</th></tr></thead><tbody>'
     for number, bill in enumerate(export.bills, 1):
-        yield f"<tr><td>{number}</td><td>{clock(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
+        yield f"<tr><td>{number}</td><td>{minute(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
         for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.completion_tokens):
             yield f'<td class="right">{tokens_:,}</td>'
         yield "</tr>"

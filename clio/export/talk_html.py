@@ -22,6 +22,7 @@ class Talk:
         self._prose = prose
         self._calls = calls
         self._turn = 0
+        self._day = ""
 
     def html(self, entry: Entry) -> str:
         """One message or trim."""
@@ -43,7 +44,7 @@ class Talk:
         self._turn += 1
         return (
             f'<article class="m user" id="{entry.anchor}"><h2><span class="who">User</span>'
-            f'<span class="number">{self._turn}</span>{_time(entry)}{_link(entry)}</h2>'
+            f'<span class="number">{self._turn}</span>{self._time(entry)}{_link(entry)}</h2>'
             f"{_folded('what clio told the model beside these words', entry.context)}"
             f'<div class="words" dir="auto">{self._prose.as_written(entry.text)}</div></article>\n'
         )
@@ -55,7 +56,7 @@ class Talk:
         return (
             f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
             f'<h3><span class="who">clio</span><span class="model">{escape(entry.model)}</span>'
-            f'<span class="about">{" · ".join(filter(None, about))}</span>{_time(entry)}{_link(entry)}</h3>'
+            f'<span class="about">{" · ".join(filter(None, about))}</span>{self._time(entry)}{_link(entry)}</h3>'
             f"{_folded('thinking', entry.reasoning)}{words}{''.join(map(self._calls.html, entry.calls))}</article>\n"
         )
 
@@ -66,13 +67,13 @@ class Talk:
     def _aside(self, entry: Said, label: str, kind: str) -> str:
         return (
             f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{label}'
-            f"{_time(entry)}{_link(entry)}</summary>"
+            f"{self._time(entry)}{_link(entry)}</summary>"
             f'<div class="said" dir="auto">{escape(entry.text)}</div></details></article>\n'
         )
 
     def _cut(self, cut: Cut) -> str:
         handle = f' <span class="handle">{escape(cut.handle)}</span>'
-        line = f"{escape(cut_line(cut))}{handle}{_time(cut)}{_link(cut)}"
+        line = f"{escape(cut_line(cut))}{handle}{self._time(cut)}{_link(cut)}"
         ends = ""
         if cut.first_anchor:
             ends = (
@@ -84,6 +85,15 @@ class Talk:
         inner = f"<details><summary>{line}</summary>{body}</details>" if body else f"<p>{line}</p>"
         return f'<aside class="m trim" id="{cut.anchor}">{inner}</aside>\n'
 
+    def _time(self, entry: Entry) -> str:
+        """The time of the day; the first of a day has its date."""
+        when = minute(entry.created)
+        if not when:
+            return ""
+        shown = clock(entry.created) if when[:10] == self._day else when
+        self._day = when[:10]
+        return f'<time datetime="{machine_time(entry.created)}" title="{when} UTC">{shown}</time>'
+
 
 def _folded(label: str, text: str) -> str:
     if not text.strip():
@@ -91,13 +101,6 @@ def _folded(label: str, text: str) -> str:
     return (
         f'<details class="more"><summary>{label}</summary><div class="said" dir="auto">{escape(text)}</div></details>'
     )
-
-
-def _time(entry: Entry) -> str:
-    when = clock(entry.created)
-    if not when:
-        return ""
-    return f'<time datetime="{machine_time(entry.created)}" title="{minute(entry.created)} UTC">{when}</time>'
 
 
 def _link(entry: Entry) -> str:

@@ -85,6 +85,15 @@ def test_the_page_has_all_of_a_session(store: SessionStore) -> None:
         assert part in page, part
 
 
+def test_the_first_message_of_a_day_has_its_date() -> None:
+    times = (START, START + 60, START + 86_400, 0.0, START + 86_401)
+    state = SessionState(
+        id="s", messages=[UserMessage(id=f"u{n}", content="x", created=t) for n, t in enumerate(times)]
+    )
+    shown = re.findall(r"<time [^>]*>(.*?)</time>", page(collected(state)))
+    assert shown == ["2025-10-09 08:53", "08:54:20", "2025-10-10 08:53", "08:53:21"]
+
+
 def test_the_same_session_gives_the_same_bytes_in_another_process(store: SessionStore) -> None:
     id = make_session(store, [*shop_talk(), *hostile_talk()[:-1]])
     here = [export_session(store, id, form, redact=same, now=NOW) for form in ("html", "md", "json")]
