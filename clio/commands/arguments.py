@@ -20,11 +20,13 @@ _ESCAPED = re.compile(r'\\(["\\])')
 class Given(Struct, frozen=True, kw_only=True):
     """What was given.
 
-    words: unquoted. text: the words as they were typed, for free text; quotes round the whole of it are taken off.
+    words: unquoted. typed: the same as they were typed, without the options. text: as typed, for free text; quotes round
+        the whole of it are taken off.
     options: the value given last by the option's name; "" for a switch.
     """
 
     words: tuple[str, ...] = ()
+    typed: str = ""
     text: str = ""
     options: dict[str, str] = {}
 
@@ -57,7 +59,8 @@ def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = ())
             raise UsageError(f"{name} takes no value")
         options[name] = value
     words = tuple(map(_plain, kept))
-    return Given(words=words, text=words[0] if len(words) == 1 else _as_typed(text, kept), options=options)
+    typed = _as_typed(text, kept)
+    return Given(words=words, typed=typed, text=words[0] if len(words) == 1 else typed, options=options)
 
 
 def join(arguments: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
 from clio.commands.base import CommandResult, Confirm, Shell, SwitchSession, code, refuse
-from clio.commands.session_table import count_messages, id_length, title_of
+from clio.commands.session_table import count_messages, id_length, short_title, title_of
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -73,7 +73,7 @@ def delete(shell: Shell, argument: str) -> CommandResult:
     if session_id == shell.session.id:
         return refuse("The running session cannot be deleted; start another one with /session new first")
     info = _info(shell, session_id)
-    called = f"{title_of(info)!r} ({count_messages(info.messages)})" if info else repr(session_id)
+    called = f"{short_title(info, 60)!r} ({count_messages(info.messages)})" if info else repr(session_id)
     if "--yes" not in given.options:
         question = f"Delete the session {called} for good?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))

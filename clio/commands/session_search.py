@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
 from clio.commands.base import CommandResult, Prefill, Shell, Suggestion, Table, code, refuse
-from clio.commands.session_table import id_length, last_used, title_of
+from clio.commands.session_table import id_length, last_used, short_title, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,13 +18,15 @@ MAX_SESSIONS = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
 _WORD = re.compile(r"\w+")
-_SCOPE = "in:output"
+_SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:
     """The sessions that answer a query, the best first; the next line then holds the command that resumes it."""
     given = read(argument, switches=("--all",))
-    query = argument if not given.options and '"' in argument else given.text
+    query = (
+        given.typed if given.typed.startswith('"') else given.text
+    )  # double quotes mean that the words stand together
     if not query.strip():
         return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
     if shell.config.incognito:
@@ -43,7 +45,8 @@ def search(shell: Shell, argument: str) -> CommandResult:
     infos = shell.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != shell.session.id), None)
-    resume = f"Enter resumes {code(_title(first))}." if first else ""
+    # Without a running session nothing holds a next line.
+    resume = f"Enter resumes {code(_title(first))}." if first and shell.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
         table=Table(
@@ -51,14 +54,15 @@ def search(shell: Shell, argument: str) -> CommandResult:
             rows=tuple(_row(hit, infos, places, query, shell.session.id) for hit in best),
             wide=3,
         ),
-        follow_up=Prefill(text=f"/session switch {first.session_id}") if first else None,
+        follow_up=Prefill(text=f"/session switch {first.session_id[: id_length(places)]}") if first else None,
         data=data,
     )
 
 
 def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
     """What may stand beside the words of a query."""
-    yield Suggestion(text=_SCOPE, note="look at whole outputs of tools")
+    yield Suggestion(text="in:output", note="look at whole outputs of tools")
+    yield Suggestion(text="in:title", note="look at the sessions' titles")
     yield Suggestion(text="--all", note="look at the running session too")
 
 
@@ -69,43 +73,46 @@ def _row(
     length = id_length(places)
     said = around(hit.snippet, query, _SNIPPET_CHARS)
     if place is None:  # deleted since it was indexed
-        return ("–", _short(_title(hit)), "–", said, hit.session_id[:length])
+        return ("–", shortened(_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
     info = infos[place]
     used = last_used(info, running, time.time())
-    return (str(place + 1), _short(title_of(info)), used, said, info.id[:length])
+    return (str(place + 1), short_title(info, _TITLE_CHARS), used, said, info.id[:length])
 
 
 def around(text: str, query: str, chars: int) -> str:
-    """At most about `chars` characters of a text, one of the query's words among them where there is one."""
+    """At most about `chars` characters of a text, with the query's words among them where it has them."""
     text = " ".join(text.split())
     if len(text) <= chars:
         return text
-    folded = text.casefold()
-    words = sorted(_WORD.findall(query.replace(_SCOPE, " ").casefold()), key=len, reverse=True)
-    # A word may stand there with another ending.
-    found = (folded.find(word[: max(4, len(word) - 2)]) for word in words)
-    centre = next((place for place in found if place >= 0), 0)
+    centre = _place_of(query, text.casefold())
     start = max(0, min(centre - chars // 3, len(text) - chars))
     if start:
         start = text.find(" ", start - 1, centre) + 1 or start
     end = start + chars
-    if end < len(text):
-        end = max(text.rfind(" ", centre + 1, end), centre + 1) if " " in text[centre:end] else end
+    if end < len(text) and " " in text[centre + 1 : end]:
+        end = text.rfind(" ", centre + 1, end)
     before = "… " if start and not text[start:].startswith("…") else ""
-    return before + text[start:end].strip() + (" …" if end < len(text) else "")
+    return before + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _place_of(query: str, folded: str) -> int:
+    """Where the whole query stands, else its longest word, which may stand there with another ending."""
+    words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
+    wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
+    return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
 
 
 def _points(hit: "Recalled") -> str:
     """Why the best one is first."""
     signals = hit.signals
-    named = (
-        ("the exact words", signals.exact),
-        ("words found", signals.keywords),
-        ("how much of the text they are", signals.density),
-        ("the title", signals.title),
-    )
-    parts = ", ".join(f"{points:.1f} for {what}" for what, points in named if points)
-    return f"The best is first, with {parts}." if parts else "The best is first."
+    named = {
+        "exact words": signals.exact,
+        "words": signals.keywords,
+        "density": signals.density,
+        "title": signals.title,
+    }
+    parts = ", ".join(f"{what} {round(points, 1):g}" for what, points in named.items() if round(points, 1))
+    return f"Best first; the first one's points: {parts}." if parts else "Best first."
 
 
 def _missed(recall: "Recall") -> str:
@@ -123,10 +130,6 @@ def _sessions(count: int) -> str:
 
 def _title(hit: "Recalled") -> str:
     return " ".join(hit.session_name.split()) or "(no words yet)"
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + "…"
 
 
 def _data(query: str, recall: "Recall") -> dict[str, object]:

@@ -41,6 +41,16 @@ def title_of(info: "SessionInfo") -> str:
     return " ".join((info.name or info.first_words or "(no words yet)").split())
 
 
+def short_title(info: "SessionInfo", chars: int) -> str:
+    """The same in at most so many characters."""
+    return shortened(title_of(info), chars)
+
+
+def shortened(title: str, chars: int) -> str:
+    """A title of at most so many characters, the last an ellipsis where something is missing."""
+    return title if len(title) <= chars else title[: chars - 1].rstrip() + "…"
+
+
 def last_used(info: "SessionInfo", running: str | None, now: float) -> str:
     """When somebody last said something in it."""
     return "this one" if info.id == running else "in use" if info.running else age(now - info.updated_at)

@@ -1,5 +1,6 @@
 """Carries out an export: the session as text, to a file or to standard output."""
 
+import os
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
     """Write the file; says what was written, and how large. Takes seconds for a session of many megabytes.
 
     A folder as path gets a file named after the session. What is there already is replaced only with `step.force`.
-    Raises UserError for a path that cannot be, what `export_session` raises, and OSError.
+    Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
     """
     from clio.export.files import SUFFIXES, export_session
 
@@ -28,7 +29,10 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
     data = text.encode("utf-8")
     if path is None:
         return CommandResult(verbatim=text)
-    write_atomic(path, data)
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        raise UserError(f"{str(path)!r} cannot be written: {error.strerror}; choose another path") from error
     length = f", {count_messages(info.messages)}" if info else ""
     return CommandResult(
         text=f"Wrote {code(str(path))}: {size(len(data))}{length}.",
@@ -55,6 +59,8 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
     if path.is_dir():
         form = step.form or "html"
         path /= f"{file_stem(title)}.{form}"
+    elif step.path.endswith(("/", os.sep)):
+        raise UserError(f"There is no folder {step.path!r}; make it first, or choose another path")
     elif not path.suffix:
         form = step.form or "html"
         path = path.with_name(f"{path.name}.{form}")

@@ -200,7 +200,7 @@ def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
     match step:
         case Prefill(text=text) if text.startswith(_SWITCH):
             best = text.removeprefix(_SWITCH)
-            answer = ask("Enter resumes the best one; a number, an id or a name another one; q leaves: ")
+            answer = ask("Resume which (Enter: best, q: none)? ")
             if answer is None:
                 say(f"resume it with: clio -r {best}")
                 return 0

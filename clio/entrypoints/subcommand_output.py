@@ -34,7 +34,8 @@ def print_result(result: CommandResult, text: str) -> None:
         output.write(clean(result.verbatim).rstrip("\n") + "\n")
     if result.table is not None:
         heading, lines = table_lines(result.table, width)
-        output.write("\n".join([*([_faint(heading)] if heading else []), *lines]) + "\n")
+        apart = [""] if text or result.verbatim else []
+        output.write("\n".join([*apart, *([_faint(heading)] if heading else []), *lines]) + "\n")
 
 
 def print_json(result: CommandResult) -> None:
