@@ -252,6 +252,7 @@ def test_an_image_is_a_link_and_its_words_alone_within_a_link() -> None:
     assert 'href="https://x.invalid/a.png" rel="noopener noreferrer">image: a &lt;b&gt;</a>' in prose().markdown(
         "![a <b>](https://x.invalid/a.png)"
     )
+    assert 'href="https://x.invalid/?a=1&amp;lt=2"' in prose().markdown("![a](https://x.invalid/?a=1&lt=2)")
     nested = prose().markdown("[![badge](https://x.invalid/a.svg)](https://x.invalid/run)")
     assert nested.count("<a ") == 1
     assert ">image: badge</a>" in nested
@@ -307,6 +308,16 @@ def test_a_diff_marks_lines_and_the_words_that_changed() -> None:
         '<span class="l file">--- a/x\n+++ b/x\n</span><span class="l hunk">@@ -1,2 +1,2 @@ def f\n</span> same\n'
         '<span class="l del">-<b>old</b> value = 1\n</span><span class="l ins">+<b>new</b> value = 1\n</span>'
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("<a> b c", "<i> b c"), ("<a>" * 90, "<i>"), ("<a> one two three", "<i>"), ("<a>", ""), ("", "<i>")],
+)
+def test_no_line_of_a_diff_can_hold_a_tag(old: str, new: str) -> None:
+    shown = Diffs().html(f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>")
+    assert {name for name, _ in Tags(shown).found} <= {"span", "b"}
+    assert "".join(Tags(shown).text) == f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>\n"
 
 
 def test_a_changed_line_of_dashes_is_no_file_name() -> None:
