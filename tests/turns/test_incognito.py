@@ -278,6 +278,29 @@ def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
     assert changed == {str(place.project / name) for name in ("new.txt", "other.txt", "")}
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("sessions search animals", 2),
+        ("sessions delete 1 --yes", 2),
+        ("sessions fork 1", 2),
+        ("sessions export 1 out.html", 0),
+        ("memory add discovery it is so", 2),
+        ("note list", 2),
+    ],
+)
+def test_commands_outside_the_shell_leave_nothing(place: Place, words: str, code: int) -> None:
+    before = place.look()
+    done = place.run(*words.split(), listen=True, CLIO_INCOGNITO="1")
+    assert done.returncode == code, done.stderr
+    allowed = [str(place.project / "out.html")] if "out.html" in words else []
+    after = place.look()
+    assert [path for path in after if path not in before] == allowed
+    if not allowed:
+        assert after == before
+        assert place.listener.writes == []
+
+
 def test_no_ltm_keeps_knowledge_out_of_every_request_and_keeps_all_else(place: Place) -> None:
     learning = [
         ("memory_operations", {"operation": "add_discovery", "fact": "the new fact"}),
