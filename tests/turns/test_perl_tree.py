@@ -1,5 +1,6 @@
 """A project the Perl original worked in: clio opens what it finds there, goes on with it, and loses nothing of it."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from clio.export.files import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.desk import Desk, make_repository
 from tests.support.perl_tree import BARE, LONG, NAMED, OUTPUT, TRIMMED, TWICE, lay_out_perl_tree
 from tests.turns.test_oneshot import clio
 from tests.turns.traces import snapshot
@@ -35,6 +36,20 @@ def server() -> Iterator[ChatServer]:
 
 def store_of(project: Path) -> SessionStore:
     return SessionStore(project / ".clio" / "sessions")
+
+
+def turn(project: Path, server: ChatServer, asked: str, session: str | None = None) -> str:
+    """One turn of a new clio in this process; its answer."""
+
+    async def go(desk: Desk) -> str:
+        if session:
+            desk.app.open_session(session)
+        finished = await desk.turn(asked)
+        await desk.app.close()
+        assert finished.status == "done"
+        return desk.shown
+
+    return asyncio.run(go(Desk(project, project.parent / "home", server)))
 
 
 def words(request: Any, role: str = "user") -> list[str]:
@@ -77,7 +92,7 @@ def test_what_clio_has_no_use_for_stays_as_it_is(project: Path, server: ChatServ
     before = snapshot(*untouched)
     for session in (LONG, TRIMMED):
         server.add(text("Yes."))
-        assert clio(project, "-r", session, "-p", "go on", server=server).returncode == 0
+        assert turn(project, server, "go on", session) == "Yes."
     assert snapshot(*untouched) == before
 
 
@@ -100,8 +115,7 @@ def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> No
         )
 
     server.add(ask, text("Read."))
-    done = clio(project, "-r", LONG, "-p", "what was at the end of big.log?", server=server)
-    assert (done.returncode, done.stdout) == (0, "Read.\n"), done.stderr
+    assert turn(project, server, "what was at the end of big.log?", LONG) == "Read."
     pages = words(server.requests[1], "tool")[-2:]
     assert "log line 700\n" in pages[0]
     assert pages[1].rstrip().endswith("log line 5000")
@@ -119,15 +133,14 @@ def test_search_and_export_know_the_whole_of_an_output(project: Path, server: Ch
     server.add(
         tool_calls([(MEMORY, {"operation": "recall_sessions", "query": 'in:output "log line 4321"'})]), text("Yes.")
     )
-    assert clio(project, "-p", "where was that line?", server=server).returncode == 0
+    assert turn(project, server, "where was that line?")
     assert LONG in words(server.requests[1], "tool")[0]
 
 
 def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
     update = {"operation": "update", "todos": [{"id": 2, "status": "completed"}]}
     server.add(tool_calls([("todo_operations", update)]), text("Done."))
-    done = clio(project, "-r", LONG, "-p", "the bug is fixed", server=server)
-    assert done.returncode == 0, done.stderr
+    assert turn(project, server, "the bug is fixed", LONG) == "Done."
     todos = store_of(project).open(LONG, persist=False).todos
     assert [(todo.title, todo.status) for todo in todos] == [
         ("Read code", "completed"),
@@ -152,8 +165,7 @@ def test_knowledge_notes_and_archives_answer_in_a_new_session(project: Path, ser
         ),
         text("Known."),
     )
-    done = clio(project, "-p", "what do we know?", server=server)
-    assert (done.returncode, done.stdout) == (0, "Known.\n"), done.stderr
+    assert turn(project, server, "what do we know?") == "Known."
     system = words(server.requests[0], "system")[0]
     for fact in ("All file writes use atomic temp+rename", "not JSON – naïve parsers fail", "permission denied"):
         assert fact in system
@@ -171,8 +183,7 @@ def test_knowledge_of_all_kinds_is_read_and_kept(project: Path, server: ChatServ
     add = (MEMORY, {"operation": "add_discovery", "fact": "clio reads it too"})
     search = [(MEMORY, {"operation": "search", "query": query}) for query in ("naïve YAML", "err", "atomic")]
     server.add(tool_calls([add, *search]), text("Yes."))
-    done = clio(project, "-p", "look", server=server)
-    assert (done.returncode, done.stdout) == (0, "Yes.\n"), done.stderr
+    assert turn(project, server, "look") == "Yes."
     found = words(server.requests[1], "tool")
     assert "Config is YAML – naïve" in found[1]
     assert "fix Y" in found[2]
@@ -187,12 +198,12 @@ def test_a_note_is_mended_on_disk_by_the_next_store_only(project: Path, server: 
     path = project / ".clio" / "memory" / "auth_bug_analysis.json"
     before = path.read_bytes()
     server.add(tool_calls([(MEMORY, {"operation": "retrieve", "key": "auth_bug_analysis"})]), text("Yes."))
-    assert clio(project, "-p", "look", server=server).returncode == 0
+    assert turn(project, server, "look")
     assert path.read_bytes() == before
     content = words(server.requests[1], "tool")[0]
     store = (MEMORY, {"operation": "store", "key": "auth_bug_analysis", "content": "Root cause: données 漢字"})
     server.add(tool_calls([store]), text("Stored."))
-    assert clio(project, "-p", "store", server=server).returncode == 0
+    assert turn(project, server, "store")
     assert "données 漢字" in content
     assert json.loads(path.read_text(encoding="utf-8"))["content"] == "Root cause: données 漢字"
     assert sorted(found.name for found in path.parent.glob("*.json")) == ["auth_bug_analysis.json", "plain.json"]
