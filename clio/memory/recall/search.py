@@ -81,7 +81,8 @@ class SessionRecall:
 
             def act(index: RecallIndex) -> tuple[SessionHit, ...]:
                 self._catch_up(index, end, skip, outputs=outputs)
-                return index.search(query, exclude=skip, limit=max(max_sessions, 0), passages=max(max_results, 0))
+                out = skip | self._sync.gone
+                return index.search(query, exclude=out, limit=max(max_sessions, 0), passages=max(max_results, 0))
 
             hits = self._healed(act)
             return Recall(
@@ -102,7 +103,7 @@ class SessionRecall:
         with self._lock:
             if self._nothing_there():
                 return 0
-            self._healed(self._sync.look)
+            self._healed(partial(self._sync.look, outputs=True))
         outputs = False
         while not stop():
             try:
@@ -137,7 +138,7 @@ class SessionRecall:
     def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
         """Index what changed, until it is done or the time is over."""
         try:
-            self._sync.look(index, skip)
+            self._sync.look(index, skip, outputs=outputs)
             while time.monotonic() < end:
                 step = self._sync.step(index, skip, outputs=outputs)
                 if step.idle:

@@ -74,10 +74,10 @@ class SessionSync:
         self._judge(self._watched.look())
         return not self._watched.stamps
 
-    def look(self, index: RecallIndex, skip: Collection[str] = ()) -> None:
+    def look(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
         """Find out what changed in the files, and what another clio has put into the index meanwhile."""
         self._judge(self._watched.look())
-        if self.waiting(skip, outputs=True) or self._gone:
+        if self.waiting(skip, outputs=outputs) or self._gone:
             self._kept = index.stamps()
             self._judge(self._stale | self._bare | self._gone)
 
@@ -88,6 +88,11 @@ class SessionSync:
         """
         ids = self._stale | self._bare if outputs else self._stale
         return len(ids) - len(ids.intersection(skip))
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The ids of deleted sessions that are still in the index."""
+        return frozenset(self._gone)
 
     @property
     def unreadable(self) -> tuple[str, ...]:

@@ -277,6 +277,14 @@ def test_without_time_the_newest_are_searched_and_the_others_counted(store: Sess
     assert set(found(recall.search("owl"))) == set(ids)
 
 
+def test_a_deleted_session_is_no_answer_even_without_time(store: SessionStore, cache: Path) -> None:
+    ids = [saved(store, said("an owl")) for _ in range(2)]
+    recall = SessionRecall(store, cache)
+    recall.search("owl")
+    store.delete(ids[0])
+    assert found(recall.search("owl", deadline_s=0.0)) == [ids[1]]
+
+
 def test_the_background_is_stopped_between_steps_and_tells_how_far_it_is(store: SessionStore, cache: Path) -> None:
     for number in range(30):
         saved(store, said(f"animal{number}", "hoots " * 2_000))

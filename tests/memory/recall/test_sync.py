@@ -50,7 +50,7 @@ def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
 
 def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
     """How many sessions had to be read."""
-    sync.look(index)
+    sync.look(index, outputs=outputs)
     read = 0
     while (step := sync.step(index, outputs=outputs)).left:
         read += step.read
