@@ -20,8 +20,8 @@ _ESCAPED = re.compile(r'\\(["\\])')
 class Given(Struct, frozen=True, kw_only=True):
     """What was given.
 
-    words: unquoted. typed: the same as they were typed, without the options. text: as typed, for free text; quotes round
-        the whole of it are taken off.
+    words: unquoted. typed: the same with what stood between and around them, without the options.
+    text: as typed, for free text; quotes round the whole of it are taken off.
     options: the value given last by the option's name; "" for a switch.
     """
 

@@ -1,0 +1,68 @@
+"""Which words of a command line belong to clio, and which to a sub-command with words of its own."""
+
+import pytest
+
+from clio.config import flags
+from clio.config.doors import DOORS
+from clio.entrypoints.subcommand import help_text
+from clio.errors import UsageError
+
+
+def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
+    arguments = flags.parse(argv)
+    return tuple(arguments.words), {name: value for name, value in vars(arguments).items() if name != "words"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "words", "given"),
+    [
+        (("sessions",), ("sessions",), {}),
+        (("sessions", "list", "--json"), ("sessions", "list"), {"json": True}),
+        (("--cwd", "x", "session", "list"), ("session", "list"), {"cwd": "x"}),
+        (("notes", "set", "k", "v", "--cwd=x"), ("notes", "set", "k", "v"), {"cwd": "x"}),
+        (("memory", "prune", "--days", "30", "--cwd", "x"), ("memory", "prune", "--days", "30"), {"cwd": "x"}),
+        (("memory", "add", "rule", "--", "--json"), ("memory", "add", "rule", "--", "--json"), {}),
+        (("note", "set", "k", "with --json in it"), ("note", "set", "k", "with --json in it"), {}),
+        (("note", "set", "k", "-m"), ("note", "set", "k", "-m"), {}),
+        (("sessions", "--help"), ("sessions",), {"help": True}),
+        (("--incognito", "--no-color", "memory"), ("memory",), {"incognito": True, "no_color": True}),
+        (("-r", "memory"), (), {"resume": "memory"}),
+        (("--model", "memory"), (), {"model": "memory"}),
+        (("-r", "--model", "m", "sessions"), None, {}),
+    ],
+)
+def test_flags_are_told_from_words(
+    argv: tuple[str, ...], words: tuple[str, ...] | None, given: dict[str, object]
+) -> None:
+    if words is None:
+        with pytest.raises(UsageError, match=r"does not belong to 'clio sessions'"):
+            flags.parse(argv)
+    else:
+        assert parsed(*argv) == (words, given)
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("-p", "fix", "memory"), "'memory' does not belong to the prompt; put the whole prompt in quotes after -p"),
+        (("-c", "sessions"), "--continue does not belong to 'clio sessions'; see clio sessions --help"),
+        (("--output", "json", "notes"), "--output does not belong to 'clio notes'; see clio notes --help"),
+        (("memroy",), "unknown sub-command 'memroy'; did you mean 'memory'?"),
+        (("sesions", "list"), "unknown sub-command 'sesions list'; did you mean 'sessions'?"),
+        (("memory", "list", "--cwd"), "--cwd needs a value; see clio --help"),
+        (("--modle=x", "memory"), "unknown flag '--modle'; did you mean '--model'?"),
+    ],
+)
+def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        flags.parse(argv)
+    assert str(caught.value) == says
+
+
+def test_the_help_of_each_door_names_every_form_within_a_hundred_columns() -> None:
+    for door in DOORS:
+        lines = help_text(door.name).splitlines()
+        assert max(map(len, lines)) <= 110, door.name
+        assert all(line.startswith(("  ", "options")) or not line for line in lines)
+        assert f"clio {door.name}" in lines[0]
+        assert help_text(door.name) == help_text(door.aliases[0] if door.aliases else door.name)

@@ -1,0 +1,282 @@
+"""`clio sessions`, `clio memory` and `clio note` as real processes: what they print, write, refuse, and leave alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.entrypoints.repl_support import Place, make_place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return make_place(tmp_path)
+
+
+def store_of(place: Place) -> SessionStore:
+    return SessionStore(place.project / ".clio" / "sessions")
+
+
+def said(place: Place, *texts: str, name: str | None = None) -> str:
+    """A stored session in which question and answer take turns; its id."""
+    session = store_of(place).new(place.project, name=name)
+    for number, text in enumerate(texts):
+        session.append(UserMessage(content=text) if number % 2 == 0 else AssistantMessage(content=text))
+    session.close()
+    return session.id
+
+
+def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd or place.project,
+        env=place.env(**env),
+        timeout=60,
+        check=False,
+    )
+
+
+def printed(place: Place, *arguments: str, **env: str) -> str:
+    done = clio(place, *arguments, **env)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def as_json(place: Place, *arguments: str) -> Any:
+    return json.loads(printed(place, *arguments, "--json"))
+
+
+def refused(place: Place, *arguments: str, code: int = 2) -> str:
+    done = clio(place, *arguments)
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith("clio: ")
+    assert done.stderr.count("\n") == 1
+    assert "/session" not in done.stderr
+    return done.stderr
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_list_of_sessions_as_lines_and_as_json(place: Place) -> None:
+    assert printed(place, "sessions") == "No sessions yet in this project; one is kept from its first message.\n"
+    assert as_json(place, "sessions", "list") == []
+    first = said(place, "why does it fail?", "because", name="Größe 表示")
+    second = said(place, "x " * 300)
+    before = files(place.project)
+    heading, *rows = printed(place, "sessions", "list").splitlines()
+    assert heading.split() == ["#", "session", "last", "used", "messages", "id"]
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+    assert "Größe 表示" in rows[1]
+    assert printed(place, "session") == printed(place, "sessions", "list")
+    listed = as_json(place, "sessions", "list")
+    assert [info["id"] for info in listed] == [second, first]
+    assert listed[1] | {"name": "Größe 表示", "messages": 2, "running": False} == listed[1]
+    assert as_json(place, "sessions", "show", "2")["id"] == first
+    assert files(place.project) == before
+
+
+def test_search_prints_what_was_said_and_how_to_go_on(place: Place) -> None:
+    found = said(place, "does it retry?", "the retry policy doubles the delay", name="Retries")
+    said(place, "release notes")
+    done = clio(place, "sessions", "search", "retry", "policy")
+    assert done.returncode == 0
+    assert "the retry policy doubles the delay" in done.stdout
+    assert "release notes" not in done.stdout
+    assert "Enter" not in done.stdout
+    resume = done.stderr.removeprefix("resume it with: clio -r ").strip()
+    assert store_of(place).find(resume) == found
+    report = as_json(place, "sessions", "search", "retry policy")
+    assert [session["id"] for session in report["sessions"]] == [found]
+    assert report["sessions"][0]["passages"][0]["exact"] == 3.0
+    assert as_json(place, "sessions", "search", "wombat")["sessions"] == []
+
+
+def test_names_with_blanks_survive_the_command_line(place: Place) -> None:
+    session = said(place, "hello")
+    assert (
+        printed(place, "sessions", "name", session[:8], "it's", '"my"', "talk")
+        == 'The session is now it\'s "my" talk.\n'
+    )
+    assert as_json(place, "sessions", "show", 'it\'s "my" talk')["id"] == session
+    copy = as_json(place, "sessions", "fork", 'it\'s "my" talk', "a second  way")
+    assert copy["parent"] == session
+    assert as_json(place, "sessions", "show", copy["id"])["name"] == "a second way"
+    assert as_json(place, "sessions", "show", copy["id"])["parent"] == session
+
+
+def test_a_session_in_use_is_not_renamed(place: Place) -> None:
+    session = store_of(place).new(place.project)
+    session.append(UserMessage(content="I am at work"))
+    assert "open in another clio" in refused(place, "sessions", "name", session.id, "other")
+    assert as_json(place, "sessions", "list")[0]["running"] is True
+    session.close()
+
+
+def test_deleting_needs_a_yes(place: Place) -> None:
+    session = said(place, "hello")
+    assert "Nobody can be asked here; add --yes" in refused(place, "sessions", "delete", "1")
+    assert "add --yes" in refused(place, "sessions", "delete", "1", "--json")
+    assert (place.project / ".clio" / "sessions" / f"{session}.json").exists()
+    assert printed(place, "sessions", "delete", "1", "--yes") == "Deleted 'hello' (1 message).\n"
+    assert as_json(place, "sessions", "list") == []
+
+
+@pytest.mark.parametrize("name", ["talk.html", "talk.md", "talk.json", "talk", "TALK.HTM"])
+def test_the_ending_of_the_path_names_the_form(place: Place, name: str) -> None:
+    session = said(place, "hello <b>there</b>", name="A talk")
+    report = as_json(place, "sessions", "export", "A talk", name)
+    written = place.project / (name if "." in name else "talk.html")
+    assert report == {
+        "path": str(written),
+        "bytes": written.stat().st_size,
+        "format": {".md": "md", ".json": "json"}.get(written.suffix, "html"),
+        "session": session,
+    }
+    text = written.read_text(encoding="utf-8")
+    assert {"html": "&lt;b&gt;there", "md": "# A talk", "json": '"hello <b>there</b>"'}[report["format"]] in text
+
+
+def test_an_export_replaces_nothing_unasked(place: Place) -> None:
+    said(place, "hello", name="A talk: 1/2")
+    (place.project / "mine.md").write_text("mine", encoding="utf-8")
+    assert "is there already; add --force" in refused(place, "sessions", "export", "1", "mine.md")
+    assert (place.project / "mine.md").read_text(encoding="utf-8") == "mine"
+    assert "Wrote " in printed(place, "sessions", "export", "1", "mine.md", "--force")
+    assert (place.project / "mine.md").read_text(encoding="utf-8").startswith("# A talk")
+    printed(place, "sessions", "export", "1", ".")
+    assert (place.project / "a-talk-1-2.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["1", "talk.txt"], "names no form of an export; use .html, .md or .json, or add --format"),
+        (["1", "gone/talk.md"], "There is no folder"),
+        (["1", "gone/"], "There is no folder"),
+        (["1", "x.md", "--format", "pdf"], "There is no form 'pdf' of an export; choose one of html, md, json"),
+        (["1"], "Which session, and where to? Write clio sessions export ID PATH"),
+        (["nobody", "x.md"], "No session answers to 'nobody'; clio sessions list shows those there are."),
+    ],
+)
+def test_an_export_that_cannot_be_says_why(place: Place, arguments: list[str], says: str) -> None:
+    said(place, "hello")
+    assert says in refused(place, "sessions", "export", *arguments)
+
+
+def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
+    key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
+    said(place, f"use {key}", name="Keys")
+    text = printed(place, "sessions", "export", "Keys", "-")
+    assert text.startswith("# Keys\n")
+    assert key not in text
+    assert json.loads(printed(place, "sessions", "export", "Keys", "-", "--format", "json"))["title"] == "Keys"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sessions", "lst"], "clio sessions does not know 'lst'; did you mean 'clio sessions list'?"),
+        (["session", "trim"], "clio sessions does not know 'trim'"),
+        (["sessions", "show"], "Which session?"),
+        (["sessions", "show", "nobody"], "No session answers to 'nobody'"),
+        (["sessions", "search"], "What was said?"),
+        (["sessions", "list", "--al"], "There is no option '--al' here; did you mean '--all'?"),
+        (["memory", "lsit"], "clio memory does not know 'lsit'; did you mean 'clio memory list'?"),
+        (["notes", "shwo"], "clio note does not know 'shwo'; did you mean 'clio note show'?"),
+        (["sessions", "list", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
+        (["sessions", "search", "x", "--incognito"], "An incognito clio reads no earlier session"),
+        (["sessions", "fork", "1", "--incognito"], "An incognito clio changes nothing on disk"),
+        (["sessions", "name", "1", "x", "--incognito"], "An incognito clio changes nothing on disk"),
+    ],
+)
+def test_mistakes_are_a_sentence_and_exit_code_two(place: Place, arguments: list[str], says: str) -> None:
+    assert says in refused(place, *arguments)
+
+
+def test_a_damaged_session_is_an_error_of_the_disk(place: Place) -> None:
+    session = said(place, "hello")
+    (place.project / ".clio" / "sessions" / f"{session}.json").write_text("{", encoding="utf-8")
+    done = clio(place, "sessions", "export", session, "x.md")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert session in done.stderr
+
+
+def test_notes_and_knowledge_through_the_same_handlers(place: Place) -> None:
+    printed(place, "note", "set", "build steps", "run make,  then wait")
+    shown = as_json(place, "notes", "show", "build steps")
+    assert "run make,  then wait" in json.dumps(shown)
+    printed(place, "memory", "add", "discovery", "the parser lives in lib/core")
+    assert "the parser lives in lib/core" in printed(place, "memory", "list")
+    assert "lib/core" in json.dumps(as_json(place, "memory", "search", "parser"))
+    assert not (place.project / ".clio" / "sessions").exists()
+
+
+def test_the_flags_of_clio_work_behind_the_sub_command(place: Place, tmp_path: Path) -> None:
+    said(place, "hello")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    away = clio(place, "sessions", "list", "--json", "--cwd", str(place.project), cwd=elsewhere)
+    assert len(json.loads(away.stdout)) == 1
+    assert json.loads(clio(place, "--json", "sessions", cwd=elsewhere).stdout) == []
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("approve: 7\n", encoding="utf-8")
+    assert "broken.yaml:1" in refused(place, "sessions", "--config", str(broken))
+    assert len(as_json(place, "--incognito", "sessions", "list")) == 1
+
+
+def test_help_needs_no_project_and_names_the_forms(place: Place) -> None:
+    text = printed(place, "sessions", "--help")
+    for form in ("list [--all]", "search WORDS", "export ID PATH", "delete ID [--yes]", "--json"):
+        assert form in text
+    assert "/session" not in text
+    assert files(place.project) == {}
+
+
+def test_nothing_is_imported_that_only_a_conversation_needs(place: Place) -> None:
+    said(place, "hello")
+    code = (
+        "import sys; from clio.cli import main; main(['sessions', 'list']);"
+        "print(sorted({'openai', 'prompt_toolkit', 'asyncio', 'rich.markdown', 'markdown_it', 'sqlite3', 'clio.app',"
+        " 'clio.memory.system', 'clio.export.files', 'clio.agent.loop'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=place.project,
+        env=place.env(),
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_locale_without_unicode_is_no_reason_to_fail(place: Place) -> None:
+    said(place, "größer → besser")
+    done = subprocess.run(
+        [sys.executable, "-m", "clio", "sessions", "list"],
+        capture_output=True,
+        cwd=place.project,
+        env=place.env(PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C"),
+        check=True,
+    )
+    assert b"gr?" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(place: Place) -> None:
+    for _ in range(3):
+        said(place, "hello")
+    command = f'"{sys.executable}" -m clio sessions list | true'
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, cwd=place.project, env=place.env(), check=False, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
