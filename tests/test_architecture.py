@@ -35,7 +35,7 @@ HEAVY: dict[str, set[str]] = {
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},
-    "numpy": set(),
+    "numpy": {"clio.memory.vectors.index"},
     "mcp": set(),
     "json_repair": {"clio.agent.arguments"},
     "tree_sitter": {"clio.security.shell_syntax"},

@@ -14,8 +14,11 @@ from clio.memory.inject import CAP_TOKENS, Injected, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm_news import news_fragment, news_since
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.memories import Memories
 from clio.memory.note_changes import note_change, revert_note
 from clio.memory.notes import Notes
+from clio.memory.preferences.book import Fading, Preferences
+from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.ranking import rank
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
@@ -43,6 +46,9 @@ class MemorySystem:
     ltm: whether project knowledge enters a request; all else works without it.
     redact: applied to every text before it is stored.
     start: the folder clio was started in, which decides what rules are near.
+    home: clio's own folder, where the person's memories lie (default: the project's `.clio`).
+    scenarios, fading: what kinds of work there are, and how preferences fade.
+    scenario: the kind of work somebody named; None leaves it to be told from the words of each turn.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
     """
@@ -57,6 +63,9 @@ class MemorySystem:
         redact: Callable[[str], str] = _unchanged,
         clock: Callable[[], float] = time.time,
         start: Path | None = None,
+        home: Path | None = None,
+        scenarios: ScenarioBook | None = None,
+        fading: Fading | None = None,
     ) -> None:
         folder = project / ".clio"
         self._project = project
@@ -71,6 +80,9 @@ class MemorySystem:
         self._notes = Notes(folder / "memory", clock)
         self._store = store
         self._recall = SessionRecall(store, None if incognito else folder / "cache")
+        self._memories = Memories(project, home or folder, undo=self._undo, redact=redact, clock=clock)
+        self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
+        self.scenario: str | None = None
         self._prefix: Injected | None = None
         self._turn: Injected | None = None
         self._in_prefix: Knowledge | None = None  # what was known when the prompt was made
@@ -171,6 +183,20 @@ class MemorySystem:
         self._refuse_incognito()
         return self._ltm.import_(text, provenance, self._redact)
 
+    # Typed memories and preferences
+
+    @property
+    def memories(self) -> Memories:
+        """Facts, events, notes and preferences with a life of their own: remember, recall, forget, compact."""
+        self._refuse_incognito()
+        return self._memories
+
+    @property
+    def preferences(self) -> Preferences:
+        """What the person likes, dislikes and forbids."""
+        self._refuse_incognito()
+        return self._preferences
+
     # Notes
 
     def store_note(self, key: str, content: str) -> bool:
@@ -259,8 +285,9 @@ class MemorySystem:
         return undo_last(
             self._undo,
             {
-                "ltm": lambda change: self._ltm.revert(change),
+                "ltm": self._ltm.revert,
                 "note": lambda change: revert_note(self._notes, change),
+                "memory": self._memories.revert,
             },
         )
 

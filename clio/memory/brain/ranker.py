@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clio.algorithms.lexical import terms
 from clio.algorithms.minhash import jaccard
-from clio.memory.brain.synonyms import expanded
+from clio.algorithms.synonyms import expanded
 
 Source = Literal["memory", "preference", "turn", "document", "knowledge", "note"]
 VECTOR_SHARE = 0.2

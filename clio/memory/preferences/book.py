@@ -33,7 +33,7 @@ from clio.ids import new_id
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.records import Provenance
 from clio.memory.typed.merging import Action, Remembered
-from clio.memory.typed.record import MemoryRecord, check_content, cleaned_tags
+from clio.memory.typed.record import MemoryRecord, check_content, cleaned_tags, short
 from clio.memory.typed.store import TypedStore
 
 Touch = Literal["touched", "cooldown", "not_found"]
@@ -115,7 +115,7 @@ class Preferences:
                 explicit=explicit,
                 provenance=provenance,
             )
-            self._store.put(f"remembered {content}", (record,))
+            self._store.put(f"remembered “{short(record)}”", (record,))
             return Remembered(record=record, action="new")
         old = known.score if known.score is not None else score
         record = structs.replace(
@@ -131,7 +131,7 @@ class Preferences:
             explicit=explicit or known.explicit,
             provenance=provenance or known.provenance,
         )
-        self._store.put(f"reinforced {content}", (record,))
+        self._store.put(f"reinforced “{short(record)}”", (record,))
         action: Action = "merged"
         return Remembered(record=record, action=action, old=known)
 

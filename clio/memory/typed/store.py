@@ -228,7 +228,7 @@ class TypedStore:
                 return False
             self._files.set_aside((record,))
             self._files.append(Line(drop=(id,)))
-        self._on_edit(Edit(what=f"forgot {short(record)}", before=(record,)))
+        self._on_edit(Edit(what=f"forgot “{short(record)}”", before=(record,)))
         return True
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
@@ -242,7 +242,7 @@ class TypedStore:
             after = checked(structs.replace(before, updated=self._clock(), **fields))
             after = structs.replace(after, version=before.version + (after.content != before.content))
             self._files.append(Line(put=(after,)))
-        self._on_edit(Edit(what=f"changed {short(before)}", before=(before,), after=(after,)))
+        self._on_edit(Edit(what=f"changed “{short(before)}”", before=(before,), after=(after,)))
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord]) -> None:
@@ -290,16 +290,16 @@ class TypedStore:
         if not found:
             raise UserError(f"the archive holds no memory {id!r}")
         record = structs.replace(found[-1], accessed=self._clock(), superseded_by=None)
-        self.put(f"restored {short(record)}", (record,))
+        self.put(f"restored “{short(record)}”", (record,))
         return record
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
         """Take a memory with its history over to another store; it is in both for a moment, never in none."""
         chain = [record for record in self.history(id) if record.id in self._shelf.records]
-        other.put(f"moved {short(chain[0])} here", chain)
+        other.put(f"moved “{short(chain[0])}” here", chain)
         with self._changing():
             self._files.append(Line(drop=tuple(record.id for record in chain)))
-        self._on_edit(Edit(what=f"moved {short(chain[0])} away", before=tuple(chain)))
+        self._on_edit(Edit(what=f"moved “{short(chain[0])}” away", before=tuple(chain)))
         return other.find(id)
 
     def revert(self, edit: Edit) -> None:
@@ -309,11 +309,11 @@ class TypedStore:
             for record in edit.after:
                 now = there.get(record.id)
                 if now is None or without_use(now) != without_use(record):
-                    raise UserError(f"{short(record)} was changed since, so it is left as it is")
+                    raise UserError(f"“{short(record)}” was changed since, so it is left as it is")
             changed = {record.id for record in edit.after}
             for record in edit.before:
                 if record.id not in changed and record.id in there:
-                    raise UserError(f"{short(record)} is there again, so it is left as it is")
+                    raise UserError(f"“{short(record)}” is there again, so it is left as it is")
             restored = {record.id for record in edit.before}
             self._files.append(Line(put=edit.before, drop=tuple(id for id in changed if id not in restored)))
 
@@ -326,7 +326,9 @@ class TypedStore:
 
     def _tell(self, planned: Plan) -> None:
         remembered = planned.remembered
-        what = f"{_DONE[remembered.action]} {short(remembered.record)}"
+        what = f"{_DONE[remembered.action]} “{short(remembered.record)}”"
+        if remembered.action == "superseded" and remembered.old:
+            what += f" in the place of “{short(remembered.old)}”"
         self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
 
     def _join_alike(self, decide: Decide | None) -> int:
@@ -355,11 +357,11 @@ class TypedStore:
             one = join(old, new, decision)
             self._files.set_aside((new,))
             self._files.append(Line(put=(one,), drop=(new.id,)))
-        self._on_edit(Edit(what=f"joined {short(new)} with one like it", before=(old, new), after=(one,)))
+        self._on_edit(Edit(what=f"joined “{short(new)}” with one like it", before=(old, new), after=(one,)))
         return True
 
 
-_DONE = {"new": "remembered", "merged": "confirmed", "superseded": "replaced by", "kept_both": "remembered"}
+_DONE = {"new": "remembered", "merged": "confirmed", "superseded": "remembered", "kept_both": "remembered"}
 
 
 def _ask(decide: Decide, old: MemoryRecord, new: MemoryRecord) -> Decision:

@@ -15,7 +15,7 @@ staging stage
 deps dependency dependencies
 dir directory folder
 docs documentation doc
-deploy deployment deploys ship release rollout
+deploy deployment deploys ship
 test tests testing suite
 fn func function
 param parameter argument
@@ -60,3 +60,20 @@ SYNONYMS = _table()
 def expanded(word: str) -> frozenset[str]:
     """The stem and the stems of what it may also be called."""
     return SYNONYMS.get(word, frozenset((word,)))
+
+
+def canonical(word: str) -> str:
+    """The one stem that stands for all of a word's group, the first there; a stem of no group stands for itself."""
+    return _CANONICAL.get(word, word)
+
+
+def _first_words() -> dict[str, str]:
+    first: dict[str, str] = {}
+    for line in _GROUPS.strip().splitlines():
+        stems = [stem(word) for word in line.split()]
+        for word in stems:
+            first.setdefault(word, stems[0])
+    return first
+
+
+_CANONICAL = _first_words()

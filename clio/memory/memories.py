@@ -1,0 +1,193 @@
+"""Typed memories of both scopes behind one set of verbs: the project's facts, events and notes, the person's tastes."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from clio.errors import UserError
+from clio.memory.examples import ExampleFiles
+from clio.memory.records import Provenance
+from clio.memory.typed.merging import Remembered
+from clio.memory.typed.ranked import Ranked
+from clio.memory.typed.record import MemoryRecord, check_type
+from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
+from clio.memory.undo import Change, UndoLog, new_change
+
+SCOPES: tuple[Scope, ...] = ("project", "user")
+FILE = "memories.json"
+
+
+class Memories:
+    """What is remembered in a project and of its user.
+
+    project: the project's folder; home: clio's own, where the person's memories lie.
+    redact: applied to every text before it is stored. undo: where each change is noted.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        home: Path,
+        *,
+        undo: UndoLog,
+        redact: Callable[[str], str],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._redact = redact
+        self._undo = undo
+        self._clock = clock
+        self._examples = ExampleFiles(project)
+        paths: dict[Scope, Path] = {"project": project / ".clio" / FILE, "user": home / FILE}
+        self._stores = {scope: self._store(scope, path) for scope, path in paths.items()}
+
+    @property
+    def user(self) -> TypedStore:
+        """The person's memories."""
+        return self._stores["user"]
+
+    @property
+    def project(self) -> TypedStore:
+        """The project's memories."""
+        return self._stores["project"]
+
+    def remember(
+        self,
+        content: str,
+        type: str = "note",
+        importance: float = 0.5,
+        *,
+        keywords: Sequence[str] = (),
+        files: Sequence[str] = (),
+        scope: Scope | None = None,
+        explicit: bool = False,
+        provenance: Provenance | None = None,
+        decide: Decide | None = None,
+    ) -> Remembered:
+        """Keep something; see `TypedStore.remember`. A preference is the person's, all else the project's.
+
+        files: paths in the project it is about; that they changed is said whenever it comes back.
+        """
+        kind = check_type(type)
+        store = self._stores[scope or ("user" if kind == "preference" else "project")]
+        return store.remember(
+            self._redact(content),
+            kind,
+            importance,
+            keywords=[self._redact(word) for word in keywords],
+            score=None,
+            explicit=explicit,
+            provenance=provenance,
+            hashes=self._examples.hashes(list(files)) if files else None,
+            decide=decide,
+        )
+
+    def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
+        """The memories of both scopes that answer a query, best first; they count as used. See `TypedStore.recall`."""
+        found = self.peek(query, limit, type)
+        for store in self._stores.values():
+            known = {record.id for record in store.records()}
+            store.use([hit.record.id for hit in found if hit.record.id in known])
+        return found
+
+    def peek(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
+        """The same, without any of it counting as used."""
+        hits = [hit for store in self._stores.values() for hit in store.peek(query, limit, type)]
+        hits.sort(key=lambda hit: (-hit.score, -hit.record.updated, hit.record.id))
+        if limit < 0:
+            return tuple(hits)
+        most = limit or DEFAULT_LIMIT
+        if query.strip() or type.strip():
+            return tuple(hits[:most])
+        tastes = [hit for hit in hits if hit.record.type == "preference"]
+        return (*tastes, *[hit for hit in hits if hit.record.type != "preference"][:most])
+
+    def records(self) -> list[MemoryRecord]:
+        """All that is live, the project's first."""
+        return [record for store in self._stores.values() for record in store.records()]
+
+    def find(self, id: str) -> MemoryRecord:
+        """The memory of that id, or of the only one that begins or ends so. Raises UserError."""
+        return self._holding(id)[1]
+
+    def forget(self, id: str) -> bool:
+        """Put a memory into the archive; False where there is none of that id."""
+        try:
+            store, record = self._holding(id)
+        except UserError:
+            return False
+        return store.forget(record.id)
+
+    def count(self) -> dict[Scope, int]:
+        """How many are live, by scope."""
+        return {"project": self.project.count(), "user": self.user.count()}
+
+    def compact(self, decide: Decide | None = None) -> Compacted:
+        """Compact both scopes; see `TypedStore.compact`."""
+        done = [store.compact(decide) for store in self._stores.values() if store.count()]
+        return Compacted(
+            removed=sum(one.removed for one in done),
+            remaining=sum(one.remaining for one in done),
+            merged=sum(one.merged for one in done),
+        )
+
+    def history(self, id: str) -> tuple[MemoryRecord, ...]:
+        """A memory with what it took the place of and what took its place, newest first. Raises UserError."""
+        store, record = self._holding(id)
+        return store.history(record.id)
+
+    def apply(self, ids: Sequence[str]) -> int:
+        """Say that these were used in an answer, which keeps them; how many there are of them."""
+        used = 0
+        for store in self._stores.values():
+            known = {record.id for record in store.records()}
+            mine = [id for id in dict.fromkeys(ids) if id in known]
+            if mine:
+                store.use(mine)
+            used += len(mine)
+        return used
+
+    def move(self, id: str, scope: Scope) -> MemoryRecord:
+        """Take a memory with its history to the other scope. Raises UserError where it is there already."""
+        store, record = self._holding(id)
+        if store.scope == scope:
+            raise UserError(f"this memory is the {scope}'s already")
+        return store.move(record.id, self._stores[scope])
+
+    def scope_of(self, id: str) -> Scope:
+        """Whose memory that is. Raises UserError."""
+        return self._holding(id)[0].scope
+
+    def drifted(self, record: MemoryRecord) -> str:
+        """What must be said of a memory whose files have changed since; empty where they have not."""
+        [state] = self._examples.freshness([tuple(record.hashes.items())])
+        return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
+
+    def revert(self, change: Change) -> None:
+        """Take a change back. Raises UserError where what it touched was changed since."""
+        scope: Scope = "user" if change.key == "user" else "project"
+        edit = Edit(what=change.what, before=_records(change.before), after=_records(change.after))
+        self._stores[scope].revert(edit)
+
+    def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
+        error: UserError | None = None
+        for store in self._stores.values():
+            try:
+                return store, store.find(id)
+            except UserError as found:
+                error = error or found
+        raise error or UserError(f"there is no memory {id!r}")
+
+    def _store(self, scope: Scope, path: Path) -> TypedStore:
+        def note(edit: Edit) -> None:
+            change = new_change(
+                "memory", edit.what, at=self._clock(), key=scope, before=edit.before or None, after=edit.after or None
+            )
+            self._undo.record(change)
+
+        return TypedStore(path, scope, clock=self._clock, on_edit=note)
+
+
+def _records(raw: msgspec.Raw | None) -> tuple[MemoryRecord, ...]:
+    return msgspec.json.decode(raw, type=tuple[MemoryRecord, ...]) if raw else ()
