@@ -162,7 +162,11 @@ def test_the_memory_is_there_to_be_found(place: Place) -> None:
 
 def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
     place.server.add(
-        tool_calls(ATTEMPTS), tool_calls([("run_command", {"command": "cat big.txt"})]), page_of, text("Looked.")
+        tool_calls(ATTEMPTS),
+        tool_calls([("run_command", {"command": "cat big.txt"})]),
+        page_of,
+        tool_calls([("memory_operations", {"operation": "recall_messages", "from": "1"})]),
+        text("Looked."),
     )
     before = place.look()
     done = place.run("--incognito", "-p", "look around", listen=True)
@@ -171,6 +175,7 @@ def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
     assert place.listener.writes == []
     check_answers(results(place.server.requests[1]))
     assert "lines 500-" in results(place.server.requests[3])[0]
+    assert "look around" in results(place.server.requests[4])[0]  # of this conversation
     assert not [body for body in place.sent() if MARKER in body]
 
 
