@@ -1,6 +1,6 @@
 """What all commands about memory share: the refusal where it is off, who says what is added, and completion."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -50,20 +50,20 @@ def newest_first(knowledge: Knowledge) -> list[Entry]:
     return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.confirmed, entry.id))
 
 
-def suggest_entries(shell: Shell) -> Iterable[Suggestion]:
-    """The ids of the entries, their words beside them, the last confirmed first."""
-    return _quietly(shell, _entries)
+def suggest_entry(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The ids of the entries, their words beside them, the last confirmed first; only for the first word."""
+    return () if " " in argument else suggest_several(shell, argument)
+
+
+def suggest_several(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The same for the last of several words, without those that are named already."""
+    *named, typed = argument.split(" ")
+    return _quietly(shell, lambda shell: _entries(shell, typed.lower(), named))
 
 
 def suggest_notes(shell: Shell) -> Iterable[Suggestion]:
     """The keys of the notes, newest first."""
     return _quietly(shell, _notes)
-
-
-def suggest_several(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The ids of the entries that are not named yet, for the last of several."""
-    named = set(argument.split(" ")[:-1])
-    return [one for one in suggest_entries(shell) if one.text not in named]
 
 
 def suggest_options(*options: tuple[str, str]) -> SuggestWord:
@@ -91,9 +91,10 @@ def _quietly(shell: Shell, find: Callable[[Shell], Iterable[Suggestion]]) -> Ite
         return ()
 
 
-def _entries(shell: Shell) -> Iterable[Suggestion]:
-    newest = sorted(shell.memory.knowledge().entries, key=lambda entry: -entry.confirmed)
-    return (Suggestion(text=entry.id, note=entry.line) for entry in newest[:_MAX_SUGGESTED])
+def _entries(shell: Shell, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
+    fitting = [entry for entry in shell.memory.knowledge().entries if entry.id.lower().startswith(typed)]
+    newest = sorted(fitting, key=lambda entry: -entry.confirmed)[: _MAX_SUGGESTED + len(named)]
+    return (Suggestion(text=entry.id, note=entry.line) for entry in newest if entry.id not in named)
 
 
 def _notes(shell: Shell) -> Iterable[Suggestion]:

@@ -10,7 +10,7 @@ from clio.commands.memory_access import (
     entry_data,
     newest_first,
     remembers,
-    suggest_entries,
+    suggest_entry,
     suggest_options,
     suggest_several,
     suggest_words,
@@ -206,7 +206,7 @@ MEMORY = (
                 suggest=_KINDS,
             ),
             Command(name="search", argument="QUERY", summary="find entries and notes by their words", handler=search),
-            Command(name="show", argument="ID", summary="one entry whole", handler=show, suggest=suggest_entries),
+            Command(name="show", argument="ID", summary="one entry whole", handler=show, suggest_word=suggest_entry),
             Command(
                 name="add",
                 argument="KIND TEXT [--confidence X] [--example PATH]…",
@@ -219,7 +219,7 @@ MEMORY = (
                 argument="ID [TEXT] [--confidence X] [--example PATH]…",
                 summary="change an entry, in the editor where no text is given",
                 handler=edit,
-                suggest=suggest_entries,
+                suggest_word=suggest_entry,
             ),
             Command(
                 name="forget",

@@ -82,11 +82,12 @@ def read_form(text: str, entry: Entry) -> Fields:
 
 
 def with_problem(text: str, problem: str) -> str:
-    """The text as it was edited, the problem above it in a line that does not count."""
-    kept = text.split("\n")
-    while kept and kept[0].startswith("# NOT SAVED: "):
-        kept.pop(0)
-    return "\n".join([f"# NOT SAVED: {' '.join(problem.split())}", *kept])
+    """The text as it was edited, the problem in its first line, which does not count.
+
+    It takes the place of the heading, so that the lines keep their numbers.
+    """
+    first, _, rest = text.partition("\n")
+    return f"# NOT SAVED: {' '.join(problem.split())}\n{rest if first.startswith('#') else text}"
 
 
 def _shown(entry: Entry, field: str) -> Any:

@@ -102,10 +102,15 @@ def why(shell: Shell, argument: str) -> CommandResult:
     if argument:
         return refuse("/memory why takes nothing; it shows what the last turn was given")
     given = shell.memory.why()
+    begins = "The next session would begin with:\n\n" if not shell.session.id else ""
+    if begins and not given:  # outside of a conversation there is no turn to tell of
+        shell.memory.prefix_fragments()
+        given = shell.memory.why()
     data = [_injected_data(one) for one in given]
     if not given:
         off = "" if shell.config.ltm else " Project knowledge is off (--no-ltm)."
-        return CommandResult(text=f"Memory has given the model nothing in this session so far.{off}", data=data)
+        text = "Memory would give a new session nothing." if begins else "Memory has given the model nothing so far."
+        return CommandResult(text=text + off, data=data)
     now = time.time()
     rows = tuple(
         (
@@ -119,7 +124,7 @@ def why(shell: Shell, argument: str) -> CommandResult:
         for item in one.items
     )
     table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide=1, cut=True)
-    return CommandResult(text="\n".join(f"- {_account(shell, one)}" for one in given), table=table, data=data)
+    return CommandResult(text=begins + "\n".join(f"- {_account(shell, one)}" for one in given), table=table, data=data)
 
 
 @remembers

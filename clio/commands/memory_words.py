@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import structs
 
 from clio.commands.base import Shell, Table
 from clio.commands.matching import nearest
@@ -66,8 +66,8 @@ def entry_table(
         (
             entry.id,
             entry.kind,
-            bare_line(entry),
-            confidence(entry.confidence),
+            structs.replace(entry, examples=()).line,
+            f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
             short_age(now, entry.confirmed),
             MARKS[freshness.get(entry.id, "unbound")],
         )
@@ -88,13 +88,8 @@ def legend(states: Iterable[Freshness]) -> str:
 
 def bare_line(entry: Entry) -> str:
     """An entry on one line without its examples, how often it was said standing behind it."""
-    line = msgspec.structs.replace(entry, examples=()).line
+    line = structs.replace(entry, examples=()).line
     return f"{line} (×{entry.times})" if entry.times > 1 else line
-
-
-def confidence(value: float) -> str:
-    """A share as a person reads it at a glance, such as "80%"."""
-    return f"{value:.0%}"
 
 
 def short_age(now: float, then: float) -> str:

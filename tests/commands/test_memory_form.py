@@ -91,6 +91,7 @@ def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) ->
 
 def test_the_problem_stands_above_the_text_once() -> None:
     text = with_problem(with_problem(write_form(FACT), "first"), "second")
-    assert text.startswith("# NOT SAVED: second\n# d-1, a discovery")
-    assert "first" not in text
+    assert text.startswith("# NOT SAVED: second\n# what belongs to the line above")
+    assert text.splitlines()[1:] == write_form(FACT).splitlines()[1:]
+    assert with_problem("text: x\n", "late") == "# NOT SAVED: late\ntext: x\n"
     assert read_form(text, FACT) == {}
