@@ -165,7 +165,8 @@ def injected(
 def _reason(entry: Entry) -> str:
     if entry.kind == "rule":
         return "holds everywhere" if entry.context in ("", "*") else f"holds for {entry.context}"
-    return f"confidence {entry.confidence:.2f}, {entry.times} times"
+    said = "once" if entry.times == 1 else f"{entry.times} times"
+    return f"confidence {entry.confidence:.2f}, said {said}"
 
 
 def _render(lines: Sequence[Line], total: int) -> str:

@@ -47,7 +47,7 @@ def news_fragment(
     lines = [
         line_of(heading, entry, {} if entries is news.gone else freshness, worth(entry))
         for heading, entries in groups
-        for entry in entries
+        for entry in sorted(entries, key=lambda entry: (-entry.confirmed, entry.id))
     ]
     gone = {entry.id for entry in news.gone}
     total = len(lines)

@@ -24,13 +24,13 @@ def write(folder: Path, seed: int, out: int) -> None:
     made: list[str] = []
     while True:
         action = rng.random()
-        if made and action < 0.2:
+        if made and action < 0.35:
             text = made.pop()
             os.write(out, f"begin {text}\n".encode())
             memory.forget([entry.id for entry in memory.read().entries if entry.text == text])
             os.write(out, f"gone {text}\n".encode())
             continue
-        text = rng.choice(made) if made and action < 0.4 else f"fact {seed} {rng.randrange(10**9)} " + "ü" * 300
+        text = rng.choice(made) if made and action < 0.5 else f"fact {seed} {rng.randrange(10**9)} " + "ü" * 300
         memory.add(Entry(kind="discovery", text=text), Provenance(asserted_by="model"))
         made += [] if text in made else [text]
         os.write(out, f"there {text}\n".encode())
@@ -47,10 +47,8 @@ def main() -> None:
             write(folder, number, write_end)
         os.close(write_end)
         with os.fdopen(read_end, "rb") as heard:
-            lines = [heard.readline() for _ in range(rng.randrange(1, 18))]
-            until = time.monotonic() + rng.random() * 0.004  # somewhere in one of the next saves
-            while time.monotonic() < until:
-                pass
+            lines = [heard.readline() for _ in range(rng.randrange(1, 14))]
+            time.sleep(rng.random() * 0.03)  # somewhere in one of the next saves
             os.kill(child, signal.SIGKILL)
             lines += heard.readlines()
         os.waitpid(child, 0)

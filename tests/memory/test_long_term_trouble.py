@@ -111,7 +111,7 @@ def test_two_processes_add_five_hundred_each_and_an_idle_third_erases_none(path:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
 def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.memory.ltm_crash", str(tmp_path), str(KILLS), "4"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + KILLS, check=True)
     there: set[str] = set()
     gone: set[str] = set()
     unsure: set[str] = set()

@@ -11,7 +11,7 @@ from clio.errors import StorageError, UserError
 from clio.memory import ltm_store, undo
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import Entry
-from clio.memory.undo import MAX_CHANGES, Change, UndoLog, new_change
+from clio.memory.undo import Change, UndoLog, new_change
 from tests.memory.ltm_support import DAY, FROM, NOW, PERL, add, ltm, read_json, said_by
 
 
@@ -156,15 +156,16 @@ def test_without_a_log_nothing_is_noted(path: Path) -> None:
 
 
 def test_the_log_holds_the_last_changes_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undo, "FOLD_BYTES", 20_000)
+    monkeypatch.setattr(undo, "FOLD_BYTES", 2_000)
+    monkeypatch.setattr(undo, "MAX_CHANGES", 20)
     log = UndoLog(tmp_path / ".clio" / "memory.undo.jsonl")
     assert log.last() is None
     log.take("nothing")
-    made = [new_change("note", f"change {number}", at=float(number)) for number in range(2 * MAX_CHANGES + 50)]
+    made = [new_change("note", f"change {number}", at=float(number)) for number in range(60)]
     for change in made:
         log.record(change)
-    assert log.all() == tuple(made[-MAX_CHANGES:])
-    assert log.path.read_bytes().count(b"\n") < 2 * MAX_CHANGES
+    assert log.all() == tuple(made[-20:])
+    assert log.path.read_bytes().count(b"\n") < 45
     log.take(made[-1].id)
     assert log.last() == made[-2]
     assert log.path.stat().st_mode & 0o777 == 0o600
