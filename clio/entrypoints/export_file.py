@@ -32,10 +32,10 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
     try:
         write_atomic(path, data)
     except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be written: {error.strerror}; choose another path") from error
+        raise UserError(f"{_shown(path)!r} cannot be written: {error.strerror}; choose another path") from error
     length = f", {count_messages(info.messages)}" if info else ""
     return CommandResult(
-        text=f"Wrote {code(str(path))}: {size(len(data))}{length}.",
+        text=f"Wrote {code(_shown(path))}: {size(len(data))}{length}.",
         data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
     )
 
@@ -72,9 +72,15 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
             )
         form = named
     if not path.parent.is_dir():
-        raise UserError(f"There is no folder {str(path.parent)!r}; make it first, or choose another path")
+        raise UserError(f"There is no folder {_shown(path.parent)!r}; make it first, or choose another path")
     if path.is_dir():
-        raise UserError(f"{str(path)!r} is a folder; choose another path")
+        raise UserError(f"{_shown(path)!r} is a folder; choose another path")
     if path.exists() and not step.force:
-        raise UserError(f"{str(path)!r} is there already; add --force to replace it")
+        raise UserError(f"{_shown(path)!r} is there already; add --force to replace it")
     return path, form
+
+
+def _shown(path: Path) -> str:
+    """The path as a person would write it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,116 @@
+"""Sessions in a real terminal: searched and resumed with Enter, copied, exported, deleted; in the shell and outside."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.entrypoints.repl_support import Place, make_place
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+OFFLINE = ("--provider", "offline")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = make_place(tmp_path)
+    said(place, "does the client retry?", "the retry policy doubles the delay up to 30 seconds", name="Retries")
+    said(place, "write the release notes", "here is a draft")
+    return place
+
+
+def store_of(place: Place) -> SessionStore:
+    return SessionStore(place.project / ".clio" / "sessions")
+
+
+def said(place: Place, question: str, answer: str, name: str | None = None) -> None:
+    session = store_of(place).new(place.project, name=name)
+    session.append(UserMessage(content=question))
+    session.append(AssistantMessage(content=answer))
+    session.close()
+
+
+def test_enter_resumes_what_a_search_found(place: Place) -> None:
+    with place.clio(*OFFLINE, columns=100, lines=40) as clio:
+        clio.wait_for("offline · ask")
+        clio.line("/session search retry policy")
+        clio.wait_for(r"❯ /session switch [0-9a-f-]+\n", regex=True)
+        shown = " ".join(clio.text.split())
+        assert "Enter resumes Retries." in shown
+        assert "the retry policy doubles the delay" in shown
+        clio.key("enter")
+        clio.wait_for("session Retries · 2 messages")
+
+
+def test_what_a_search_put_on_the_line_can_be_edited_away(place: Place) -> None:
+    with place.clio(*OFFLINE, columns=40, lines=40) as clio:
+        clio.wait_for("offline · ask")
+        clio.line("/session search retry policy")
+        clio.wait_for(r"❯ /session switch [0-9a-f-]+\n", regex=True)
+        assert max(map(len, clio.lines)) <= 40
+        clio.key("ctrl-c")
+        clio.line("/session show")
+        clio.wait_for("from its first message")
+        assert "session Retries" not in clio.everything
+
+
+def test_a_copy_is_gone_on_with_and_the_first_one_can_be_gone_back_to(place: Place) -> None:
+    with place.clio(*OFFLINE, "-r", "Retries", columns=100, lines=40) as clio:
+        clio.wait_for("offline · ask · Retries")
+        clio.line("/session fork")
+        clio.wait_for("session Retries (copy) · 2 messages")
+        back = re.search(r"/session switch [0-9a-f-]+", clio.everything)
+        assert back is not None
+        clio.line(back[0])
+        clio.wait_for("session Retries · 2 messages")
+    assert sorted(info.name or "" for info in store_of(place).list()) == ["", "Retries", "Retries (copy)"]
+
+
+def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
+    with place.clio(*OFFLINE, columns=100, lines=40) as clio:
+        clio.wait_for("offline · ask")
+        clio.line("a word like quokka")
+        clio.wait_for(r"\d steps? · [^\n]*\n\n❯\n", regex=True)
+        clio.line("/session export talk.html")
+        clio.wait_for("Wrote talk.html: ")
+        clio.line("/session export talk.html")
+        clio.wait_for("'talk.html' is there already; add --force to replace it")
+        assert "a word like quokka" in (place.project / "talk.html").read_text(encoding="utf-8")
+
+
+def test_outside_of_a_conversation_enter_opens_the_best_session(place: Place) -> None:
+    with place.clio("sessions", "search", "retry", "policy", columns=100, lines=40) as clio:
+        clio.wait_for("Resume which (Enter: best, q: none)?")
+        clio.key("enter")
+        clio.wait_for("session Retries · 2 messages")
+        clio.wait_for("offline · ask")
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+
+
+@pytest.mark.parametrize("keys", ["q\r", "\x04"])
+def test_a_search_can_be_left(place: Place, keys: str) -> None:
+    with place.clio("sessions", "search", "retry", columns=40, lines=40) as clio:
+        clio.wait_for("Resume which")
+        clio.send(keys)
+        assert clio.wait_exit() == 0
+        assert max(map(len, clio.lines)) <= 40
+
+
+def test_deleting_asks_on_a_terminal(place: Place) -> None:
+    for answer, code, left in (("n", 2, 2), ("y", 0, 1)):
+        with place.clio("sessions", "delete", "Retries", columns=100, lines=20) as clio:
+            clio.wait_for("Delete the session 'Retries' (2 messages) for good? [y/N]")
+            clio.line(answer)
+            assert clio.wait_exit() == code, clio.everything
+        assert len(store_of(place).list()) == left
+
+
+def test_the_picker_of_the_resume_flag_is_as_it_was(place: Place) -> None:
+    with place.clio(*OFFLINE, "-r", columns=100, lines=40) as clio:
+        clio.wait_for("Number, id or name (Enter starts a new session):")
+        clio.line("2")
+        clio.wait_for("session Retries · 2 messages")
