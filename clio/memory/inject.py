@@ -62,10 +62,12 @@ def knowledge_fragment(
     cap_tokens: int = CAP_TOKENS,
     *,
     rules: Sequence[Entry] | None = None,
+    chars_per_token: float = CHARS_PER_TOKEN,
 ) -> Injected | None:
     """The block for the system prompt, of at most `cap_tokens` at four characters each; None where nothing fits.
 
     rules: the rules that hold here, the nearest first (see `clio.memory.rule_scope`); None takes all.
+    chars_per_token: fewer where the model's tokens are known to be shorter, so that nothing cuts the block later.
     The same knowledge gives the same bytes whenever it is asked: the prompt cache lives on that.
     """
     found, headings = candidates(knowledge, rules), {kind: heading for kind, heading, _ in SECTIONS}
@@ -73,7 +75,7 @@ def knowledge_fragment(
     lines = [line_of(headings[entry.kind], entry, freshness, worth(entry, newest)) for entry in found]
     total = len(knowledge.entries)
     ranked = sorted(lines, key=lambda line: (-line.score, line.entry.id, line.text))
-    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens)
+    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens * chars_per_token)
     if not chosen:
         return None
     return injected(
@@ -127,16 +129,19 @@ def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness], scor
 
 
 def that_fit(
-    lines: Sequence[Line], ranked: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_tokens: int
+    lines: Sequence[Line], ranked: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_units: float
 ) -> list[Line]:
-    """As many of the lines as fit, in their order; those that are first in `ranked` stay longest."""
+    """As many of the lines as fit, in their order; those that are first in `ranked` stay longest.
+
+    cap_units: the most the rendered block may weigh (see `clio.tokens`), which is never less than its characters.
+    """
 
     def best(count: int) -> list[Line]:
         kept = {id(line) for line in ranked[:count]}
         return [line for line in lines if id(line) in kept]
 
     def fits(count: int) -> bool:
-        return text_units(render(best(count))) <= cap_tokens * CHARS_PER_TOKEN
+        return text_units(render(best(count))) <= cap_units
 
     fitting, over = 0, len(ranked) + 1
     while over - fitting > 1:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from clio.memory.inject import Injected, Line, injected, line_of, that_fit, worth
+from clio.memory.inject import CHARS_PER_TOKEN, Injected, Line, injected, line_of, that_fit, worth
 from clio.memory.records import Entry, Freshness, Knowledge
 
 CAP_TOKENS = 800
@@ -35,7 +35,12 @@ def news_since(before: Knowledge, now: Knowledge, shown: Collection[str] | None 
 
 
 def news_fragment(
-    news: News, freshness: Mapping[str, Freshness], source: str, cap_tokens: int = CAP_TOKENS
+    news: News,
+    freshness: Mapping[str, Freshness],
+    source: str,
+    cap_tokens: int = CAP_TOKENS,
+    *,
+    chars_per_token: float = CHARS_PER_TOKEN,
 ) -> Injected | None:
     """The news as one block for the text behind the prompt; None where there is none, or nothing fits."""
     groups = (
@@ -52,7 +57,7 @@ def news_fragment(
     gone = {entry.id for entry in news.gone}
     total = len(lines)
     ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.confirmed, line.entry.id))
-    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens)
+    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens * chars_per_token)
     if not chosen:
         return None
     return injected(

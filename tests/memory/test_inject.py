@@ -187,6 +187,15 @@ def test_a_small_window_keeps_the_best() -> None:
     assert knowledge_fragment(Knowledge(entries=tuple(found)), {}, "ltm.json", 40) is None
 
 
+def test_shorter_tokens_leave_less_room() -> None:
+    knowledge = Knowledge(entries=tuple(discovery(f"{number:02} " + "x" * 80) for number in range(15)))
+    whole, less = (knowledge_fragment(knowledge, {}, "ltm.json", 300, chars_per_token=ratio) for ratio in (4.0, 2.5))
+    assert whole is not None and less is not None
+    assert len(less.items) < len(whole.items)
+    assert text_units(less.fragment.text) <= 750
+    assert less.fragment.cap_tokens == 300
+
+
 def test_a_rule_does_not_fade() -> None:
     rule = Entry(kind="rule", text="no tabs", confirmed=0.0)
     found = [discovery(f"{number} " + "x" * 80, 0.5, confirmed=900 * DAY) for number in range(12)]

@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from clio.errors import CorruptDocument, NewerDocument, UserError
-from clio.memory.records import Added, Entry
+from clio.memory.records import KINDS, Added, Entry
 from tests.memory.ltm_support import FROM, NOW, PERL, add, ltm, read_json, write_json
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
@@ -307,3 +309,16 @@ def test_text_that_no_file_can_hold_is_mended(path: Path) -> None:
     added = add(ltm(path), "discovery", "a \ud800 b", confidence=float("nan"))
     assert (added.entry.text, added.entry.confidence) == ("a ? b", 0.8)
     assert ltm(path).read().entries == (added.entry,)
+
+
+def test_the_page_of_the_format_shows_a_file_that_opens(path: Path) -> None:
+    page = (ROOT / "docs" / "formats" / "ltm.md").read_text(encoding="utf-8")
+    whole, archive = re.findall(r"```json\n(.*?)```", page, re.S)
+    path.parent.mkdir(parents=True)
+    path.write_text(whole, encoding="utf-8")
+    path.with_name("ltm.archive.json").write_text(archive, encoding="utf-8")
+    assert [entry.kind for entry in ltm(path).read().entries] == [*KINDS, "rule"]
+    (kept,) = ltm(path).archived()
+    assert (kept.id, kept.line) == ("d-3f9a12", "Config is YAML")
+    for field in ("id", "other_id", "quoted", "other_preventions", "example_hashes", "context_rule_details"):
+        assert f"{field}" in page
