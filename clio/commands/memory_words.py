@@ -166,3 +166,8 @@ def session_words(shell: Shell, session_id: str) -> str:
     if info is None:
         return f"{session_id}, which is no longer stored"
     return f"{title_of(info)} ({date(info.created_at)}), {info.id}"
+
+
+def size(number: int) -> str:
+    """So many bytes, in thousands where there are many."""
+    return f"{number:,} bytes" if number < 1_000 else f"{number / 1_000:,.1f} kB"

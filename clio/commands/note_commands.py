@@ -2,7 +2,6 @@
 
 import time
 
-from clio.commands.arguments import read
 from clio.commands.base import Command, CommandResult, EditText, Shell, Table, code, refuse
 from clio.commands.free_text import read_text
 from clio.commands.matching import nearest
@@ -68,7 +67,7 @@ def edit(shell: Shell, argument: str) -> CommandResult:
 @remembers
 def search(shell: Shell, argument: str) -> CommandResult:
     """The notes that share a word with the query, the best first."""
-    query = read(argument).text.strip()
+    query = read_text(argument).text.strip()
     if not query:
         return refuse("Search for what? Write /note search WORDS")
     notes = {note.key: note for note in shell.memory.list_notes()}

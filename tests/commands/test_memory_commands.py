@@ -261,6 +261,8 @@ def test_search_ranks_entries_and_notes(desk: Desk) -> None:
     assert "`/session search how do we deploy`" in result.text
     hits = data(desk, "/memory search deploy")["hits"]
     assert [(hit["id"], hit["key"]) for hit in hits if hit["kind"] == "note"] == [("", "deploying")]
+    assert data(desk, '/memory search "make ship"')["query"] == "make ship"
+    assert data(desk, "/memory search deploy --strict")["query"] == "deploy --strict"
     none = ok(desk, "/memory search zebra")
     assert none.table is None
     assert none.text.startswith("No entry and no note shares a word with `zebra`.")
@@ -386,6 +388,18 @@ def test_forget_asks_only_for_several_and_can_be_taken_back(desk: Desk) -> None:
     assert ok(desk, "/memory undo").text == "Undone: forgot 2 entries."
     ok(desk, "/memory undo")
     assert {entry.id for entry in desk.memory.knowledge().entries} == set(ids)
+
+
+def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(desk: Desk) -> None:
+    assert ok(desk, "/memory list archive").text == "The archive is empty: nothing was forgotten or pruned."
+    id = add(desk, "discovery We deploy with make ship")
+    ok(desk, f"/memory forget {id}")
+    result = ok(desk, "/memory list archived")
+    assert result.text == "1 entry in the archive. Added again in the same words, an entry comes back."
+    assert [row[:3] for row in rows(result)] == [(id, "discovery", "We deploy with make ship")]
+    assert [entry["id"] for entry in data(desk, "/memory list archive")["archived"]] == [id]
+    assert data(desk, "/memory add discovery we deploy with make ship.")["restored"] is True
+    assert data(desk, "/memory list archive")["archived"] == []
 
 
 def test_undo_goes_back_to_the_beginning(desk: Desk) -> None:
