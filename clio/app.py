@@ -91,6 +91,7 @@ class App:
             incognito=self.config.incognito,
             ltm=self.config.ltm,
             redact=lambda text: self.redactor.redact(text).text,
+            home=self.home,
         )
         self.emit = emit
         self._approver = approver
@@ -242,6 +243,8 @@ class App:
         )
 
     def _build_window(self, limits: Limits, estimator: TokenEstimator) -> ContextWindow:
+        self.memory.begin(window_tokens=limits.context_window, session_of=lambda: self.session)
+
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in self._tools(compact)]
             cap = limits.context_window // share if share else None

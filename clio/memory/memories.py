@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from clio.algorithms.lexical import terms
+from clio.algorithms.synonyms import expanded
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
@@ -102,6 +104,15 @@ class Memories:
             return tuple(hits[:most])
         tastes = [hit for hit in hits if hit.record.type == "preference"]
         return (*tastes, *[hit for hit in hits if hit.record.type != "preference"][:most])
+
+    def matching(self, question: str, most: int) -> list[Ranked]:
+        """Up to so many facts, events and notes that share a word with the question, in any of its forms; none is used.
+
+        Words of the same meaning count too, so that "db" finds "database".
+        """
+        wider = " ".join(sorted({other for word in terms(question) for other in expanded(word)}))
+        found = [hit for store in self._stores.values() for hit in store.peek(wider, most, "!preference")]
+        return sorted(found, key=lambda hit: -hit.score)[:most] if wider else []
 
     def records(self) -> list[MemoryRecord]:
         """All that is live, the project's first."""

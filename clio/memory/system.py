@@ -9,6 +9,7 @@ from msgspec import structs
 
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
+from clio.memory.brain.why import WhyItem
 from clio.memory.handles import find_handle
 from clio.memory.inject import CAP_TOKENS, Injected, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
@@ -24,14 +25,22 @@ from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
 from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
 from clio.memory.rule_scope import matching_rules
+from clio.memory.turn import TurnMemory
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
+from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.embedders import HashedEmbedder
+from clio.memory.vectors.store import VectorStore
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 PROGRESS_KEY = "session_progress"
+
+
+def _no_session() -> Session | None:
+    return None
 
 
 def _unchanged(text: str) -> str:
@@ -49,6 +58,7 @@ class MemorySystem:
     home: clio's own folder, where the person's memories lie (default: the project's `.clio`).
     scenarios, fading: what kinds of work there are, and how preferences fade.
     scenario: the kind of work somebody named; None leaves it to be told from the words of each turn.
+    is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
     """
@@ -82,7 +92,12 @@ class MemorySystem:
         self._recall = SessionRecall(store, None if incognito else folder / "cache")
         self._memories = Memories(project, home or folder, undo=self._undo, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
+        self._scenarios = scenarios or ScenarioBook()
+        self._ejected = EjectedTurns(VectorStore(None if incognito else folder / "cache" / "vectors", HashedEmbedder()))
+        self._session_of: Callable[[], Session | None] = _no_session
+        self._of_turn: TurnMemory | None = None
         self.scenario: str | None = None
+        self.is_off = False
         self._prefix: Injected | None = None
         self._turn: Injected | None = None
         self._in_prefix: Knowledge | None = None  # what was known when the prompt was made
@@ -90,8 +105,33 @@ class MemorySystem:
 
     # What a request is given
 
+    def begin(
+        self, *, window_tokens: int, session_of: Callable[[], Session | None], all_sessions: bool = False
+    ) -> None:
+        """Start afresh for a session and a model; to be called before fragments are asked for.
+
+        all_sessions: whether turns that left the windows of other sessions may come back by themselves.
+        """
+        self._session_of = session_of
+        self._in_prefix = self._told = self._prefix = self._turn = None
+        self._of_turn = TurnMemory(
+            self._memories,
+            self._preferences,
+            self._scenarios,
+            self._ejected,
+            window_tokens=window_tokens,
+            all_sessions=all_sessions,
+            clock=self._clock,
+        )
+
     def prefix_fragments(self, cap_tokens: int = CAP_TOKENS) -> list[Fragment]:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
+        if self._incognito or self.is_off:
+            return []
+        limits = self._of_turn.prefix_fragments() if self._of_turn else []
+        return [*limits, *self._knowledge_fragments(cap_tokens)]
+
+    def _knowledge_fragments(self, cap_tokens: int) -> list[Fragment]:
         if not self._inject:
             return []
         knowledge = self._ltm.read()
@@ -106,7 +146,13 @@ class MemorySystem:
         return [self._prefix.fragment] if self._prefix else []
 
     def turn_fragments(self, text: str) -> list[Fragment]:
-        """What stands before the person's words, `text`, in one turn: what was learned since, here or elsewhere."""
+        """What stands before the person's words, `text`, in one turn: what was learned since, tastes, what is recalled."""
+        if self._incognito or self.is_off:
+            return []
+        recalled = self._of_turn.turn_fragments(text, self._session_of(), self.scenario) if self._of_turn else []
+        return [*self._news_fragments(), *recalled]
+
+    def _news_fragments(self) -> list[Fragment]:
         self._turn = None
         if not self._inject or self._told is None:
             return []
@@ -119,10 +165,21 @@ class MemorySystem:
     def window_trimmed(self) -> None:
         """What earlier turns were told may have left the window: the next one is told again."""
         self._told = self._in_prefix
+        if self._of_turn:
+            self._of_turn.window_trimmed()
 
     def why(self) -> tuple[Injected, ...]:
         """What the last request was given, each entry with its reason, and how many the limits left out."""
         return tuple(part for part in (self._prefix, self._turn) if part)
+
+    def why_turn(self) -> tuple[WhyItem, ...]:
+        """Limits, tastes and recalled memories of the last turn, each with its signals; those the budget cut as well."""
+        return tuple(self._of_turn.items) if self._of_turn else ()
+
+    @property
+    def scenario_in_force(self) -> str | None:
+        """The kind of work the last turn was taken for; None where nothing said which."""
+        return self.scenario or (self._of_turn.scenario if self._of_turn else None)
 
     # Project knowledge
 
@@ -306,6 +363,8 @@ class MemorySystem:
         return tuple(self._clean(one) for one in cast(tuple[object, ...], value)) if isinstance(value, tuple) else value
 
     def _refuse_incognito(self) -> None:
+        if self.is_off:
+            raise ToolFailed("memory is off: nothing is stored or recalled; `/memory on` turns it on again")
         if self._incognito:
             raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")
 

@@ -1,6 +1,6 @@
 """The brain: the few memories that stand before the person's words, bounded, the oldest out first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -78,15 +78,16 @@ class Brain:
         """What is in, the oldest first."""
         return tuple(id for id, _ in self._entries)
 
-    def fragment(self) -> Fragment | None:
-        """The one fragment of the brain; None where it is empty."""
-        if not self._entries:
+    def fragment(self, without: Container[str] = ()) -> Fragment | None:
+        """The one fragment of the brain, without what the model has in its window; None where nothing is left."""
+        entries = [entry for id, entry in self._entries if id not in without]
+        if not entries:
             return None
         return Fragment(
             name="memories",
-            text=envelope([entry for _, entry in self._entries]),
-            source="memories, preferences and turns that left the window",
-            reason=f"{len(self._entries)} that fit the question",
+            text=envelope(entries),
+            source="memories and turns that left the window",
+            reason=f"{len(entries)} that fit the question",
             cap_tokens=self._max_tokens + 100,  # counted here already; the tags come on top
         )
 

@@ -1,0 +1,203 @@
+"""What memory adds to one turn: the person's limits and tastes, and the few memories that answer the question.
+
+What the model was told stays in its window with the turn it came with, so nothing is said twice until a trim lets it
+go.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from clio.algorithms.bands import HARD_LIMIT
+from clio.algorithms.brain_math import brain_budget
+from clio.algorithms.lexical import rough_tokens
+from clio.fragments import Fragment
+from clio.memory.brain.brain import Brain
+from clio.memory.brain.ranker import Candidate, Scored, rank
+from clio.memory.brain.why import WhyItem
+from clio.memory.memories import Memories
+from clio.memory.preferences.book import Preferences, Weighed
+from clio.memory.preferences.fragment import hard_limits_fragment, tastes_fragment
+from clio.memory.preferences.infer import infer
+from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.typed.record import MemoryRecord
+from clio.memory.vectors.ejected import EjectedTurns, Neighbour
+from clio.sessions.session import Session
+
+MAX_RECALLED = 8
+MAX_CANDIDATES = 300
+MAX_TASTES = 12
+LEAST_TASTE = 3.0
+"""Of the weight: what has faded below is not brought up unasked."""
+_TURN_STRENGTH = 0.7
+
+
+class TurnMemory:
+    """The part of a session's memory that changes from turn to turn.
+
+    window_tokens: of the model, which bounds the brain. all_sessions: whether turns of other sessions may come back.
+    """
+
+    def __init__(
+        self,
+        memories: Memories,
+        preferences: Preferences,
+        scenarios: ScenarioBook,
+        ejected: EjectedTurns,
+        *,
+        window_tokens: int,
+        all_sessions: bool,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._memories = memories
+        self._preferences = preferences
+        self._scenarios = scenarios
+        self._ejected = ejected
+        self._all_sessions = all_sessions
+        self._clock = clock
+        self._brain = Brain(brain_budget(window_tokens), rough_tokens)
+        self._told: set[str] = set()
+        self._told_tastes = ""
+        self._limits: tuple[MemoryRecord, ...] = ()
+        self._indexed_trims = -1
+        self.items: list[WhyItem] = []
+        self.scenario: str | None = None
+
+    def prefix_fragments(self) -> list[Fragment]:
+        """The hard limits, for the prompt of the whole session."""
+        self._limits = tuple(self._preferences.hard_limits())
+        fragment = hard_limits_fragment(self._limits, str(self._memories.user.path))
+        return [fragment] if fragment else []
+
+    def turn_fragments(self, text: str, session: Session | None, scenario: str | None) -> list[Fragment]:
+        """What stands before the person's words in this turn.
+
+        scenario: the kind of work somebody named; None: it is told from the words.
+        """
+        self.items = []
+        self.scenario = scenario or infer(text, self._scenarios)
+        found = [self._new_limits(), self._tastes(), self._recalled(text, session)]
+        return [fragment for fragment in found if fragment]
+
+    def window_trimmed(self) -> None:
+        """What was told may have left the window."""
+        self._told.clear()
+        self._told_tastes = ""
+
+    def forget(self, ids: Sequence[str]) -> None:
+        """Take memories out that are no longer so."""
+        self._brain.drop(ids)
+
+    def _new_limits(self) -> Fragment | None:
+        """Hard limits set since the prompt was made."""
+        known = {record.id: record.content for record in self._limits}
+        now = self._preferences.hard_limits()
+        new = [record for record in now if known.get(record.id) != record.content and record.id not in self._told]
+        self._told.update(record.id for record in new)
+        self.items += [self._why_record(record, "a hard limit: in every prompt", 0.0) for record in now]
+        return hard_limits_fragment(new, str(self._memories.user.path))
+
+    def _tastes(self) -> Fragment | None:
+        """The heaviest preferences for this kind of work, where they are others than told before."""
+        heaviest = [one for one in self._preferences.all() if one.weight >= LEAST_TASTE or one.score < LEAST_TASTE]
+        fitting = [one for one in heaviest if self._fits(one)][:MAX_TASTES]
+        fragment = tastes_fragment(fitting, self.scenario, str(self._memories.user.path))
+        if fragment is None:
+            return None
+        reason = f"a preference for {self.scenario or 'any work'}"
+        self.items += [self._why_record(one.record, reason, one.weight) for one in fitting if one.score > HARD_LIMIT]
+        if fragment.text == self._told_tastes:
+            return None
+        self._told_tastes = fragment.text
+        return fragment
+
+    def _fits(self, one: Weighed) -> bool:
+        return not one.record.scenarios or self.scenario is None or self.scenario in one.record.scenarios
+
+    def _recalled(self, text: str, session: Session | None) -> Fragment | None:
+        now = self._clock()
+        candidates = [*self._of_memories(text, now), *self._of_turns(text, session)]
+        found = rank(text, candidates, now=now)[:MAX_RECALLED]
+        kept, cut = self._brain.push(found, _date)
+        self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
+        used = [one.candidate.id for one in kept if one.candidate.source == "memory"]
+        if used:
+            self._memories.apply(used)
+        fragment = self._brain.fragment(without=self._told)
+        self._told.update(self._brain.ids)
+        return fragment
+
+    def _of_memories(self, text: str, now: float) -> Iterable[Candidate]:
+        """Facts, events and notes with a word of the question; preferences have their own place."""
+        for hit in self._memories.matching(text, MAX_CANDIDATES):
+            record = hit.record
+            yield Candidate(
+                source="memory",
+                id=record.id,
+                text=record.content,
+                kind=record.type,
+                said_by=record.provenance.asserted_by if record.provenance else "",
+                keywords=record.keywords,
+                created=record.updated or record.created,
+                strength=record.strength(now),
+                signals={
+                    "hits": float(hit.hits),
+                    "similarity": round(hit.similarity, 3),
+                    "importance": record.importance,
+                    "recency": round(hit.recency, 3),
+                    "score": round(hit.score, 3),
+                },
+                label=self._memories.drifted(record),
+            )
+
+    def _of_turns(self, text: str, session: Session | None) -> Iterable[Candidate]:
+        """Turns that left the window and mean something like the question."""
+        if session is not None and len(session.trims) != self._indexed_trims:
+            self._indexed_trims = len(session.trims)
+            self._ejected.index(session)
+        if not self._ejected.exist:
+            return
+        sessions = None if self._all_sessions else [session.id] if session is not None else []
+        for turn in self._ejected.search(text, sessions=sessions):
+            yield _candidate(turn)
+
+    def _why_record(self, record: MemoryRecord, reason: str, weight: float) -> WhyItem:
+        return WhyItem(
+            source="preference",
+            id=record.id,
+            text=record.content,
+            reason=reason,
+            signals={"score": record.score or 0.0, "weight": round(weight, 3)},
+            age_s=max(self._clock() - record.seen, 0.0),
+            tokens=rough_tokens(record.content),
+        )
+
+
+def _candidate(turn: Neighbour) -> Candidate:
+    return Candidate(
+        source="turn",
+        id=f"{turn.session}/{turn.message}",
+        text=turn.text,
+        kind="said earlier in this session",
+        role=turn.role,
+        created=turn.created,
+        strength=_TURN_STRENGTH,
+        distance=turn.distance,
+    )
+
+
+def _why(one: Scored, now: float, *, included: bool) -> WhyItem:
+    candidate = one.candidate
+    return WhyItem(
+        source=candidate.source,
+        id=candidate.id,
+        text=candidate.text,
+        reason=one.reason,
+        signals=one.signals | {"rank": one.score},
+        age_s=max(now - candidate.created, 0.0) if candidate.created else None,
+        tokens=rough_tokens(candidate.text),
+        included=included,
+    )
+
+
+def _date(timestamp: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(timestamp))
