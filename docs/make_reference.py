@@ -20,14 +20,18 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from clio.agent.events import Event  # noqa: E402 the path must be set first
-from clio.commands.registry import command_table  # noqa: E402
+from clio.commands.base import Command  # noqa: E402
+from clio.commands.dispatch import forms  # noqa: E402
+from clio.commands.registry import command_table, find  # noqa: E402
+from clio.commands.session_door import SESSIONS  # noqa: E402
+from clio.config.doors import DOORS  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
 from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field  # noqa: E402
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
 
-PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md")
+PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md", "docs/sessions.md")
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -35,6 +39,7 @@ def flags() -> str:
     """Every flag, then the sub-commands."""
     rows = [(f"`{flag.usage}`", flag.summary) for flag in FLAGS]
     rows += [(f"`clio {' '.join(words)}`", summary) for words, summary in COMMANDS.items()]
+    rows += [(f"`clio {door.name} ...`", door.summary) for door in DOORS]
     return table(("flag", "what it does"), rows)
 
 
@@ -42,6 +47,18 @@ def commands() -> str:
     """Every slash command."""
     found = command_table()
     return table(found.columns, ((f"`{usage}`", summary) for usage, summary in found.rows))
+
+
+def session_commands() -> str:
+    """Every form of /session."""
+    command = find("session")
+    assert command is not None
+    return form_table(command, "/session")
+
+
+def sessions_door() -> str:
+    """Every form of `clio sessions`."""
+    return form_table(SESSIONS, f"clio {SESSIONS.name}")
 
 
 def settings() -> str:
@@ -84,10 +101,17 @@ def events() -> str:
     return table(("type", "fields", "meaning"), rows)
 
 
+def form_table(command: Command, called: str) -> str:
+    """A command's forms."""
+    return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in forms(command, called)])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
     "events": events,
+    "session_commands": session_commands,
+    "sessions_door": sessions_door,
     "settings": settings,
     "variables": variables,
 }

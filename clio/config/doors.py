@@ -18,7 +18,7 @@ class Door:
 DOORS = (
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
-    Door("sessions", "what was said here: list, search, export, …", "session"),
+    Door("sessions", "what was said here: list, search, export, ...", "session"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
 _FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())

@@ -161,7 +161,7 @@ def parse(argv: Sequence[str]) -> Arguments:
 def help_text() -> str:
     """What `clio --help` prints."""
     summaries = {f"clio {' '.join(words)}": summary for words, summary in COMMANDS.items()}
-    summaries |= {f"clio {door.name} …": door.summary for door in DOORS}
+    summaries |= {f"clio {door.name} ...": door.summary for door in DOORS}
     commands = [f"       {usage:<33} {summary}" for usage, summary in summaries.items()]
     parts = [_USAGE + "\n".join(commands)]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
