@@ -146,7 +146,7 @@ class MemorySystem:
         return [self._prefix.fragment] if self._prefix else []
 
     def turn_fragments(self, text: str) -> list[Fragment]:
-        """What stands before the person's words, `text`, in one turn: what was learned since, tastes, what is recalled."""
+        """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
         if self._incognito or self.is_off:
             return []
         recalled = self._of_turn.turn_fragments(text, self._session_of(), self.scenario) if self._of_turn else []
@@ -173,7 +173,7 @@ class MemorySystem:
         return tuple(part for part in (self._prefix, self._turn) if part)
 
     def why_turn(self) -> tuple[WhyItem, ...]:
-        """Limits, tastes and recalled memories of the last turn, each with its signals; those the budget cut as well."""
+        """Limits, tastes and recalled memories of the last turn with their signals, and those the budget cut."""
         return tuple(self._of_turn.items) if self._of_turn else ()
 
     @property
