@@ -10,7 +10,7 @@ from clio.commands.base import CommandResult, Handler, Shell, Suggest, Suggestio
 from clio.errors import ClioError
 from clio.memory.records import KINDS, Entry, Freshness, Knowledge, Note, Provenance
 
-_MAX_SUGGESTED = 60
+_MAX_SUGGESTED, _NOTE_CHARS = 60, 200
 _OFF = "Memory is off in an incognito clio: nothing is read from it and nothing stored; start clio without --incognito."
 
 
@@ -94,8 +94,11 @@ def _quietly(shell: Shell, find: Callable[[Shell], Iterable[Suggestion]]) -> Ite
 def _entries(shell: Shell, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
     fitting = [entry for entry in shell.memory.knowledge().entries if entry.id.lower().startswith(typed)]
     newest = sorted(fitting, key=lambda entry: -entry.confirmed)[: _MAX_SUGGESTED + len(named)]
-    return (Suggestion(text=entry.id, note=entry.line) for entry in newest if entry.id not in named)
+    return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
 
 
 def _notes(shell: Shell) -> Iterable[Suggestion]:
-    return (Suggestion(text=note.key, note=" ".join(note.content[:200].split())) for note in shell.memory.list_notes())
+    return (
+        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split()))
+        for note in shell.memory.list_notes()
+    )

@@ -50,13 +50,13 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     notes = len(shell.memory.list_notes())
     data = {"entries": [entry_data(entry, freshness[entry.id]) for entry in entries], "notes": notes}
     if not entries:
-        return CommandResult(text=f"{_nothing(kind)} {_notes(notes)}", data=data)
+        return CommandResult(text=f"{_nothing(kind)} {_notes(notes) if kind is None else ''}".rstrip(), data=data)
     shown = entries if "--all" in given.options else _first(entries)
     what = entries_of(len(entries)) if kind is None else count(len(entries), kind, PLURALS[kind])
     again = f"/memory list{f' {kind}' if kind else ''} --all"
     parts = [
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
-        _notes(notes),
+        _notes(notes) if kind is None else "",
         legend(freshness[entry.id] for entry in shown),
     ]
     table = entry_table(shown, freshness, now=time.time(), with_kind=kind is None)

@@ -188,7 +188,7 @@ def test_the_list_shows_kind_by_kind(desk: Desk) -> None:
     assert rows(ok(desk, "/memory list patterns"))[0][-1] == "≠"
     (desk.loaded.project / "a.py").unlink()
     gone = ok(desk, "/memory list code_patterns")
-    assert (gone.text, rows(gone)[0][-1]) == ("1 pattern. No notes. Examples: ✗ gone.", "✗")
+    assert (gone.text, rows(gone)[0][-1]) == ("1 pattern. Examples: ✗ gone.", "✗")
     assert data(desk, "/memory list pattern")["entries"][0]["freshness"] == "gone"
     run_command(desk, "/note set plan first this")
     assert "1 note: `/note list`." in ok(desk, "/memory list").text
