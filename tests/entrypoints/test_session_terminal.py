@@ -114,3 +114,16 @@ def test_the_picker_of_the_resume_flag_is_as_it_was(place: Place) -> None:
         clio.wait_for("Number, id or name (Enter starts a new session):")
         clio.line("2")
         clio.wait_for("session Retries · 2 messages")
+
+
+def test_a_note_is_changed_in_the_editor(place: Place) -> None:
+    editor = place.home / "editor"
+    editor.write_text("#!/bin/sh\nprintf 'changed' > \"$1\"\n", encoding="utf-8")
+    editor.chmod(0o755)
+    argv = ("note", "set", "build", "as it was")
+    with place.clio(*argv, columns=80, lines=20) as clio:
+        assert clio.wait_exit() == 0, clio.everything
+    with place.clio("note", "edit", "build", columns=80, lines=20, EDITOR=str(editor)) as clio:
+        assert clio.wait_exit() == 0, clio.everything
+    with place.clio("note", "show", "build", columns=80, lines=20) as clio:
+        clio.wait_for("changed")
