@@ -1,0 +1,114 @@
+"""Signatures, buckets and guards: what is found to be alike, and what must never be merged."""
+
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.algorithms.embedding import DIMENSIONS, embed
+from clio.algorithms.guards import differences
+from clio.algorithms.lsh import LshIndex, collision_probability
+from clio.algorithms.minhash import estimate, jaccard, signature, tokens_of
+
+WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=5), max_size=12)
+
+
+@given(WORDS, WORDS)
+def test_likeness_is_symmetric_and_one_only_for_the_same(one: list[str], other: list[str]) -> None:
+    assert jaccard(one, other) == jaccard(other, one)
+    assert (jaccard(one, other) == 1.0) == (bool(one) and set(one) == set(other))
+    assert estimate(signature(one), signature(other)) == estimate(signature(other), signature(one))
+    assert signature(one) == signature(list(reversed(one)))
+
+
+def test_the_estimate_is_near_the_truth() -> None:
+    rng = random.Random(4)
+    errors: list[float] = []
+    for trial in range(300):
+        words = [f"{trial}w{place}" for place in range(20)]
+        shared = rng.randint(0, 10)
+        one, other = words[:10], words[10 - shared : 20 - shared]
+        errors.append(abs(estimate(signature(one), signature(other)) - jaccard(one, other)))
+    assert max(errors) < 0.25
+    assert sum(errors) / len(errors) < 0.06
+
+
+def test_buckets_find_what_is_alike_as_often_as_the_formula_says() -> None:
+    rng = random.Random(6)
+    for shared, total in ((10, 12), (8, 12), (7, 13), (3, 17)):  # of ten words each
+        found = 0
+        for trial in range(200):
+            index: LshIndex[int] = LshIndex()
+            words = [f"{trial}-{shared}-{place}-{rng.random()}" for place in range(total)]
+            index.add(1, signature(words[:10]))
+            found += 1 in index.candidates(signature(words[total - 10 :]))
+        expected = collision_probability(shared / total)
+        assert abs(found / 200 - expected) < 0.12, (shared / total, found / 200, expected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), WORDS), max_size=15))
+def test_an_index_holds_what_was_put_in_last(steps: list[tuple[int, list[str]]]) -> None:
+    index: LshIndex[int] = LshIndex()
+    held: dict[int, list[str]] = {}
+    for key, words in steps:
+        if key == 5:
+            index.remove(len(words))
+            held.pop(len(words), None)
+        else:
+            index.add(key, signature(words))
+            held[key] = words
+    assert len(index) == len(held)
+    for key, words in held.items():
+        assert key in index.candidates(signature(words))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "difference"),
+    [
+        ("the port is 8080", "the port is 8081", "number"),
+        ("needs python 3.11", "needs python 3.12", "number"),
+        ("host db1", "host db2", "number"),
+        ("logs in /var/log", "logs in /srv/log", "path"),
+        ("edit src/app.py first", "edit src/main.py first", "path"),
+        ("run the tests", "never run the tests", "negation"),
+        ("we deploy on fridays", "we don't deploy on fridays", "negation"),
+        ("the editor is vim", "the editor is emacs", "value"),
+        ("用户喜欢深色模式", "用户喜欢浅色模式", "script"),
+        ("не использовать эмодзи", "использовать эмодзи", "script"),
+    ],
+)
+def test_what_differs_is_named(one: str, other: str, difference: str) -> None:
+    assert difference in differences(one, other)
+    assert difference in differences(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use ruff.", "use ruff"),
+        ("use   ruff", "use ruff"),
+        ("tests run fast", "fast tests run"),
+        ("the editor is vim", "the editor is vim with plugins"),
+        ("用户喜欢深色模式", "用户喜欢深色模式"),
+    ],
+)
+def test_what_says_the_same_does_not_differ(one: str, other: str) -> None:
+    assert differences(one, other) == frozenset()
+
+
+def test_numbers_versions_and_paths_are_single_words() -> None:
+    assert tokens_of("Port 8080, python 3.11.2, src/app.py") == {"port", "8080", "python", "3.11.2", "src/app.py"}
+
+
+def test_a_point_is_the_same_in_every_process_and_of_length_one() -> None:
+    text = "the staging database listens on port 5433"
+    code = f"from clio.algorithms.embedding import embed; print(list(embed({text!r})))"
+    elsewhere = subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": "7"}, text=True)
+    vector = embed(text)
+    assert str(list(vector)) == elsewhere.strip()
+    assert len(vector) == DIMENSIONS
+    assert sum(value * value for value in vector) == pytest.approx(1.0, abs=1e-5)
+    assert not any(embed(""))
