@@ -175,7 +175,14 @@ class LongTermMemory:
         """
         foreign = read_foreign(text)
         with self._store.changing() as (document, now):
-            merged = merge_in(document, foreign, provenance, now, lambda one: unsurrogated(redact(one)))
+            merged = merge_in(
+                document,
+                foreign,
+                provenance,
+                now,
+                clean=lambda one: unsurrogated(redact(one)),
+                taken=self._store.archive.handles(),
+            )
             if merged.before or merged.after:
                 what = f"imported {merged.added} entries and confirmed {merged.confirmed}"
                 self._store.write(document, now, what, merged.before, merged.after)
@@ -202,7 +209,8 @@ class LongTermMemory:
     def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: Kept | None, now: float) -> Json:
         taken = set(handles(document.all()))
         if kept is None:
-            return new | {"timestamp": now, "id": new_handle(kind, new, taken)}
+            handle = new_handle(kind, new, taken | self._store.archive.handles())
+            return new | {"timestamp": now, "id": handle}
         raw = revive(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
         if stored_id(raw) in taken or not stored_id(raw):
             set_handle(raw, new_handle(kind, raw, taken))

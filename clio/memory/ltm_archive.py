@@ -34,6 +34,14 @@ class Archive(Struct, frozen=True, kw_only=True):
 FORMAT = Format(schema="clio.ltm_archive", version=1, type=Archive)
 
 
+class _Index(Struct, frozen=True, kw_only=True):
+    """What an archive of that inode, size and time holds: identities and handles."""
+
+    stamp: tuple[int, int, int] = (0, 0, 0)
+    words: frozenset[tuple[str, ...]] = frozenset()
+    handles: frozenset[str] = frozenset()
+
+
 class LtmArchive:
     """The archive beside an `ltm.json`; to be changed only under that file's lock.
 
@@ -42,7 +50,7 @@ class LtmArchive:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._seen: tuple[tuple[int, int, int], set[tuple[str, ...]]] | None = None
+        self._seen = _Index()
 
     def read(self) -> tuple[Kept, ...]:
         """What is in it, oldest first."""
@@ -60,16 +68,13 @@ class LtmArchive:
     def find(self, kind: Kind, wanted: Json) -> Kept | None:
         """The newest that says the same as `wanted`."""
         words = (kind, *identity(kind, wanted))
-        try:
-            info = self.path.stat()
-        except FileNotFoundError:
+        if words not in self._index().words:
             return None
-        stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
-        if self._seen and self._seen[0] == stamp and words not in self._seen[1]:
-            return None
-        kept = [(one, _words(one)) for one in self.read()]
-        self._seen = (stamp, {said for _, said in kept})
-        return next((one for one, said in reversed(kept) if said == words), None)
+        return next((one for one in reversed(self.read()) if _words(one) == words), None)
+
+    def handles(self) -> frozenset[str]:
+        """The handles of what is in it, which no new entry is to have."""
+        return self._index().handles
 
     def put(self, more: Iterable[Kept]) -> None:
         """Add entries at the end."""
@@ -80,6 +85,19 @@ class LtmArchive:
         """Take entries out that are in the project knowledge again."""
         if self.path.exists():
             self._change(lambda kept: tuple(one for one in kept if not gone(one)))
+
+    def _index(self) -> "_Index":
+        """What is in it, read again only where the file is another."""
+        try:
+            info = self.path.stat()
+        except FileNotFoundError:
+            return _Index()
+        stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
+        if self._seen.stamp != stamp:
+            kept = self.read()
+            handles = frozenset(stored_id(one.entry) for one in kept)
+            self._seen = _Index(stamp=stamp, words=frozenset(map(_words, kept)), handles=handles)
+        return self._seen
 
     def _change(self, change: Callable[[tuple[Kept, ...]], tuple[Kept, ...]]) -> None:
         document = load(self.path, FORMAT) or Document(value=Archive())

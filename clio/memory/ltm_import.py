@@ -1,6 +1,6 @@
 """Another project's or program's knowledge, taken into this one's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
@@ -50,14 +50,23 @@ def read_foreign(text: str) -> LtmDocument:
 
 
 def merge_in(
-    document: LtmDocument, foreign: LtmDocument, provenance: Provenance, now: float, clean: Callable[[str], str]
+    document: LtmDocument,
+    foreign: LtmDocument,
+    provenance: Provenance,
+    now: float,
+    *,
+    clean: Callable[[str], str],
+    taken: Iterable[str],
 ) -> Merged:
-    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes."""
+    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
+
+    clean: applied to every text. taken: handles no new entry may have, beside those of the document.
+    """
     ours = document.all()
     known = {(kind, *identity(kind, raw)): raw for kind, raw in reversed(ours)}
     ids = {id(raw): handle for (_, raw), handle in zip(ours, handles(ours), strict=True)}
     places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
-    taken, before, after = set(ids.values()), dict[str, Piece](), dict[str, Piece]()
+    used, before, after = {*ids.values(), *taken}, dict[str, Piece](), dict[str, Piece]()
     for kind, theirs in foreign.all():
         new = _sound(cast(Json, _cleaned(theirs, clean)), provenance, now)
         new["confidence"] = share(new.get("confidence"), SHAPES[kind].unstated)
@@ -67,10 +76,10 @@ def merge_in(
         words = (kind, *identity(kind, new))
         old = known.get(words)
         if old is None:
-            if stored_id(new) in taken or not stored_id(new):
-                set_handle(new, new_handle(kind, new, taken))
+            if stored_id(new) in used or not stored_id(new):
+                set_handle(new, new_handle(kind, new, used))
             handle = new["id"]
-            taken.add(handle)
+            used.add(handle)
             places[id(new)] = len(document.section(kind))
             document.section(kind).append(new)
             known[words], ids[id(new)] = new, handle

@@ -1,6 +1,7 @@
 """Taking changes back: exactly, once, and never over what somebody did since."""
 
 import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -222,3 +223,16 @@ def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, mon
     before = path.read_bytes()
     assert ltm(path).revert(last(path)) is None
     assert path.read_bytes() == before
+
+
+def test_a_twin_of_an_archived_entry_has_a_handle_of_its_own(path: Path) -> None:
+    one = add(ltm(path), "discovery", "new").entry
+    ltm(path).forget([one.id])
+    kept = read_json(path.with_name("ltm.archive.json"))
+    elsewhere = {"patterns": {"discoveries": [{"fact": "new", "id": one.id}]}}
+    assert ltm(path).import_(json.dumps(elsewhere), FROM) == (1, 0)
+    (twin,) = (entry for entry in ltm(path).read().entries if entry.text == "new")
+    assert twin.id != one.id
+    ltm(path).forget([twin.id])
+    ltm(path).revert(last(path))
+    assert read_json(path.with_name("ltm.archive.json")) == kept
