@@ -265,8 +265,7 @@ class Preferences:
         name = self._scenarios.resolve(scenario)
         if record.scenarios:
             return name in record.scenarios
-        said = f"{record.content} {record.reason} {' '.join(record.keywords)}".casefold()
-        return any(word in said for word in (name, *self._scenarios.keywords(name)))
+        return self._scenarios.says(name, f"{record.content} {record.reason} {' '.join(record.keywords)}")
 
 
 def _score(score: float) -> float:

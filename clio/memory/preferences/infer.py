@@ -1,8 +1,8 @@
 """Which kind of work one request is, told from its words by rule; no model is asked.
 
-Each kind has cues, turns of phrase that weigh 2 to 4; the words of a scenario, as `scenarios.yaml` may name them, weigh
-1 each. The kind with the most wins, where it has enough and no other has as much. What is pasted counts only as what it
-is: a traceback is about debugging, whatever words it holds.
+Each kind has cues, turns of phrase of a weight; a word that only `scenarios.yaml` names weighs 2. The kind with most
+wins, where it has enough and no other has as much. What is pasted counts only as what it is: a traceback is about
+debugging, whatever words it holds.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from clio.algorithms.lexical import stem, words
+from clio.memory.preferences.infer_cues import cues, trace
 from clio.memory.preferences.scenarios import BUILT_IN, ScenarioBook
 
 MAX_CHARS = 4_000
@@ -19,82 +20,6 @@ _OPENING_CHARS, _OPENING_BONUS = 40, 1.5
 _FILES_CAP = 1.0
 
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
-_TRACE = re.compile(
-    r"Traceback \(most recent|^\s+at \S+ ?\(|^\s*File \".+\", line \d|panicked at|^E  +\w+(Error|Exception)|segfault"
-    r"|^\w*(Error|Exception): |^\s*(FAILED|ERROR) \S+::",
-    re.MULTILINE,
-)
-_TESTS = r"(?:unit[ -]|integration[ -]|regression[ -]|e2e[ -]|property[ -])*tests?(?: ?cases?| suites?| files?)?\b"
-_MAKE = r"(?:write|add|create|make|extend|generate|improve|need|want|missing)"
-_PROSE = (
-    r"(?:docs?|documentation|readme|docstrings?|guides?|tutorials?|changelog|manual|release notes|blog ?posts?|articles?"
-    r"|paragraphs?|chapters?|essays?|wording|prose|introduction|comments? in \S+ clearer|man ?page|faq)\b"
-)
-_BROKEN = r"(?:crash\w*|hang\w*|leak\w*|broken|fail(?:s|ed|ing|ure|ures)?|bug\w*|wrong|error\w*|exception\w*|stuck|flaky)"
-
-_CUES: dict[str, tuple[tuple[float, str], ...]] = {
-    "git": (
-        (4, r"\bgit (?:add|bisect|blame|checkout|cherry|clone|diff|fetch|log|merge|pull|push|rebase|reset|stash|tag)\b"),
-        (4, r"\b(?:rebase|cherry-?pick|unstage|force-?push|squash|bisect|amend)\b"),
-        (4, r"^(?:\W|please|now|then|ok|and)*(?:commit|push|stash|revert|tag|branch|merge|checkout|undo the last commit)\b"),
-        (3, r"\b(?:commit|push|stash|revert|merge)(?: it| this| that| them| all| everything| the| these| my| these|$)"),
-        (3, r"\b(?:merge conflicts?|conflict markers|commit messages?|detached head|upstream|the remote|new branch)\b"),
-        (3, r"\b(?:create|delete|switch|open|make|name)\w* (?:a |the |to (?:a |the )?)?(?:new |feature )*(?:branch|tag)\b"),
-        (2, r"\b(?:branch(?:es)?|commits?|git|origin/\w+|HEAD~?\d*)\b"),
-    ),
-    "debugging": (
-        (4, r"\b(?:debug|traceback|stack ?trace|segfault|root cause|core dump|breakpoint|reproduce|repro)\w*\b"),
-        (4, rf"\bwhy (?:is|are|do|does|did|am|was|would|has|have|can't|doesn't|isn't)\b.*\b(?:{_BROKEN}|not|never|slow|empty)"),
-        (4, rf"\b(?:fix|find|solve|investigate|track down|look into|figure out|diagnose)\b.*\b{_BROKEN}"),
-        (3, rf"\b(?:it|this|that|server|app|build|page|script|command|process|\w+\(\)) (?:just |now |still |always |sometimes )*{_BROKEN}"),
-        (3, r"\b(?:doesn't|does not|don't|isn't|is not|won't|no longer|stopped|can't) (?:\w+ )?(?:work|start|load|run|respond|compile|return|show)"),
-        (2, rf"\b{_BROKEN}\b"),
-        (2, r"\bfix\b|\bwhat(?:'s| is) (?:going on|wrong)\b"),
-    ),
-    "testing": (
-        (4, rf"\b{_MAKE} .{{0,40}}?\b{_TESTS}"),
-        (4, rf"\b(?:run|rerun|re-run|execute) .{{0,30}}?\b(?:{_TESTS}|pytest|jest|vitest|go test|cargo test)"),
-        (4, r"\b(?:coverage|fixtures?|parametri[sz]e|mock(?:s|ed|ing)?|unit-?test|tdd|hypothesis tests?|snapshots? tests?)\b"),
-        (3, rf"\b(?:cover|test|assert) (?:the|that|this|it|all|every|edge|what|how|for|with|also)\b"),
-        (2, r"\b(?:pytest|unittest|jest|vitest|tox|assert(?:s|ion|ions)?)\b"),
-        (1.5, rf"\b{_TESTS}"),
-    ),
-    "review": (
-        (4, r"\b(?:code )?review(?:ing|s)?\b(?! comment)"),
-        (4, r"\b(?:critique|audit|look over|go over|second opinion|nitpicks?|lgtm|sanity[- ]check)\b"),
-        (4, r"\bwhat do you think (?:of|about) (?:this|my|the|that|our) (?:\w+ )?(?:change|diff|patch|pr|code|branch|design|approach|implementation)"),
-        (3, r"\b(?:check|look at|read|inspect) (?:through )?(?:my|this|the|our|these|his|her|their) (?:\w+ )?(?:change|diff|patch|pr|pull request|branch)"),
-        (3, r"\b(?:pull request|PR) ?#?\d*\b|\bany(?:thing)? (?:issues?|problems?|concerns?|smells?|wrong) (?:with|in) (?:this|my|the)"),
-        (2, r"\b(?:diff|patch|feedback)\b"),
-    ),
-    "writing": (
-        (4, rf"\b(?:write|update|add|improve|draft|edit|rewrite|extend|proofread|translate|shorten|polish|fix|rephrase|reword) .{{0,40}}?\b{_PROSE}"),
-        (4, r"^(?:\W|please|now|then|ok|can you|could you)*(?:document|proofread|rephrase|reword|explain in writing)\b"),
-        (3, r"\b(?:proofread|rephrase|reword|typos?|spelling|grammar|copy-?edit)\b"),
-        (2, rf"\b{_PROSE}|\bdocument(?:ing|ed)? (?:the|this|how|what|all|every|our)\b|\.(?:md|rst|adoc)\b"),
-    ),
-    "communication": (
-        (4, r"\b(?:write|draft|send|compose|answer|reply to|respond to|phrase) .{0,30}?\b(?:e-?mails?|messages? (?:to|for)|slack|announcements?|letters?|tweets?|posts? for the team|invitations?|status updates?)\b"),
-        (3, r"\b(?:e-?mails?|slack|newsletter|stand-?up|meeting (?:notes|minutes|agenda)|agenda|announce\w*)\b"),
-        (3, r"\b(?:reply|respond|write back) to (?:the|this|him|her|them|my|our|a)\b"),
-        (2, r"\b(?:tell|inform|thank|ask) (?:the|my|our) (?:team|boss|manager|customers?|client|colleagues?)\b"),
-    ),
-    "biz-analyze": (
-        (4, r"\b(?:revenue|pricing|go-to-market|churn|market (?:size|share|analysis)|business (?:case|model|plan|value)|stakeholders?|roadmap|kpis?|okrs?|roi|competitors?|unit economics)\b"),
-        (2, r"\b(?:customers?|customer segments?|sales|profit|budget|cost-?benefit|market)\b"),
-    ),
-    "coding": (
-        (3.5, r"\b(?:implement|refactor|rewrite|port|inline|optimi[sz]e|vectori[sz]e|simplify|deduplicate|scaffold|hard-?code|prototype)\w*\b"),
-        (3, r"\b(?:extract|rename|move|split|replace|remove|delete|convert|migrate|upgrade|bump|wrap|expose|support|parse|cache|validate|log) .{0,50}?\b(?:function|class|method|module|variable|parameter|argument|field|column|type|endpoint|handler|package|dependency|file|config|flag|option|import|interface|struct|code|query|table|schema|component|hook|helper)s?\b"),
-        (3, r"\b(?:add|create|write|make|build|introduce|define|generate) .{0,50}?\b(?:function|class|method|module|parameter|argument|field|column|type|endpoint|handler|feature|option|flag|command|script|parser|api|decorator|button|page|component|cli|server|client|helper|migration|middleware|query|regex|app|program|library|cache|logging|retry|retries|timeout|pagination|validation|dockerfile|makefile|pipeline|workflow)s?\b"),
-        (2, r"\b(?:in|of|to|from|into) \S+\.(?:py|pyi|js|jsx|ts|tsx|go|rs|java|kt|c|h|cc|cpp|hpp|rb|php|swift|cs|scala|sql|sh|lua|pm|pl)\b|\b\w+\(\)"),
-        (1.5, r"\b(?:function|class|method|module|endpoint|api|type hints?|async|algorithm|loop|library|dependency|dependencies|code)\b"),
-    ),
-}  # fmt: skip
-_COMPILED = {
-    name: tuple((weight, re.compile(pattern, re.IGNORECASE | re.MULTILINE)) for weight, pattern in cues)
-    for name, cues in _CUES.items()
-}
 _SUFFIXES = {
     "coding": frozenset("py js ts tsx jsx go rs java kt c h cc cpp hpp rb php swift cs sql sh pm pl".split()),
     "writing": frozenset("md rst adoc txt tex".split()),
@@ -120,11 +45,11 @@ def _points(text: str, book: ScenarioBook) -> dict[str, float]:
     pasted = len(text) > MAX_CHARS
     text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}" if pasted else text
     points: dict[str, float] = {}
-    if _TRACE.search(text):
+    if trace().search(text):
         points["debugging"] = 4.0
     asked = _FENCED.sub(" ", text).strip()
-    for name, cues in _COMPILED.items():
-        found = [(weight, match.start()) for weight, cue in cues if (match := cue.search(asked))]
+    for name, known in cues().items():
+        found = [(weight, match.start()) for weight, cue in known if (match := cue.search(asked))]
         if found:
             best, place = max(found, key=lambda pair: (pair[0], -pair[1]))
             rest = sum(weight for weight, _ in found) - best
@@ -132,10 +57,10 @@ def _points(text: str, book: ScenarioBook) -> dict[str, float]:
             points[name] = points.get(name, 0.0) + best + opens + rest / 4
     said = {stem(word) for word in words(asked)}
     for name in book.names:
-        known = BUILT_IN.get(name)
-        own = set(book.keywords(name)) - set(known.keywords if known else ())
+        built_in = BUILT_IN.get(name)
+        own = set(book.keywords(name)) - set(built_in.keywords if built_in else ())
         # The words of a built-in kind are for matching preferences; its cues above say more about a request.
-        hits = len(said & {stem(word.casefold()) for word in own}) + (known is None and stem(name) in said)
+        hits = len(said & {stem(word.casefold()) for word in own}) + (built_in is None and stem(name) in said)
         if hits:
             points[name] = points.get(name, 0.0) + 2.0 * hits
     return points

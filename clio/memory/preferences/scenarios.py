@@ -5,30 +5,20 @@ clio's home adds to them or changes them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, cast
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from clio.algorithms.lexical import terms
-from clio.errors import ConfigError
+from clio.algorithms.lexical import has_phrase, stem, words
+from clio.errors import UserError
 
-Words = Annotated[tuple[str, ...], Meta(max_length=1_000)]
 _ENOUGH_KEYWORDS = 2
 
 
-class Scenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Scenario(Struct, frozen=True, kw_only=True):
     """One kind of work. keywords: what is said in it; aliases: what else it is called."""
 
-    keywords: Words = ()
-    aliases: Words = ()
-
-
-class ScenarioFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`scenarios.yaml`."""
-
-    scenarios: dict[str, Scenario] = {}
+    keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 BUILT_IN: dict[str, Scenario] = {
@@ -89,6 +79,7 @@ class ScenarioBook:
         for name, added in (extra or {}).items():
             self._scenarios[name.strip().lower()] = added
         self._aliases = {alias: name for name, scenario in self._scenarios.items() for alias in scenario.aliases}
+        self._compared: dict[str, tuple[frozenset[str], tuple[tuple[str, ...], ...]]] = {}
         self.problem = problem
 
     @property
@@ -110,6 +101,25 @@ class ScenarioBook:
         found = self._scenarios.get(self.resolve(name))
         return found.keywords if found else ()
 
+    def aliases(self, name: str) -> tuple[str, ...]:
+        """What else a scenario is called."""
+        wanted = self.resolve(name)
+        return tuple(alias for alias, meant in self._aliases.items() if meant == wanted)
+
+    def says(self, name: str, text: str) -> bool:
+        """Whether a text has one of the scenario's words, whole and in any of their forms, or its name."""
+        said = [stem(word) for word in words(text)]
+        single, phrases = self._stems(self.resolve(name))
+        return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
+
+    def _stems(self, name: str) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+        """A scenario's words and phrases, as they are compared."""
+        if name not in self._compared:
+            all_stems = [tuple(stem(part) for part in words(word)) for word in (name, *self.keywords(name))]
+            single = frozenset(parts[0] for parts in all_stems if len(parts) == 1)
+            self._compared[name] = single, tuple(parts for parts in all_stems if len(parts) > 1)
+        return self._compared[name]
+
     def tags(self, keywords: Iterable[str]) -> tuple[str, ...]:
         """The scenarios that keywords belong to: two of its words, or its name."""
         return tuple(name for name, scenario in self._scenarios.items() if belongs(name, scenario.keywords, keywords))
@@ -121,25 +131,8 @@ def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]
     return name.casefold() in given or len(given & {word.casefold() for word in scenario_keywords}) >= _ENOUGH_KEYWORDS
 
 
-def make_book(raw: Any, path: Path) -> ScenarioBook:
-    """The book for what the YAML file held (None: no file). A file that is not right is named and does not count."""
-    if raw is None:
-        return ScenarioBook()
-    if not (isinstance(raw, dict) and "scenarios" in raw):
-        raw = {"scenarios": cast(Any, raw)}
-    try:
-        return ScenarioBook(msgspec.convert(raw, ScenarioFile).scenarios)
-    except msgspec.ValidationError as error:
-        return ScenarioBook(problem=f"{str(path)!r} does not count: {error}; see docs/preferences.md for its form")
-
-
-def words_in(text: str) -> frozenset[str]:
-    """The stems of a text, as scenarios compare them."""
-    return frozenset(terms(text))
-
-
 def check_scenario(book: ScenarioBook, name: str) -> str:
-    """The scenario of that name or alias. Raises ConfigError with those there are."""
+    """The scenario of that name or alias. Raises UserError with those there are."""
     if not book.knows(name):
-        raise ConfigError(f"{name!r} is no scenario; there are {', '.join(book.names)}, and auto")
+        raise UserError(f"{name!r} is no scenario; there are {', '.join(book.names)}")
     return book.resolve(name)
