@@ -47,7 +47,7 @@ def main() -> None:
             write(folder, number, write_end)
         os.close(write_end)
         with os.fdopen(read_end, "rb") as heard:
-            lines = [heard.readline() for _ in range(rng.randrange(1, 14))]
+            lines = [heard.readline() for _ in range(rng.randrange(4, 16))]
             time.sleep(rng.random() * 0.03)  # somewhere in one of the next saves
             os.kill(child, signal.SIGKILL)
             lines += heard.readlines()
