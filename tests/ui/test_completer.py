@@ -25,7 +25,7 @@ def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> 
     ("typed", "expected"),
     [
         ("/se", ["/session"]),
-        ("/session s", ["/session show", "/session switch"]),
+        ("/session s", ["/session show", "/session search", "/session switch"]),
         ("/quit", ["/quit"]),
         ("/nothing", []),
         ("/nothing x", []),
