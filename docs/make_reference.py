@@ -26,7 +26,7 @@ from clio.commands.registry import command_table, find  # noqa: E402
 from clio.commands.session_door import SESSIONS  # noqa: E402
 from clio.config.doors import DOORS  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
-from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field  # noqa: E402
+from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
@@ -146,6 +146,8 @@ def kind(field: Field) -> str:
         "texts": "list",
         "models": "mapping",
     }
+    if field.kind == "number":
+        return f"number {limits_in_words(field.limits)}"
     return ", ".join(f"`{choice}`" for choice in field.choices) or words[field.kind]
 
 

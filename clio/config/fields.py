@@ -6,26 +6,28 @@ import typing
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from clio.config.nearest import did_you_mean
 from clio.config.schema import Config, ModelSettings
 from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
 
-FieldKind = Literal["text", "choice", "count", "switch", "texts", "models"]
-Value = str | int | bool | None
+FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
+Value = str | int | float | bool | None
 _COUNT = re.compile(r"[0-9]{1,12}")
+_NUMBER = re.compile(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 _TRUE_WORDS = TRUE | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One setting. `optional`: it may be None. `choices`: for the kind "choice"."""
+    """One setting. `optional`: it may be None. `choices`: for the kind "choice". `limits`: for the kind "number"."""
 
     name: str
     kind: FieldKind
     optional: bool
     choices: tuple[str, ...] = ()
+    limits: Meta | None = None
 
     @property
     def wanted(self) -> str:
@@ -37,12 +39,22 @@ class Field(Struct, frozen=True, kw_only=True):
                 return "one of " + ", ".join(self.choices)
             case "count":
                 return "a whole number of at least 1"
+            case "number":
+                return f"a number {limits_in_words(self.limits)}"
             case "switch":
                 return "true or false"
             case "texts":
                 return "a list, each entry on a line of its own after '- '"
             case "models":
                 return "a mapping from a model's name to its settings"
+
+
+def limits_in_words(limits: Meta | None) -> str:
+    """Which numbers are allowed: "above 0", "from 0 to below 1"."""
+    low = f"from {limits.ge:g}" if limits and limits.ge is not None else ""
+    low = f"above {limits.gt:g}" if limits and limits.gt is not None else low
+    high = f"to below {limits.lt:g}" if limits and limits.lt is not None else ""
+    return f"{low} {high}".strip() or "of any size"
 
 
 def fields_of(struct: type[Struct]) -> dict[str, Field]:
@@ -56,6 +68,8 @@ def from_text(field: Field, text: str) -> Value:
     match field.kind:
         case "count" if _COUNT.fullmatch(stripped) and int(stripped) >= 1:
             return int(stripped)
+        case "number" if _NUMBER.fullmatch(stripped) and _within(float(stripped), field.limits):
+            return float(stripped)
         case "switch" if stripped.lower() in _TRUE_WORDS | _FALSE_WORDS:
             return stripped.lower() in _TRUE_WORDS
         case "choice" if stripped in field.choices:
@@ -80,7 +94,7 @@ def from_node(field: Field, node: Node) -> Value:
         raise ValueError(f"must be {field.wanted}: YAML reads an unquoted {node.text} as {truth}{hint}")
     if field.kind == "switch" and node.kind != "bool":
         raise ValueError(_must_be(field, describe(node)))
-    return from_text(field, node.text.replace("_", "") if field.kind == "count" else node.text)
+    return from_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
 
 
 def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
@@ -106,13 +120,22 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _within(value: float, limits: Meta | None) -> bool:
+    return limits is None or not (
+        (limits.gt is not None and value <= limits.gt)
+        or (limits.ge is not None and value < limits.ge)
+        or (limits.lt is not None and value >= limits.lt)
+    )
+
+
 def _field(name: str, hint: Any) -> Field:
     parts: tuple[Any, ...] = (
         typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     )
     plain = [part for part in parts if part is not type(None)]
     kind, choices = _kind(plain[0])
-    return Field(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices)
+    limits = typing.get_args(plain[0])[1] if kind == "number" else None
+    return Field(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices, limits=limits)
 
 
 def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
@@ -125,6 +148,8 @@ def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
         return "models", ()
     if hint is bool:
         return "switch", ()
+    if origin is typing.Annotated and typing.get_args(hint)[0] is float:
+        return "number", ()
     return ("text", ()) if hint is str else ("count", ())
 
 

@@ -111,7 +111,7 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
         values.pop((name,), None)
 
 
-def _value(values: Values, name: str) -> str | int | bool | None:
+def _value(values: Values, name: str) -> str | int | float | bool | None:
     settings = values.get((name,))
     return settings[-1].value if settings else None
 

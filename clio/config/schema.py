@@ -6,6 +6,8 @@ from msgspec import Meta, Struct
 
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 PositiveInt = Annotated[int, Meta(ge=1)]
+PositiveFloat = Annotated[float, Meta(gt=0)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,6 +49,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of single models by name."""
     ltm: bool = True
     """Whether project knowledge is put before the conversation."""
+    preference_half_life_days: PositiveFloat = 30.0
+    """Days after which half of what can fade of a preference nobody confirmed has faded."""
+    preference_floor: Share = 0.1
+    """What a preference's fading never falls below, as a share of 1."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True

@@ -10,7 +10,7 @@ class Setting(Struct, frozen=True, kw_only=True):
     """
 
     key: tuple[str, ...]
-    value: str | int | bool | None
+    value: str | int | float | bool | None
     origin: str
 
     @property

@@ -210,14 +210,15 @@ def test_no_key_goes_to_another_server(
     assert (config.provider, config.base_url, config.api_key, config.model) == expected
 
 
-fields = st.sampled_from(["model", "approve", "max_steps", "ltm", "deny", "context_window"])
-SAMPLES: dict[str, st.SearchStrategy[str | int | bool | None]] = {
+fields = st.sampled_from(["model", "approve", "max_steps", "ltm", "deny", "context_window", "preference_floor"])
+SAMPLES: dict[str, st.SearchStrategy[str | int | float | bool | None]] = {
     "model": st.sampled_from(["a", "b", None]),
     "approve": st.sampled_from(["ask", "plan"]),
     "max_steps": st.integers(1, 5),
     "ltm": st.booleans(),
     "deny": st.sampled_from(["x", "y", "z"]),
     "context_window": st.integers(1, 5) | st.none(),
+    "preference_floor": st.floats(0.0, 0.5),
 }
 setting = fields.flatmap(lambda name: st.builds(lambda value: ((name,), value), SAMPLES[name]))
 

@@ -16,25 +16,27 @@ def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
     assert (
         as_text(loaded)
         == """\
-model              big                          flag --model
-provider           none                         default
-base_url           https://…@models.example/v1  environment OPENAI_BASE_URL
-api_key            …cdef                        ~/.clio/config.yaml:1
-approve            ask                          default
-allow              none                         default
-deny               rm *, dd *                   ~/.clio/config.yaml:3
-max_steps          3                            .clio/config.yaml:2
-context_window     none                         default
-max_output_tokens  none                         default
-models.big.tools   false                        ~/.clio/config.yaml:2
-ltm                true                         default
-incognito          false                        default
-redact             true                         default
-redact_patterns    none                         default
-private_network    false                        default
-command_timeout_s  120                          default
-color              true                         default
-debug              false                        default
+model                      big                          flag --model
+provider                   none                         default
+base_url                   https://…@models.example/v1  environment OPENAI_BASE_URL
+api_key                    …cdef                        ~/.clio/config.yaml:1
+approve                    ask                          default
+allow                      none                         default
+deny                       rm *, dd *                   ~/.clio/config.yaml:3
+max_steps                  3                            .clio/config.yaml:2
+context_window             none                         default
+max_output_tokens          none                         default
+models.big.tools           false                        ~/.clio/config.yaml:2
+ltm                        true                         default
+preference_half_life_days  30.0                         default
+preference_floor           0.1                          default
+incognito                  false                        default
+redact                     true                         default
+redact_patterns            none                         default
+private_network            false                        default
+command_timeout_s          120                          default
+color                      true                         default
+debug                      false                        default
 
 Not in force until this folder is trusted (trust it with: clio config trust):
   approve: all  (.clio/config.yaml:1)"""
