@@ -1,0 +1,60 @@
+"""Processes to be killed while they change memories. `python -m tests.memory.typed.crash FOLDER KILLS SEED`.
+
+One process starts a writer after the other and kills each at a random moment. A writer remembers, forgets, compacts and
+folds, and says each time what the store had confirmed when it returned. All that was said is printed.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+from clio.memory.typed import files
+from clio.memory.typed.store import TypedStore
+
+
+def write(folder: Path, seed: int, out: int) -> None:
+    """Changes memories until it is killed; each line is `there TEXT`, `begin TEXT` or `gone TEXT`."""
+    files.FOLD_BYTES = 4_000  # so that folds are among the moments it is killed at
+    rng = random.Random(seed)
+    store = TypedStore(folder / ".clio" / "memories.json")
+    made: dict[str, str] = {}
+    while True:
+        action = rng.random()
+        if made and action < 0.25:
+            text, id = made.popitem()
+            os.write(out, f"begin {text}\n".encode())
+            store.forget(id)
+            os.write(out, f"gone {text}\n".encode())
+            continue
+        if action < 0.3:
+            store.compact()
+            continue
+        words = " ".join(f"{rng.randrange(10**6):x}zz" for _ in range(8))
+        made[words] = store.remember(words, "fact", 0.9).record.id
+        os.write(out, f"there {words}\n".encode())
+
+
+def main() -> None:
+    """Kills as many writers as asked for."""
+    folder, kills, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
+    for number in range(kills):
+        read_end, write_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read_end)
+            write(folder, number, write_end)
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as heard:
+            lines = [heard.readline() for _ in range(rng.randrange(3, 20))]
+            time.sleep(rng.random() * 0.01)  # somewhere in one of the next changes
+            os.kill(child, signal.SIGKILL)
+            lines += heard.readlines()
+        os.waitpid(child, 0)
+        sys.stdout.writelines(line.decode() for line in lines if line.endswith(b"\n"))
+
+
+if __name__ == "__main__":
+    main()
