@@ -1,6 +1,5 @@
 """Finding an entry by the handle a person or a model typed."""
 
-import difflib
 from collections.abc import Iterable
 
 from clio.errors import UserError
@@ -23,6 +22,8 @@ def find_handle(typed: str, known: Iterable[str]) -> str:
     if begun:
         more = f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else ""
         raise UserError(f"{typed!r} begins several entries: {', '.join(begun[:_SHOWN])}{more}; give more of the id.")
+    import difflib  # only a mistake has to pay for it
+
     near = difflib.get_close_matches(wanted, handles, n=3, cutoff=0.5)
     hint = f"near ones are {', '.join(near)}" if near else "list the entries for their ids"
     raise UserError(f"There is no entry {typed!r} in the project knowledge; {hint}.")

@@ -2,17 +2,17 @@
 
 import re
 
-# Spaces and characters nobody sees may stand between the signs of a forged tag; a model reads over them.
-_UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
-# Tags by which clio and chat templates frame what they say. Any closing tag and any `<|` is disarmed as well.
-_FRAMES = (
-    "assistant|brain|context|environment|human|instructions?|knowledge|memory|memories|project_|profile|reminder|"
-    "style|summary|system|thread_|tool|turn|user"
+# Characters nobody sees may stand between the signs of a forged tag; a model reads over them.
+_UNSEEN = re.compile(
+    "[\\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]+"
 )
-_TAG = re.compile(
-    rf"[<\uff1c\ufe64](?={_UNSEEN}(?:[/\uff0f|\uff5c]|(?:{'|'.join(_UNSEEN.join(n) for n in _FRAMES.split('|'))})))",
-    re.I,
+# What frames text in clio and in chat templates. Any closing tag and any `<|` is disarmed as well.
+_FRAMES = tuple(
+    "/ \uff0f | \uff5c assistant brain context environment human instruction knowledge memory memories preference "
+    "profile project_ reminder style summary system thread_ tool turn user".split()
 )
+_OPENING = re.compile("[<\uff1c\ufe64]")
+_LOOKED_AT = 2_000
 # Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
 _NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _MARKS = re.compile("[“”„‟]")
@@ -20,8 +20,8 @@ _MARKS = re.compile("[“”„‟]")
 
 def one_line(text: str) -> str:
     """The text on one line, unable to open or close a tag."""
-    text = _NOISE.sub("", text)
-    return " ".join((_TAG.sub(r"<\\", text) if "<" in text or not text.isascii() else text).split())
+    line = " ".join(_NOISE.sub("", text).split())
+    return _OPENING.sub(_disarmed, line)
 
 
 def quotation(text: str) -> str:
@@ -33,3 +33,9 @@ def quotation(text: str) -> str:
 def shortened(text: str, chars: int) -> str:
     """The beginning of a text, an ellipsis at its end where it was longer."""
     return text if len(text) <= chars else text[: max(chars - 1, 0)].rstrip() + "…"
+
+
+def _disarmed(match: re.Match[str]) -> str:
+    """A `<`, and a backslash behind it where a frame's name follows."""
+    rest = match.string[match.end() : match.end() + _LOOKED_AT]
+    return "<\\" if _UNSEEN.sub("", rest).casefold().startswith(_FRAMES) else match[0]
