@@ -5,21 +5,29 @@ counted first, and where all passages that have one would be too many, the rarer
 weigh: those passages are looked at that have a rare word, or two common ones.
 """
 
-import zlib
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from msgspec import Struct
 
 from clio.memory.recall.database import Database
+from clio.memory.recall.docs import Role
 from clio.memory.recall.pipeline import Turn
+from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import Query, Term
 
 PASSAGE_BITS = 10
-RANKED_AT_MOST = 8_000
+ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
+"""As they are numbered in the index."""
+RANKED_AT_MOST = 5_000
 CANDIDATES = 400
+OF_ONE_SESSION = 40
+"""So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
 _TRIES = 6
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -42,6 +50,7 @@ class Candidates:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._blocks = TextBlocks(database)
 
     def totals(self) -> Totals:
         """How much there is."""
@@ -60,15 +69,17 @@ class Candidates:
             return []
         clause, newest_from = choice
         found: list[Candidate] = []
+        of_session = Counter[int]()
         for rows in self._database.batches(
-            "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank",
+            "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC",
             (clause, newest_from),
             CANDIDATES,
         ):
             turns = self.turns({int(str(row)) >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(int(str(row)) >> PASSAGE_BITS)
-                if turn is not None and turn.session not in exclude:
+                if turn is not None and turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
+                    of_session[turn.session] += 1
                     number = int(str(row)) & ((1 << PASSAGE_BITS) - 1)
                     found.append(Candidate(turn=turn, number=number, score=-float(str(rank))))
             if len(found) >= CANDIDATES:
@@ -78,7 +89,7 @@ class Candidates:
     def outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
         """The turns whose tool output has all words, else any; the newest first."""
         forms = [_any(term) for term in query.terms if all(map(_is_plain, term.forms[0]))]
-        for joint in (" AND ", " OR "):
+        for joint in (" AND ", " OR ") if forms else ():
             rows = self._database.rows(
                 "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
                 (joint.join(forms), CANDIDATES),
@@ -110,7 +121,7 @@ class Candidates:
                 key=int(str(key)),
                 session=int(str(session)),
                 place=int(str(place)),
-                role=str(role),
+                role=ROLES[int(str(role))],
                 created=float(str(created)),
             )
             for key, session, place, role, created in rows
@@ -122,7 +133,7 @@ class Candidates:
         found: dict[int, Turn] = {}
         for turn in turns:
             keys = self._database.rows(
-                "SELECT id FROM turns WHERE session = ? AND place BETWEEN ? AND ? AND text <> x''",
+                "SELECT id FROM turns WHERE session = ? AND place BETWEEN ? AND ? AND text_size",
                 (turn.session, turn.place - reach, turn.place + reach),
             )
             found.update(self.turns(int(str(key)) for (key,) in keys))
@@ -139,15 +150,17 @@ class Candidates:
         ]
         return list(self.turns(int(str(key)) for key in keys).values())
 
-    def texts(self, keys: Iterable[int], column: str = "text") -> dict[int, str]:
-        """What was said in turns, or with column "output" what their tools gave back, by key."""
-        rows = self._database.rows(f"SELECT id, {column} FROM turns WHERE id IN ({','.join(map(str, keys))})")
-        return {int(str(key)): unpacked(blob) for key, blob in rows}
+    def texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
+        """What was said in turns, or with kind "output" what their tools gave back, by key."""
+        rows = self._database.rows(
+            f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
+        )
+        return {int(str(key)): self._blocks.text(ref_at(ref)) for key, *ref in rows}
 
     def messages(self, keys: Iterable[int]) -> dict[int, str]:
         """The ids of the messages of turns, by key."""
         rows = self._database.rows(f"SELECT id, message FROM turns WHERE id IN ({','.join(map(str, keys))})")
-        return {int(str(key)): str(message) for key, message in rows}
+        return {int(str(key)): long_id(message) for key, message in rows}
 
     def sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
         """The id, title and time of last change of sessions, by key."""
@@ -200,9 +213,23 @@ class Candidates:
         return int(str(count))
 
 
-def unpacked(blob: object) -> str:
-    """The text of a stored blob."""
-    return zlib.decompress(blob).decode("utf-8") if isinstance(blob, bytes) and blob else ""
+def ref_at(row: Sequence[object]) -> Ref:
+    """Where a text stands, from the three columns that say so."""
+    block, start, size = row
+    return Ref(int(str(block)), int(str(start)), int(str(size)))
+
+
+def short_id(message: str) -> str | bytes:
+    """The id of a message as it is stored: a UUID in 16 bytes, others as they are."""
+    return bytes.fromhex(message.replace("-", "")) if _UUID.fullmatch(message) else message
+
+
+def long_id(stored: object) -> str:
+    """The id of a message from what is stored."""
+    if not isinstance(stored, bytes):
+        return str(stored)
+    digits = stored.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _any(term: Term) -> str:

@@ -20,10 +20,13 @@ CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL
 );
 CREATE TABLE turns (
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message TEXT NOT NULL,
-    role TEXT NOT NULL, created REAL NOT NULL, text BLOB NOT NULL, output BLOB NOT NULL
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message NOT NULL, role INTEGER NOT NULL,
+    created REAL NOT NULL, text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
+    output_block INTEGER NOT NULL, output_start INTEGER NOT NULL, output_size INTEGER NOT NULL
 );
 CREATE INDEX turns_of ON turns (session, place);
+CREATE TABLE blocks (id INTEGER PRIMARY KEY, session INTEGER NOT NULL, kind TEXT NOT NULL, data BLOB NOT NULL);
+CREATE INDEX blocks_of ON blocks (session, kind);
 CREATE TABLE totals (passages INTEGER NOT NULL, chars INTEGER NOT NULL);
 INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE passages USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");
@@ -110,7 +113,13 @@ class Database:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        for setting in ("journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"):
+        for setting in (
+            "page_size = 8192",
+            "journal_mode = TRUNCATE",
+            "synchronous = OFF",
+            "cache_spill = OFF",
+            "cache_size = -16000",
+        ):
             run(f"PRAGMA {setting}")
         run("PRAGMA temp_store = MEMORY")
         if self._version() == 0:
@@ -121,7 +130,7 @@ class Database:
                         run(statement)
         if (version := self._version()) != VERSION:
             raise RecallIndexUnusable(f"the search index {self._path} is of version {version}; build it again")
-        run("SELECT sessions.id FROM sessions, turns LIMIT 1").fetchall()
+        run("SELECT sessions.id FROM sessions, turns, blocks LIMIT 1").fetchall()
         for table in ("passages", "titles", "outputs"):
             run(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1").fetchall()
 

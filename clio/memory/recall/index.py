@@ -1,15 +1,15 @@
 """The search index of earlier sessions: what is put in, what is taken out, what is found."""
 
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self, overload
 
-from clio.memory.recall.candidates import PASSAGE_BITS, Candidates, unpacked
+from clio.memory.recall.candidates import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Recalled, SessionDoc, SessionHit, TurnDoc
 from clio.memory.recall.passages import passages
 from clio.memory.recall.searching import Search
+from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import indexable, parse
 
 
@@ -46,27 +46,20 @@ class RecallIndex:
                     (doc.id, title, doc.updated, doc.stamp),
                 )
                 self._database.run("INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, indexable(title)))
-                place = 0
-                for turn in doc.turns:
-                    place += bool(turn.text)
-                    self._put_turn(session, place, turn)
+                self._put_turns(session, 0, doc.turns)
 
-    def extend(self, id: str, turns: Iterable[TurnDoc], *, stamp: str, updated: float) -> bool:
+    def extend(self, id: str, turns: Iterable[TurnDoc], *, after: str, stamp: str, updated: float) -> bool:
         """Put turns behind those a session has, or in the place of those of the same message id.
 
-        False, and nothing is changed, where the session is not in the index: put it in whole.
+        False, and nothing is changed, where the session is not in the index with the stamp `after`: put it in whole.
         """
         with self._database.transaction():
-            known = self._database.rows("SELECT id FROM sessions WHERE name = ?", (id,))
-            for (session,) in known:
+            known = self._database.rows("SELECT id FROM sessions WHERE name = ? AND stamp = ?", (id, after))
+            for (row,) in known:
+                session = int(str(row))
+                new = [turn for turn in turns if not self._change_turn(session, turn)]
                 ((last,),) = self._database.rows("SELECT max(place) FROM turns WHERE session = ?", (session,))
-                place = int(str(last or 0))
-                for turn in turns:
-                    which = (session, turn.message_id)
-                    old = self._database.rows("SELECT place FROM turns WHERE session = ? AND message = ?", which)
-                    self._forget_turns("session = ? AND message = ?", which)
-                    place += bool(turn.text and not old)
-                    self._put_turn(int(str(session)), int(str(old[0][0])) if old else place, turn)
+                self._put_turns(session, int(str(last or 0)), new)
                 self._database.run("UPDATE sessions SET stamp = ?, updated = ? WHERE id = ?", (stamp, updated, session))
             return bool(known)
 
@@ -75,6 +68,15 @@ class RecallIndex:
         with self._database.transaction():
             for name in ids:
                 self._remove(name)
+
+    def tidy(self) -> None:
+        """Merge what many small changes left apart: a twentieth smaller and a little faster. After a long build.
+
+        Takes about a second for 200 MB of sessions, in which nobody else can write.
+        """
+        with self._database.transaction():
+            for table in ("passages", "outputs", "titles"):
+                self._database.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
     @overload
     def search(
@@ -116,30 +118,84 @@ class RecallIndex:
             return search.turns(max(limit, 0))
         return search.sessions(max(limit, 0), max(passages, 0))
 
-    def _put_turn(self, session: int, place: int, turn: TurnDoc) -> None:
-        text, output = _clean(turn.text), _clean(turn.output)
-        key = self._database.run(
-            "INSERT INTO turns (session, place, message, role, created, text, output) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (session, place, turn.message_id, turn.role, turn.created, _packed(text), _packed(output)),
+    def _put_turns(self, session: int, place: int, turns: Sequence[TurnDoc]) -> None:
+        said, gave = [_clean(turn.text) for turn in turns], [_clean(turn.output) for turn in turns]
+        blocks = TextBlocks(self._database)
+        places = zip(blocks.append(session, "text", said), blocks.append(session, "output", gave), strict=True)
+        for turn, text, output, (text_at, output_at) in zip(turns, said, gave, places, strict=True):
+            place += bool(text)
+            key = self._database.run(
+                "INSERT INTO turns (session, place, message, role, created, text_block, text_start, text_size,"
+                " output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    session,
+                    place,
+                    short_id(turn.message_id),
+                    ROLES.index(turn.role),
+                    turn.created,
+                    *_row(text_at),
+                    *_row(output_at),
+                ),
+            )
+            self._put_text(key, text)
+            self._put_output(key, output)
+
+    def _change_turn(self, session: int, turn: TurnDoc) -> bool:
+        """Give a turn that is there what it says now; False where none of that message is there."""
+        rows = self._database.rows(
+            "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
+            " WHERE session = ? AND message = ?",
+            (session, short_id(turn.message_id)),
         )
+        blocks = TextBlocks(self._database)
+        for key, *refs in rows:
+            text_at, output_at = ref_at(refs[:3]), ref_at(refs[3:])
+            text, output = _clean(turn.text), _clean(turn.output)
+            if text != (old := blocks.text(text_at)):
+                self._forget_text(int(str(key)), old)
+                self._put_text(int(str(key)), text)
+                (text_at,) = blocks.append(session, "text", [text])
+            if output != (old := blocks.text(output_at)):
+                self._forget_output(int(str(key)), old)
+                self._put_output(int(str(key)), output)
+                (output_at,) = blocks.append(session, "output", [output])
+            self._database.run(
+                "UPDATE turns SET role = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
+                " output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
+                (ROLES.index(turn.role), turn.created, *_row(text_at), *_row(output_at), key),
+            )
+        return bool(rows)
+
+    def _put_text(self, key: int, text: str) -> None:
         self._database.run_many("INSERT INTO passages (rowid, text) VALUES (?, ?)", _rows(key, text))
         self._count(text, 1)
+
+    def _put_output(self, key: int, output: str) -> None:
         if output:
             self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, indexable(output)))
 
     def _remove(self, name: str) -> None:
         for session, title in self._database.rows("SELECT id, title FROM sessions WHERE name = ?", (name,)):
-            self._forget_turns("session = ?", (session,))
+            blocks = TextBlocks(self._database)
+            for key, *refs in self._database.rows(
+                "SELECT id, text_block, text_start, text_size, output_block, output_start, output_size FROM turns"
+                " WHERE session = ?",
+                (session,),
+            ):
+                self._forget_text(int(str(key)), blocks.text(ref_at(refs[:3])))
+                self._forget_output(int(str(key)), blocks.text(ref_at(refs[3:])))
+            blocks.remove(int(str(session)))
+            self._database.run("DELETE FROM turns WHERE session = ?", (session,))
             self._forget("titles", [(int(str(session)), indexable(str(title)))])
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 
-    def _forget_turns(self, which: str, values: Sequence[object]) -> None:
-        for key, text, output in self._database.rows(f"SELECT id, text, output FROM turns WHERE {which}", values):
-            self._forget("passages", _rows(int(str(key)), unpacked(text)))
-            self._count(unpacked(text), -1)
-            if output:
-                self._forget("outputs", [(int(str(key)), indexable(unpacked(output)))])
-            self._database.run("DELETE FROM turns WHERE id = ?", (key,))
+    def _forget_text(self, key: int, text: str) -> None:
+        self._forget("passages", _rows(key, text))
+        self._count(text, -1)
+
+    def _forget_output(self, key: int, output: str) -> None:
+        if output:
+            self._forget("outputs", [(key, indexable(output))])
 
     def _forget(self, table: str, rows: Iterable[tuple[int, str]]) -> None:
         # An index that keeps no text is told the text it shall forget.
@@ -163,5 +219,5 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _packed(text: str) -> bytes:
-    return zlib.compress(text.encode("utf-8")) if text else b""
+def _row(ref: Ref) -> tuple[int, int, int]:
+    return ref.block, ref.start, ref.size

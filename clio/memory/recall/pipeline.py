@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.recall.words import Query
 
@@ -17,10 +17,12 @@ K1, B = 0.9, 0.3
 class Weights(Struct, frozen=True, kw_only=True):
     """What is added to a turn's own score, as shares; which of them count depends on what is asked.
 
-    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it. session: of the best score of its session. user: what a turn
-    of the user's is multiplied with. form: how much another form of a word counts. pair: how much two words of the
-    query next to each other count, as a share of both. cover: how much it counts to have many words of the query.
-    title: of the words found in the session's title.
+    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it. session:
+    of the best score of its session. user: what a turn of the user's is multiplied with. form: how much another form
+    of a word counts. pair: how much two words of the query next to each other count, as a share of both. cover: how
+    much it counts to have many words of the query. title: of
+    the words found in the session's title. spread: how much it counts for a session that all words of the query stand
+    in it, though not in one turn.
     """
 
     previous: float = 0.3
@@ -32,6 +34,7 @@ class Weights(Struct, frozen=True, kw_only=True):
     pair: float = 0.5
     cover: float = 0.5
     title: float = 0.3
+    spread: float = 1.0
 
 
 TURNS = Weights()
@@ -51,11 +54,17 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Scored(Struct, frozen=True, kw_only=True):
-    """A turn and how well it answers; exact: the words of the query stand in it as they were typed."""
+    """A turn and how well it answers.
+
+    passage: the number of its best one. exact: it has the query as it was typed. found: the places of the query's
+    terms that it has.
+    """
 
     turn: Turn
     score: float
+    passage: int = 0
     exact: bool = False
+    found: frozenset[int] = frozenset()
 
 
 class Weighing(Struct, frozen=True, kw_only=True):
@@ -113,7 +122,8 @@ def weigher(
 def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
     """Whether the phrase stands in a text, both as stems."""
     first, length = phrase[0], len(phrase)
-    return any(stem == first and tuple(stems[at : at + length]) == tuple(phrase) for at, stem in enumerate(stems))
+    wanted = list(phrase)
+    return any(stem == first and list(stems[at : at + length]) == wanted for at, stem in enumerate(stems))
 
 
 def in_context(found: Iterable[Scored], titles: Mapping[int, float], weights: Weights) -> list[Scored]:
@@ -138,7 +148,7 @@ def in_context(found: Iterable[Scored], titles: Mapping[int, float], weights: We
         score *= weights.user if turn.role == "user" else 1.0
         score += weights.title * titles.get(turn.session, 0.0)
         # More than anything else can give: who types words as they stand gets the place where they stand first.
-        return Scored(turn=turn, score=score + (4.0 * top if item.exact else 0.0), exact=item.exact)
+        return structs.replace(item, score=score + (4.0 * top if item.exact else 0.0))
 
     return by_rank(around(item) for item in scored)
 
@@ -149,8 +159,27 @@ def by_rank(found: Iterable[Scored]) -> list[Scored]:
     return sorted(newest, key=lambda item: round(item.score, 6), reverse=True)
 
 
+def by_session(ranked: Sequence[Scored], rarities: Sequence[float], weights: Weights) -> list[tuple[int, float]]:
+    """Sessions and their scores, the best first; of equals the one whose best turn stands first in `ranked`.
+
+    A session scores what its best turn does, and more the more of the query stands anywhere in it: a piece of work is
+    told in several turns.
+    """
+    best: dict[int, float] = {}
+    found: dict[int, set[int]] = {}
+    for item in ranked:
+        best.setdefault(item.turn.session, item.score)
+        found.setdefault(item.turn.session, set()).update(item.found)
+    possible = sum(rarities) or 1.0
+    scores = {
+        session: score * (1.0 + weights.spread * sum(rarities[place] for place in found[session]) / possible)
+        for session, score in best.items()
+    }
+    return sorted(scores.items(), key=lambda pair: round(pair[1], 6), reverse=True)
+
+
 def grouped(ranked: Sequence[Scored]) -> dict[int, list[Scored]]:
-    """The turns of each session, sessions and turns in the order they came."""
+    """The turns of each session, in the order they came."""
     groups: dict[int, list[Scored]] = {}
     for item in ranked:
         groups.setdefault(item.turn.session, []).append(item)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from clio.algorithms.porter import porter
 from clio.memory.recall.candidates import Candidates
 from clio.memory.recall.docs import Recalled, SessionHit, Signals
 from clio.memory.recall.passages import passages
@@ -13,6 +14,7 @@ from clio.memory.recall.pipeline import (
     Weighing,
     Weights,
     by_rank,
+    by_session,
     folded,
     grouped,
     has_phrase,
@@ -23,7 +25,7 @@ from clio.memory.recall.pipeline import (
 from clio.memory.recall.snippet import snippet
 from clio.memory.recall.words import Query, stems
 
-WEIGHED = 150
+WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""
 NEIGHBOURS_OF = 20
 """Of how many of the best turns the neighbours may be an answer too."""
@@ -44,10 +46,8 @@ class Search:
     def turns(self, limit: int) -> tuple[Recalled, ...]:
         """Single turns, the best first."""
         scored = self._scored(TURNS)
-        known = {item.turn.key for item in scored}
-        near = self._candidates.around((item.turn for item in by_rank(scored)[:NEIGHBOURS_OF]), reach=2)
-        # An answer need not say again what the question said: "Where is it?" – "In the cellar."
-        scored += [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known]
+        if self._query.scope == "text":
+            scored += self._neighbours(scored)
         return self._shown(in_context(scored, self._titles(), TURNS)[:limit])
 
     def sessions(self, limit: int, passages: int) -> tuple[SessionHit, ...]:
@@ -56,19 +56,25 @@ class Search:
         titles = self._titles()
         known = {item.turn.session for item in scored}
         scored += [Scored(turn=turn, score=0.0) for turn in self._candidates.first_turns(titles.keys() - known)]
-        groups = list(grouped(in_context(scored, titles, SESSIONS)).items())[:limit]
+        ranked = by_session(in_context(scored, titles, SESSIONS), self._rarities, SESSIONS)[:limit]
         inside = grouped(in_context(scored, titles, TURNS))
-        about = self._candidates.sessions(session for session, _ in groups)
+        about = self._candidates.sessions(session for session, _ in ranked)
         return tuple(
             SessionHit(
                 session_id=about[session][0],
                 session_name=about[session][1],
                 updated=about[session][2],
-                score=round(items[0].score, 3),
+                score=round(score, 3),
                 passages=self._shown(folded(inside[session], passages)),
             )
-            for session, items in groups
+            for session, score in ranked
         )
+
+    def _neighbours(self, scored: Sequence[Scored]) -> list[Scored]:
+        """The turns round the best ones: an answer need not say again what was asked."""
+        known = {item.turn.key for item in scored}
+        near = self._candidates.around((item.turn for item in by_rank(scored)[:NEIGHBOURS_OF]), reach=2)
+        return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known]
 
     def _scored(self, weights: Weights) -> list[Scored]:
         query = self._query
@@ -81,7 +87,10 @@ class Search:
         if query.scope == "output":
             turns = self._candidates.outputs(query, self._exclude)[:WEIGHED_OUTPUTS]
             texts = self._candidates.texts((turn.key for turn in turns), "output")
-            weighed = [(turn, weigh(stems(texts[turn.key][:MAX_OUTPUT_CHARS]))) for turn in turns]
+            words = {turn.key: stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
+            phrases = [[porter(word) for word in phrase] for phrase in query.phrases]
+            fitting = [turn for turn in turns if all(has_phrase(words[turn.key], phrase) for phrase in phrases)]
+            weighed = [(turn, weigh(words[turn.key])) for turn in fitting]
             return [_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
         if query.scope == "title":
             return []
@@ -93,9 +102,9 @@ class Search:
         for candidate in head:
             weighing = weigh(stems(passages(texts[candidate.turn.key])[candidate.number]))
             ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
-            _keep(best, _scored(candidate.turn, weighing))
+            _keep(best, _scored(candidate.turn, weighing, candidate.number))
         for candidate in tail:
-            _keep(best, Scored(turn=candidate.turn, score=candidate.score * ratio))
+            _keep(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
 
     def _titles(self) -> dict[int, float]:
@@ -122,15 +131,16 @@ class Search:
 
     def _recalled(self, item: Scored, text: str, message: str, about: tuple[str, str, float]) -> Recalled:
         name, title, _ = about
+        shown = text[:MAX_OUTPUT_CHARS] if self._column == "output" else passages(text)[item.passage]
         return Recalled(
             session_id=name,
             session_name=title,
             message_id=message,
             role=item.turn.role,
             created=item.turn.created,
-            snippet=snippet(text, self._query),
+            snippet=snippet(text, shown, self._query),
             score=round(item.score, 3),
-            signals=self._signals(stems(text[:MAX_OUTPUT_CHARS]), set(stems(title))),
+            signals=self._signals(stems(shown), set(stems(title))),
         )
 
     def _signals(self, text: Sequence[str], title: set[str]) -> Signals:
@@ -147,8 +157,8 @@ class Search:
         )
 
 
-def _scored(turn: Turn, weighing: Weighing) -> Scored:
-    return Scored(turn=turn, score=weighing.score, exact=weighing.exact)
+def _scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
+    return Scored(turn=turn, score=weighing.score, passage=passage, exact=weighing.exact, found=weighing.found)
 
 
 def _keep(best: dict[int, Scored], item: Scored) -> None:

@@ -6,15 +6,16 @@ from clio.algorithms.porter import porter
 from clio.memory.recall.words import Query, folded_words
 
 SNIPPET_CHARS = 300
-MAX_CHARS = 200_000
-"""Where in a longer text the words stand is not looked for behind this."""
 _WORD = re.compile(r"\w+")
 _NEAR_WORDS = 50
 
 
-def snippet(text: str, query: Query) -> str:
-    """Up to 300 characters around the query as it was typed, else where most of its words are near each other."""
-    centre = _centre(text[:MAX_CHARS], query)
+def snippet(text: str, passage: str, query: Query) -> str:
+    """Up to 300 characters of a text around the place in its best passage where the query stands as it was typed.
+
+    Else the place where most of its words are near each other.
+    """
+    centre = max(text.find(passage), 0) + _centre(passage, query)
     start = max(min(centre - SNIPPET_CHARS // 3, len(text) - SNIPPET_CHARS), 0)
     end = start + SNIPPET_CHARS
     shown = " ".join(text[start:end].split())

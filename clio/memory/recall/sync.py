@@ -1,12 +1,13 @@
 """Keeps the index equal to the session files: only what changed is read, the newest sessions first."""
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from clio.errors import SessionNotFound, StorageError, UserError
+from clio.ids import new_id
 from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.reading import read_growth, read_outputs, read_whole
@@ -15,9 +16,6 @@ from clio.sessions.files import SessionFiles
 
 STEP_CHARS = 300_000
 """About how much text goes into the index at once, while somebody waits for all of it."""
-
-_HALF = ""
-"""The stamp of a session of which only the beginning is in the index: no look at its files will equal it."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -34,13 +32,13 @@ class Step(Struct, frozen=True, kw_only=True):
 class _Rest(Struct, frozen=True, kw_only=True):
     """A session that was read and is not yet wholly in the index.
 
-    place: the first turn that is not. known: the stamp of what the index has of it, where this is only what it lacks;
-    it stays the stamp until the last turn is in.
+    place: the first turn that is not. known: the stamp of what the index has of it, which stays until the last turn is
+    in; empty where nothing of it counts, so that it is put anew.
     """
 
     doc: SessionDoc
     place: int = 0
-    known: str = _HALF
+    known: str = ""
 
 
 class SessionSync:
@@ -61,6 +59,8 @@ class SessionSync:
         self._queue = deque[str]()
         self._later = deque[str]()
         self._rest: _Rest | None = None
+        # The stamp of a session of which only the beginning is in. No files equal it, nor does another clio's.
+        self._half = f"half {new_id()}@"
 
     def begin(self, index: RecallIndex) -> None:
         """Take over an index that was just opened; what its stamps say is believed."""
@@ -80,6 +80,8 @@ class SessionSync:
         if self.waiting(skip, outputs=outputs) or self._gone:
             self._kept = index.stamps()
             self._judge(self._stale | self._bare | self._gone)
+            if self._rest is not None and self._kept.get(self._rest.doc.id) != self._rest.known:
+                self._rest = None  # another clio has put it meanwhile
 
     def waiting(self, skip: Collection[str] = (), *, outputs: bool = False) -> int:
         """How many sessions are not in the index as they are now, without those to be skipped.
@@ -110,7 +112,7 @@ class SessionSync:
             read, idle = self._carry_out(index, skip, chars, outputs)
         except BaseException:
             self._rest = None  # what was taken off the queue and is not in the index waits again
-            self._judge(())
+            self._line_up()
             raise
         return Step(read=read, left=self.waiting(skip, outputs=outputs), idle=idle)
 
@@ -146,27 +148,34 @@ class SessionSync:
             taken += len(doc.turns[end].text) + len(doc.turns[end].output)
             end += 1
         part, at_end = doc.turns[rest.place : end], end == len(doc.turns)
-        self._rest = None if at_end else structs.replace(rest, place=end)
-        stamp = doc.stamp if at_end else rest.known
-        if rest.known == _HALF and rest.place == 0:
-            if at_end:
-                whole.append(doc)
-            else:
-                index.put([structs.replace(doc, turns=part, stamp=stamp)])
-                self._kept[doc.id] = stamp
-        elif not index.extend(doc.id, part, stamp=stamp, updated=doc.updated):
-            self._rest = None  # another clio took it out: from the beginning, then
-            self._kept.pop(doc.id, None)
-            self._stale.add(doc.id)
-            self._queue.append(doc.id)
+        self._rest = None
+        if not rest.known and at_end:
+            whole.append(doc)
+        elif not rest.known:
+            index.put([structs.replace(doc, turns=part, stamp=self._half)])
+            self._kept[doc.id] = self._half
+            self._rest = structs.replace(rest, place=end, known=self._half)
+        elif not index.extend(
+            doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
+        ):
+            self._again(doc.id)  # another clio has put it anew meanwhile, or taken it out
         elif at_end:
             self._settle(doc)
+        else:
+            self._rest = structs.replace(rest, place=end)
         return max(taken, 1)
+
+    def _again(self, id: str) -> None:
+        """Let a session wait to be read whole."""
+        self._kept.pop(id, None)
+        self._bare.discard(id)
+        self._stale.add(id)
+        self._queue.append(id)
 
     def _read(self, id: str, outputs: bool) -> _Rest:
         """What is to be put of a session; nothing but a stamp where there is nothing to be read."""
         stamp, files = self._watched.stamps[id], SessionFiles(self._folder, id)
-        known = self._kept.get(id, _HALF)
+        known = self._kept.get(id, "")
         try:
             if id not in self._stale:
                 return _Rest(doc=read_outputs(files, stamp), known=known)
@@ -185,7 +194,7 @@ class SessionSync:
         """The newest session that waits, those without outputs last."""
         return _pop(self._queue, self._stale, skip) or (_pop(self._later, self._bare, skip) if outputs else None)
 
-    def _judge(self, ids: Iterable[str]) -> None:
+    def _judge(self, ids: Collection[str]) -> None:
         """Find out what is to be done about sessions."""
         for id in ids:
             stamp, kept = self._watched.stamps.get(id), self._kept.get(id)
@@ -197,6 +206,11 @@ class SessionSync:
                 self._stale.add(id)
             elif lacks_outputs(kept):
                 self._bare.add(id)
+        if ids:
+            self._line_up()
+
+    def _line_up(self) -> None:
+        """Queue what waits, the newest last."""
         stamps = self._watched.stamps
         self._queue = deque(sorted(self._stale, key=lambda id: stamps[id].modified))
         self._later = deque(sorted(self._bare, key=lambda id: stamps[id].modified))

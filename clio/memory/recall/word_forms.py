@@ -1,4 +1,7 @@
-"""Forms of English words that no stemmer finds: a question says "go", the answer "went". Pure."""
+"""Forms of English words that no stemmer finds: a question says "go", the answer "went"; one "repository", one "repo".
+
+Only what is the same word, long and short or in another tense: things that are merely alike find too much. Pure.
+"""
 
 from collections.abc import Mapping
 
@@ -15,15 +18,24 @@ sew sewn|shake shook shaken|shine shone|shoot shot|show shown|shrink shrank shru
 sleep slept|slide slid|speak spoke spoken|speed sped|spell spelt|spend spent|spin spun|spring sprang sprung|stand stood
 steal stole stolen|stick stuck|sting stung|strike struck|swear swore sworn|sweep swept|swim swam swum|swing swung
 take took taken|teach taught|tear tore torn|tell told|think thought|throw threw thrown|understand understood
-wake woke woken|wear wore worn|weep wept|win won|wind wound|write wrote written|overwrite overwrote overwritten|rebuild rebuilt
+wake woke woken|wear wore worn|weep wept|win won|wind wound|write wrote written
+overwrite overwrote overwritten|rebuild rebuilt
 child children|foot feet|goose geese|half halves|knife knives|leaf leaves|life lives|man men|mouse mice|person people
 shelf shelves|thief thieves|tooth teeth|wife wives|wolf wolves|woman women|index indices|matrix matrices|vertex vertices
 criterion criteria|good better best|bad worse worst|analysis analyses|hypothesis hypotheses
 """
 
+_SHORT = """
+admin administrator|app application|async asynchronous|auth authentication|bike bicycle|cert certificate|cmd command
+config configuration|dad father|db database|dep dependency|dir directory|env environment|fridge refrigerator
+fn func function|impl implementation|k8s kubernetes|kid child children|lib library|mom mum mother|msg message
+param parameter|perf performance|photo photograph|pkg package|repo repository|tmp temp temporary|tv television
+"""
+
 
 def _table() -> dict[str, tuple[str, ...]]:
-    groups = [tuple(group.split()) for line in _IRREGULAR.strip().splitlines() for group in line.split("|")]
+    lines = [*_IRREGULAR.strip().splitlines(), *_SHORT.strip().splitlines()]
+    groups = [tuple(group.split()) for line in lines for group in line.split("|")]
     found: dict[str, tuple[str, ...]] = {}
     for group in groups:
         for word in group:

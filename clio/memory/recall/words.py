@@ -25,6 +25,7 @@ _QUOTED = re.compile(r'"([^"]*)"')
 _SCOPE = re.compile(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _COMPOUND = re.compile(r"[^\W_]+(?:[_.-][^\W_]+)+")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z][A-Z][a-z]")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]{4,80}")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2,}")
@@ -42,7 +43,7 @@ class Query(Struct, frozen=True, kw_only=True):
     """What is searched for.
 
     words: stems of all words as they stand, in order. terms: those that say something, each once.
-    pairs: places in `terms` that stood next to each other. phrases: what stood in quotes, as words and as stems.
+    pairs: places in `terms` that stood next to each other. phrases: what stood in quotes, as words.
     scope: which text is searched.
     """
 
@@ -89,21 +90,24 @@ def stems(text: str) -> list[str]:
 
 def indexable(text: str) -> str:
     """The text as it is put into the index: the parts of CamelCase words behind it, scripts without spaces in pairs."""
-    humps = [part for word in set(_ASCII_WORD.findall(text)) if _has_hump(word) for part in _PART.findall(word)]
+    humps = _humps(text)
     if not text.isascii():
         text = _in_pairs(text)
     return f"{text}\n{' '.join(humps)}" if humps else text
 
 
-def _has_hump(word: str) -> bool:
-    return not (word.islower() or word.isupper() or word[1:].islower() or word.isdigit())
-
-
 def _compounds(text: str) -> list[str]:
     """What else a compound of the query may be written as: `parse_args` as `parseargs`, `parseArgs` in parts."""
     joined = ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
-    humps = [part.lower() for word in _ASCII_WORD.findall(text) if _has_hump(word) for part in _PART.findall(word)]
-    return [*humps, *joined]
+    return [*map(str.lower, _humps(text)), *joined]
+
+
+def _humps(text: str) -> list[str]:
+    """The parts of the CamelCase words."""
+    if not _HUMP.search(text):
+        return []
+    compounds = dict.fromkeys(word for word in _ASCII_WORD.findall(text) if _HUMP.search(word))
+    return [part for word in compounds for part in _PART.findall(word)]
 
 
 def _term(word: str) -> Term:

@@ -211,6 +211,23 @@ def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
     assert caught_up(sync, index) == 0
 
 
+def test_two_clios_that_put_one_long_session_leave_it_whole(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    words = [f"word{number} " + "filler " * 20 for number in range(60)]
+    id = saved(store, said(*words))
+    other = SessionSync(store.folder)
+    other.begin(index)
+    sync.look(index)
+    for _ in range(3):
+        sync.step(index, chars=2_000)
+    other.step(index, chars=500)  # in the place of what is there, and then its process ends
+    assert found(index, "word40") == []
+    while sync.step(index, chars=2_000).left:
+        pass
+    assert all(found(index, f"word{number}") == [id] for number in (0, 20, 40, 59))
+
+
 def test_sessions_that_cannot_be_read_are_named_and_tried_again_when_they_change(
     store: SessionStore, index: RecallIndex, sync: SessionSync
 ) -> None:

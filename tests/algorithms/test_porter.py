@@ -1,0 +1,47 @@
+"""Porter's stemmer, held against the one that SQLite's full-text search has."""
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.algorithms.porter import porter
+
+WORDS = """
+caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned
+falling hissing fizzed failing filing happy sky relational conditional rational valenci hesitanci digitizer
+conformabli radicalli differentli vileli analogousli vietnamization predication operator feudalism decisiveness
+hopefulness callousness formaliti sensitiviti sensibiliti triplicate formative formalize electriciti electrical
+hopeful goodness revival allowance inference airliner gyroscopic adjustable defensible irritant replacement
+adjustment dependent adoption homologou communism activate angulariti homologous effective bowdlerize probate rate
+cease controll roll deciding decided decision configuration serialization tests testing databases queries indices
+running ran went parseargs utf8 sha256 3d is as us tokenizer yes says flying dying generously analogy apologies
+biology
+"""
+
+
+def by_sqlite(words: list[str]) -> list[str]:
+    """What FTS5 makes of words."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE said USING fts5 (word, tokenize='porter ascii')")
+    database.execute("CREATE VIRTUAL TABLE terms USING fts5vocab (said, 'instance')")
+    database.executemany("INSERT INTO said (rowid, word) VALUES (?, ?)", enumerate(words))
+    stems = [term for _, term in sorted(database.execute("SELECT doc, term FROM terms"))]
+    database.close()
+    return stems
+
+
+def test_every_word_has_the_stem_that_the_index_gives_it() -> None:
+    words = WORDS.split()
+    assert [porter(word) for word in words] == by_sqlite(words)
+
+
+@given(st.lists(st.text("abcdeilmnorstu", min_size=1, max_size=12), min_size=1, max_size=20))
+def test_words_nobody_ever_wrote_have_it_too(words: list[str]) -> None:
+    assert [porter(word) for word in words] == by_sqlite(words)
+
+
+@pytest.mark.parametrize("word", ["", "a", "is", "straße", "漢字", "naïve", "a" * 65, "a_b"])
+def test_what_is_no_english_word_stays_as_it_is(word: str) -> None:
+    assert porter(word) == word
