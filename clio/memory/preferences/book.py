@@ -6,6 +6,7 @@ limit, which no limit, no filter of rank and no fading keeps out of a prompt.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -31,6 +32,7 @@ from clio.algorithms.decay import (
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.stance import thing
 from clio.memory.records import Provenance
 from clio.memory.typed.merging import Action, Remembered
 from clio.memory.typed.record import MemoryRecord, check_content, cleaned_tags, short
@@ -79,6 +81,16 @@ class Preferences:
         self.fading = fading or Fading()
         self._clock = clock
 
+    @property
+    def path(self) -> Path:
+        """The file they are in, with the person's other memories."""
+        return self._store.path
+
+    @property
+    def book(self) -> ScenarioBook:
+        """The scenarios they are sorted by."""
+        return self._scenarios
+
     def add(
         self,
         item: str,
@@ -92,10 +104,12 @@ class Preferences:
     ) -> Remembered:
         """Note a preference, or reinforce the one of that name: smoothed where inferred, set where said as a rule.
 
-        Tags given are added to those it has. Only the same words, however written, are the same preference here.
+        Tags given are added to those it has. The same words, however written, are the same preference; a rule also
+        takes the place of what it is about, as "never use tabs" does of "tabs" and of "always use tabs". What is only
+        inferred reinforces a rule and does not move it.
         """
         content, score = check_content(item), _score(score)
-        known = self._named(content)
+        known = self._named(content) or (self._same_thing(content) if explicit else None)
         tags = tuple(self._scenarios.resolve(name) for name in cleaned_tags(scenarios))
         now = self._clock()
         if known is None:
@@ -118,10 +132,13 @@ class Preferences:
             self._store.put(f"remembered “{short(record)}”", (record,))
             return Remembered(record=record, action="new")
         old = known.score if known.score is not None else score
+        stays = known.explicit and not explicit
         record = structs.replace(
             known,
+            content=content if explicit else known.content,
+            importance=1.0 if explicit else known.importance,
             reason=reason.strip() or known.reason,
-            score=smoothed(old, score, explicit=explicit),
+            score=old if stays else smoothed(old, score, explicit=explicit),
             keywords=cleaned_tags((*known.keywords, *keywords)),
             scenarios=tuple(dict.fromkeys((*known.scenarios, *tags))),
             updated=now,
@@ -214,6 +231,9 @@ class Preferences:
         """Set what is given. Raises UserError where nothing is."""
         fields: dict[str, object] = {}
         if item is not None:
+            other = self._named(item)
+            if other is not None and other.id != id:
+                raise UserError(f"there is a preference {other.content!r} already; remove one of them first")
             fields["content"] = item
         if reason is not None:
             fields["reason"] = reason.strip()
@@ -224,6 +244,11 @@ class Preferences:
         if scenarios is not None:
             fields["scenarios"] = tuple(self._scenarios.resolve(name) for name in cleaned_tags(scenarios))
         return self._store.update(id, **fields)
+
+    def clear(self) -> int:
+        """Put all preferences into the archive, as one change to undo; how many there were."""
+        ids = [record.id for record in self._records()]
+        return self._store.forget_all(ids, f"cleared {len(ids)} preferences")
 
     def remove(self, id: str) -> bool:
         """Put a preference into the archive; False where there is none of that id."""
@@ -244,7 +269,7 @@ class Preferences:
         return _counted(keyword for record in self._records() for keyword in record.keywords)
 
     def scenarios(self) -> dict[str, int]:
-        """Each scenario with how many preferences are tagged with it; those that are built in too."""
+        """Each scenario with how many preferences are tagged with it; those nobody uses too."""
         used = _counted(name for record in self._records() for name in record.scenarios)
         return used | {name: 0 for name in self._scenarios.names if name not in used}
 
@@ -254,6 +279,12 @@ class Preferences:
     def _named(self, item: str) -> MemoryRecord | None:
         wanted = " ".join(item.casefold().split())
         return next((one for one in self._records() if " ".join(one.content.casefold().split()) == wanted), None)
+
+    def _same_thing(self, item: str) -> MemoryRecord | None:
+        """What a rule about the same takes the place of: the rule before, else the liking."""
+        wanted = thing(item)
+        found = [record for record in self._records() if thing(record.content) == wanted]
+        return max(found, key=lambda record: record.explicit) if found else None
 
     def _weigh(self, record: MemoryRecord, now: float) -> Weighed:
         score = DEFAULT_SCORE * record.importance if record.score is None else record.score

@@ -222,14 +222,22 @@ class TypedStore:
 
     def forget(self, id: str) -> bool:
         """Put a memory into the archive; False where there is none of that id (any more)."""
+        return self.forget_all((id,)) == 1
+
+    def forget_all(self, ids: Iterable[str], what: str = "") -> int:
+        """Put memories into the archive as one change, and one to undo; how many there were.
+
+        what: words for that change; the memory's own without.
+        """
         with self._changing():
-            record = self._shelf.records.get(id)
-            if record is None:
-                return False
-            self._files.set_aside((record,))
-            self._files.append(Line(drop=(id,)))
-        self._on_edit(Edit(what=f"forgot “{short(record)}”", before=(record,)))
-        return True
+            found = [self._shelf.records.get(id) for id in dict.fromkeys(ids)]
+            gone = tuple(record for record in found if record is not None)
+            if not gone:
+                return 0
+            self._files.set_aside(gone)
+            self._files.append(Line(drop=tuple(record.id for record in gone)))
+        self._on_edit(Edit(what=what or f"forgot “{short(gone[0])}”", before=gone))
+        return len(gone)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
         """Change fields of a memory; with its words its version rises. Raises UserError where nothing is to change."""
