@@ -1,4 +1,4 @@
-"""Times what finding earlier sessions costs. `python -m bench.recall [--part small large list real] [FOLDER]`.
+"""Times what finding earlier sessions costs. `python -m bench.recall [--part small large list real] [--from FOLDER]`.
 
 small: 200 sessions of 100 messages. large: 5,000 sessions, 200 MB. list: names of 5,000 sessions. real: transcripts
 of other tools below FOLDER (`bench.transcripts`). Data is made by `bench.recall_data` in a temporary folder.
@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument(
         "--part", nargs="+", choices=("small", "large", "list", "real"), default=["small", "large", "list"]
     )
-    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--from", dest="transcripts", type=Path, default=Path.cwd())
     asked = parser.parse_args()
     for part in asked.part:
         print(f"-- {part}")
@@ -215,7 +215,7 @@ def main() -> None:
                 case "list":
                     listing(Path(folder))
                 case _:
-                    real(Path(folder), asked.folder or Path.cwd())
+                    real(Path(folder), asked.transcripts)
 
 
 if __name__ == "__main__":
