@@ -26,6 +26,7 @@ from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
+from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
@@ -248,7 +249,7 @@ class App:
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in self._tools(compact)]
             cap = limits.context_window // share if share else None
-            parts = self._fragments(cap) if share != 0 else []
+            parts = self._fragments(cap, estimator.ratio) if share != 0 else []
             return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
@@ -315,12 +316,12 @@ class App:
         )
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
 
-    def _fragments(self, cap_tokens: int | None) -> list[Fragment]:
+    def _fragments(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
         """What stands in the prompt of the whole session, in pieces of at most `cap_tokens`, where that is given."""
         instructions = project_instructions(self.project)
         most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
         try:
-            knowledge = self.memory.prefix_fragments(most)
+            knowledge = self.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, chars_per_token))
         except (StorageError, OSError) as error:
             self._warn(f"project knowledge is left out: {error}")
             knowledge = []

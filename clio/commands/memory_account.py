@@ -19,6 +19,7 @@ from clio.commands.memory_words import (
     short_age,
     size,
 )
+from clio.memory.brain.why import WhyItem, WhyReport
 from clio.memory.records import LtmStats
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def why(shell: Shell, argument: str) -> CommandResult:
     """What memory gave the model in the last turn, why, and what its limits left out."""
     if argument:
         return refuse("/memory why takes nothing; it shows what the last turn was given")
+    report = shell.memory.last_turn()
+    if report is not None:
+        return _last_turn(report)
     given = shell.memory.why()
     begins = "The next session would begin with:\n\n" if not shell.session.id else ""
     if begins and not given:  # outside of a conversation there is no turn to tell of
@@ -78,6 +82,37 @@ def why(shell: Shell, argument: str) -> CommandResult:
     )
     table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide=1, cut=True)
     return CommandResult(text=begins + "\n".join(f"- {_account(shell, one)}" for one in given), table=table, data=data)
+
+
+def _last_turn(report: WhyReport) -> CommandResult:
+    """Each thing the last turn was given: from where, why, by which signals, at what cost; and what was cut."""
+    data = msgspec.to_builtins(report)
+    asked = f"“{report.question}”" if report.question else "the last turn"
+    work = f", taken for {report.scenario}" if report.scenario else ""
+    if not report.items:
+        return CommandResult(text=f"Memory gave the model nothing for {code(asked)}{work}.", data=data)
+    inside = [item for item in report.items if item.included]
+    cut = sum(item.count for item in report.items if not item.included)
+    left = f"; {cut:,} left out by limits" if cut else ""
+    tokens = sum(item.tokens for item in inside)
+    text = f"For {code(asked)}{work}: {count(len(inside), 'item')}, about {tokens:,} tokens{left}."
+    rows = tuple(
+        (
+            item.source if item.included else f"{item.source}, cut",
+            f"{' '.join(item.text.split())} · {_because(item)}",
+            short_age(report.at, report.at - item.age_s) if item.age_s is not None else "",
+            f"{item.tokens:,}" if item.tokens else "",
+        )
+        for item in report.items
+    )
+    return CommandResult(
+        text=text, table=Table(columns=("from", "what · why", "age", "tokens"), rows=rows, wide=1), data=data
+    )
+
+
+def _because(item: WhyItem) -> str:
+    signals = ", ".join(f"{name} {value:g}" for name, value in item.signals.items())
+    return f"{item.reason} ({signals})" if signals else item.reason
 
 
 def _stat_rows(found: LtmStats) -> Iterable[tuple[str, str, str, str]]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,11 +10,11 @@ from msgspec import structs
 
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
-from clio.memory.brain.why import WhyItem
+from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.briefing import Briefing
 from clio.memory.handles import find_handle
-from clio.memory.inject import CAP_TOKENS, Injected, knowledge_fragment
+from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_news import news_fragment, news_since
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
 from clio.memory.memories import Memories
 from clio.memory.note_changes import note_change, revert_note
@@ -24,7 +25,6 @@ from clio.memory.ranking import rank
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
 from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
-from clio.memory.rule_scope import matching_rules
 from clio.memory.turn import TurnMemory
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
@@ -96,12 +96,11 @@ class MemorySystem:
         self._ejected = EjectedTurns(VectorStore(None if incognito else folder / "cache" / "vectors", HashedEmbedder()))
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
+        self._why_file = WhyFile(folder / "cache" / "why.json")
+        self._report: WhyReport | None = None
         self.scenario: str | None = None
         self.is_off = False
-        self._prefix: Injected | None = None
-        self._turn: Injected | None = None
-        self._in_prefix: Knowledge | None = None  # what was known when the prompt was made
-        self._told: Knowledge | None = None  # what the model has been told by now
+        self._briefing = self._new_briefing()
 
     # What a request is given
 
@@ -113,7 +112,8 @@ class MemorySystem:
         all_sessions: whether turns that left the windows of other sessions may come back by themselves.
         """
         self._session_of = session_of
-        self._in_prefix = self._told = self._prefix = self._turn = None
+        self._briefing = self._new_briefing()
+        self._report = None
         self._of_turn = TurnMemory(
             self._memories,
             self._preferences,
@@ -124,57 +124,55 @@ class MemorySystem:
             clock=self._clock,
         )
 
-    def prefix_fragments(self, cap_tokens: int = CAP_TOKENS) -> list[Fragment]:
+    def prefix_fragments(
+        self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
+    ) -> list[Fragment]:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
         if self._incognito or self.is_off:
             return []
         limits = self._of_turn.prefix_fragments() if self._of_turn else []
-        return [*limits, *self._knowledge_fragments(cap_tokens)]
-
-    def _knowledge_fragments(self, cap_tokens: int) -> list[Fragment]:
-        if not self._inject:
-            return []
-        knowledge = self._ltm.read()
-        self._in_prefix = self._told = knowledge
-        self._prefix = knowledge_fragment(
-            knowledge,
-            self._ltm.freshness(knowledge.entries),
-            str(self._ltm_path),
-            cap_tokens,
-            rules=matching_rules(knowledge.of("rule"), self._project, self._start),
-        )
-        return [self._prefix.fragment] if self._prefix else []
+        known = self._briefing.prompt(cap_tokens, chars_per_token) if self._inject else None
+        return [*limits, *([known.fragment] if known else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
         if self._incognito or self.is_off:
             return []
-        recalled = self._of_turn.turn_fragments(text, self._session_of(), self.scenario) if self._of_turn else []
-        return [*self._news_fragments(), *recalled]
-
-    def _news_fragments(self) -> list[Fragment]:
-        self._turn = None
-        if not self._inject or self._told is None:
-            return []
-        known = self._ltm.read()
-        news, self._told = news_since(self._told, known), known
-        entries = (*news.new, *news.changed)
-        self._turn = news_fragment(news, self._ltm.freshness(entries), str(self._ltm_path))
-        return [self._turn.fragment] if self._turn else []
+        session = self._session_of()
+        recalled = self._of_turn.turn_fragments(text, session, self.scenario) if self._of_turn else []
+        news = self._briefing.news() if self._inject else None
+        fragments = [*([news.fragment] if news else []), *recalled]
+        self._report = WhyReport(
+            session=session.id if session else "",
+            at=self._clock(),
+            question=self._redact(" ".join(text[:200].split())[:80]),
+            scenario=self.scenario_in_force,
+            items=(*self._knowledge_items(), *(self._of_turn.items if self._of_turn else ())),
+        )
+        with suppress(OSError):  # the answer does not depend on it
+            self._why_file.write(self._report)
+        return fragments
 
     def window_trimmed(self) -> None:
         """What earlier turns were told may have left the window: the next one is told again."""
-        self._told = self._in_prefix
+        self._briefing.window_trimmed()
         if self._of_turn:
             self._of_turn.window_trimmed()
 
     def why(self) -> tuple[Injected, ...]:
         """What the last request was given, each entry with its reason, and how many the limits left out."""
-        return tuple(part for part in (self._prefix, self._turn) if part)
+        return self._briefing.given
 
-    def why_turn(self) -> tuple[WhyItem, ...]:
-        """Limits, tastes and recalled memories of the last turn with their signals, and those the budget cut."""
-        return tuple(self._of_turn.items) if self._of_turn else ()
+    def last_turn(self) -> WhyReport | None:
+        """What the last turn was given and what budgets cut, each with its signals: this clio's, else the project's."""
+        self._refuse_incognito()
+        return self._report or self._why_file.read()
+
+    def _new_briefing(self) -> Briefing:
+        return Briefing(self._ltm, str(self._ltm_path), self._project, self._start)
+
+    def _knowledge_items(self) -> list[WhyItem]:
+        return [item for part in self.why() for item in knowledge_items(part, self._clock())]
 
     @property
     def scenario_in_force(self) -> str | None:

@@ -1,0 +1,63 @@
+"""What a session's requests are told of the project knowledge: a block in the prompt, and later the news behind it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
+from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_news import news_fragment, news_since
+from clio.memory.records import Entry, Knowledge
+from clio.memory.rule_scope import matching_rules
+
+
+class Briefing:
+    """What one session has been told. start: the folder clio was started in, which decides what rules are near."""
+
+    def __init__(self, ltm: LongTermMemory, source: str, project: Path, start: Path) -> None:
+        self._ltm = ltm
+        self._source = source
+        self._project = project
+        self._start = start
+        self._in_prompt: Knowledge | None = None  # what was known when the prompt was made
+        self._told: Knowledge | None = None  # what the model has been told by now
+        self._shown: set[str] = set()  # ids of the entries it has seen
+        self._prompt: Injected | None = None
+        self._news: Injected | None = None
+
+    @property
+    def given(self) -> tuple[Injected, ...]:
+        """The block in the prompt, and the news of the last turn."""
+        return tuple(part for part in (self._prompt, self._news) if part)
+
+    def prompt(self, cap_tokens: int, chars_per_token: float = CHARS_PER_TOKEN) -> Injected | None:
+        """The block for the prompt of the whole session; from now on everything else is news."""
+        knowledge = self._ltm.read()
+        rules = matching_rules(knowledge.of("rule"), self._project, self._start)
+        freshness = self._ltm.freshness(candidates(knowledge, rules))
+        self._in_prompt = self._told = knowledge
+        self._news = None
+        self._prompt = knowledge_fragment(
+            knowledge, freshness, self._source, cap_tokens, rules=rules, chars_per_token=chars_per_token
+        )
+        self._shown = set(_ids(self._prompt))
+        return self._prompt
+
+    def news(self) -> Injected | None:
+        """What was learned, changed or given up since the model was told last, here or by another process."""
+        self._news = None
+        if self._told is None:
+            return None
+        known = self._ltm.read()
+        news, self._told = news_since(self._told, known, self._shown), known
+        entries: Sequence[Entry] = (*news.new, *news.changed)
+        self._news = news_fragment(news, self._ltm.freshness(entries), self._source)
+        self._shown.update(_ids(self._news))
+        return self._news
+
+    def window_trimmed(self) -> None:
+        """What the turns were told may have left the window: it is news again."""
+        self._told = self._in_prompt
+
+
+def _ids(given: Injected | None) -> list[str]:
+    return [item.entry.id for item in given.items] if given else []
