@@ -1,16 +1,26 @@
 """Turns that left the window, found by what they say: each piece of one is embedded once, with its role and its ids."""
 
 import re
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
 from clio.algorithms.brain_math import GATE, NEAREST
+from clio.errors import ClioError
 from clio.memory.recall.docs import TurnDoc
+from clio.memory.recall.search import PAUSE_S, never
+from clio.memory.recall.stamps import SessionFolder
 from clio.memory.recall.transcripts import turns_of
-from clio.memory.vectors.store import VectorItem, VectorStore
-from clio.messages import ToolMessage
+from clio.memory.vectors.embedders import Embedder
+from clio.memory.vectors.files import VectorItem
+from clio.memory.vectors.store import VectorStore
+from clio.messages import Message, ToolMessage
+from clio.sessions.files import SessionFiles
+from clio.sessions.loading import load
 from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
 
 PIECE_WORDS = 40
 """A question is short: a vector of a long text is far from it whatever the text says, so a turn goes in pieces."""
@@ -30,29 +40,89 @@ class Neighbour(Struct, frozen=True, kw_only=True):
 
 
 class EjectedTurns:
-    """What trims let go of, of all sessions of a project."""
+    """What trims let go of, of all sessions of a project. For several threads."""
 
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
+        self._last: tuple[str, list[TurnDoc]] | None = None
+        self._last_by: Embedder | None = None
+        self._worker: threading.Thread | None = None
 
     @property
     def exist(self) -> bool:
-        """Whether there are any; known without loading them."""
+        """Whether there may be any; known without loading them."""
         return self._vectors.exists
 
     def index(self, session: Session) -> int:
-        """Embed what left the session's window and is not embedded yet; how many pieces were added."""
-        left = {id for trim in session.trims for id in trim.dropped}
+        """Embed what left the session's window and is not embedded yet; how many pieces were added.
+
+        Where a server makes the vectors this goes on in a thread, and is told as 0.
+        """
+        left = _left(session.messages, session.stm)
         if not left:
             return 0
-        turns = turns_of(session.messages, _no_output)
-        return self._vectors.put(_items(session.id, (turn for turn in turns if turn.message_id in left)))
+        self._last = session.id, left
+        self._last_by = self._vectors.embedder
+        if not self._vectors.embedder.remote:
+            return self._put(session.id, left)
+        self.wait()
+        self._worker = threading.Thread(target=self._put, args=(session.id, left), name="embed-turns", daemon=True)
+        self._worker.start()
+        return 0
+
+    def wait(self) -> None:
+        """Until a thread that `index` began is done."""
+        if self._worker is not None:
+            self._worker.join()
+
+    def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never) -> int:
+        """Bring the vectors up to date with the session files, for a thread in the background; how many were read.
+
+        Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
+        sessions. Raises OSError where the sessions' folder cannot be read.
+        """
+        folder = SessionFolder(store.folder)
+        folder.look()
+        known = self._vectors.marks()
+        self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
+        read = 0
+        newest = sorted(folder.stamps, key=lambda id: -folder.stamps[id].modified)
+        for id in newest:
+            if stop():
+                break
+            stamp = folder.stamps[id].text()
+            if known.get(id) == stamp:
+                continue
+            try:
+                state = load(SessionFiles(store.folder, id), outputs=False).state
+            except (ClioError, OSError):
+                continue  # it is tried again at the next start, and whoever opens it is told why
+            self._put(id, _left(state.messages, state.stm))
+            self._vectors.mark(id, stamp)
+            read += 1
+            time.sleep(PAUSE_S)
+        return read
 
     def search(
-        self, question: str, *, sessions: Sequence[str] | None, count: int = NEAREST, limit: float = GATE
+        self,
+        question: str,
+        *,
+        sessions: Sequence[str] | None,
+        count: int = NEAREST,
+        limit: float = GATE,
+        session: Session | None = None,
     ) -> list[Neighbour]:
-        """The nearest turns at a distance strictly below the limit, nearest first; of these sessions, None: of all."""
-        found = self._vectors.search(question, count, groups=sessions)
+        """The nearest turns at a distance strictly below the limit, nearest first.
+
+        sessions: of these; None: of all. session: the one that asks; what is in its window is passed over, as after
+        the undoing of a trim.
+        """
+        seen = frozenset(f"{session.id}/{id}" for id in session.stm) if session else frozenset[str]()
+        found = self._vectors.search(question, count, groups=sessions, without=seen)
+        if self._last is not None and self._last_by is not self._vectors.embedder:
+            self._last_by = self._vectors.embedder  # the former one failed, and its vectors are of no use to this one
+            self._put(*self._last)
+            found = self._vectors.search(question, count, groups=sessions, without=seen)
         return [
             Neighbour(
                 session=item.group,
@@ -66,33 +136,43 @@ class EjectedTurns:
             if distance < limit
         ]
 
+    def _put(self, session: str, turns: Iterable[TurnDoc]) -> int:
+        size = self._vectors.embedder.piece_words
+        return self._vectors.put(
+            VectorItem(
+                id=f"{session}/{turn.message_id}", group=session, text=piece, role=turn.role, created=turn.created
+            )
+            for turn in turns
+            for piece in pieces(turn.text, size)
+        )
 
-def _items(session: str, turns: Iterable[TurnDoc]) -> list[VectorItem]:
-    return [
-        VectorItem(id=f"{session}/{turn.message_id}", group=session, text=piece, role=turn.role, created=turn.created)
-        for turn in turns
-        if turn.role != "tool"
-        for piece in pieces(turn.text)
-    ]
+
+def _left(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
+    """The turns that are not in the window, without the outputs of tools."""
+    inside = set(window)
+    if all(message.id in inside for message in messages):
+        return []
+    turns = turns_of(messages, _no_output)
+    return [turn for turn in turns if turn.message_id not in inside and turn.role != "tool"]
 
 
 def _no_output(message: ToolMessage) -> str:
     return ""
 
 
-def pieces(text: str) -> list[str]:
-    """The text in pieces of up to 40 words that end where sentences or lines do, at most 40 of them."""
+def pieces(text: str, size: int = PIECE_WORDS) -> list[str]:
+    """The text in pieces of up to `size` words that end where sentences or lines do, at most 40 of them."""
     found: list[str] = []
     words: list[str] = []
     for sentence in _ENDS.split(text):
         said = sentence.split()
-        if words and len(words) + len(said) > PIECE_WORDS:
+        if words and len(words) + len(said) > size:
             found.append(" ".join(words))
             words = []
         words += said
-        while len(words) > PIECE_WORDS:
-            found.append(" ".join(words[:PIECE_WORDS]))
-            words = words[PIECE_WORDS:]
+        while len(words) > size:
+            found.append(" ".join(words[:size]))
+            words = words[size:]
     if words:
         found.append(" ".join(words))
     return found[:MAX_PIECES]

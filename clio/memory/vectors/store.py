@@ -1,211 +1,350 @@
-"""Vectors on disk, beside what they stand for: `items.jsonl` names them row by row, `vectors.f32` holds the rows.
+"""Vectors with what they stand for, made by one embedder, kept in a folder that may be deleted at any time.
 
-A cache of what the session files and documents say. Rows are only added; a line counts when its whole row is there, so
-that a process that dies in between leaves nothing wrong. A folder that does not fit together is emptied, to be filled
-anew.
+A folder that cannot be read or written is done without: the vectors then stay in memory, as they do without a folder.
 """
 
-import os
-from array import array
-from collections.abc import Iterable, Sequence
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
-import msgspec
-from msgspec import Struct
+from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.memory.vectors.files import Gone, Mark, News, Record, VectorFiles, VectorItem
+from clio.memory.vectors.index import GRAPH_FROM, Neighbour, VectorIndex
 
-from clio.algorithms.embedding import DIMENSIONS
-from clio.memory.vectors.embedders import Embedder
-from clio.memory.vectors.index import Neighbour, VectorIndex
-from clio.storage.atomic import NO_FOLLOW, write_all
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
-
-ROW_BYTES = 4 * DIMENSIONS
 BATCH = 64
-
-
-class VectorItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a vector stands for: a piece of a turn or of a document.
-
-    id: of the turn or chunk it is a piece of. group: the session or document, by which searches are kept apart.
-    text: the piece itself, without secrets. created: seconds since the epoch. stamp: of the source, where it changes.
-    """
-
-    id: str
-    group: str
-    text: str
-    role: str = ""
-    created: float = 0.0
-    stamp: str = ""
+COMPACT_FROM = 1_000
+"""So many rows that count no more are left lying."""
+_FIRST_LOOK = 64
+_log = logging.getLogger(__name__)
 
 
 class VectorStore:
-    """The vectors of one folder, made by one embedder; several processes may add to it.
+    """The vectors of one folder and one embedder. For several threads and processes.
 
-    folder: None keeps all of it in memory. Methods raise OSError, and what the embedder raises.
+    folder: of all embedders; the vectors of different ones lie apart in it. None keeps all of it in memory.
+    graph_from: see `VectorIndex`.
+
+    An embedder that fails is replaced by the hashed one for as long as the store lives; `trouble` then says why.
     """
 
-    def __init__(self, folder: Path | None, embedder: Embedder) -> None:
-        self._folder = folder / embedder.name if folder else None
-        self._root = folder
-        self._embedder = embedder
-        self._items: list[VectorItem] = []
+    def __init__(self, folder: Path | None, embedder: Embedder, *, graph_from: int = GRAPH_FROM) -> None:
+        self.embedder = embedder
+        self.trouble = ""
+        self._folder = folder
+        self._files = self._files_of(embedder)
+        self._graph_from = graph_from
+        self._lock = threading.RLock()
+        self._items: list[VectorItem | None] = []
         self._ids: set[str] = set()
         self._groups: dict[str, list[int]] = {}
+        self._marks: dict[str, str] = {}
         self._index: VectorIndex | None = None
-        self._read_bytes = 0
 
     @property
     def exists(self) -> bool:
-        """Whether there is anything to search: known without reading it."""
-        return bool(self._items) or (self._folder is not None and (self._folder / "items.jsonl").exists())
+        """Whether there may be anything to search: known without reading it."""
+        return bool(self._ids) or (self._files is not None and self._files.exist)
+
+    @property
+    def lacks_graph(self) -> bool:
+        """Whether there are so many vectors that a graph would help, and the package for it is not installed."""
+        return self._index is not None and self._index.lacks_graph
 
     def __len__(self) -> int:
-        self._catch_up()
-        return len(self._items)
+        with self._lock:
+            self._catch_up()
+            return sum(len(places) for places in self._groups.values())
 
     def has(self, id: str) -> bool:
         """Whether a turn or chunk has its vectors already."""
-        self._catch_up()
-        return id in self._ids
+        with self._lock:
+            self._catch_up()
+            return id in self._ids
 
-    def groups(self) -> dict[str, str]:
-        """The groups there are, with the stamp of their newest item."""
-        self._catch_up()
-        return {group: self._items[places[-1]].stamp for group, places in self._groups.items()}
+    def groups(self) -> set[str]:
+        """The groups that have vectors or a mark."""
+        with self._lock:
+            self._catch_up()
+            return self._groups.keys() | self._marks.keys()
+
+    def marks(self) -> dict[str, str]:
+        """The stamp of each group that is there whole."""
+        with self._lock:
+            self._catch_up()
+            return dict(self._marks)
+
+    def mark(self, group: str, stamp: str) -> None:
+        """Note that a group is there whole, as its source was at that stamp."""
+        with self._lock:
+            self._catch_up()
+            if self._marks.get(group) != stamp:
+                self._add([Mark(group=group, stamp=stamp)], [])
+
+    def group(self, name: str) -> list[VectorItem]:
+        """What is there of a group, in the order it was put."""
+        with self._lock:
+            self._catch_up()
+            return [item for place in self._groups.get(name, ()) if (item := self._items[place])]
 
     def put(self, items: Iterable[VectorItem]) -> int:
-        """Embed and keep the pieces of turns that are not there yet; how many pieces were added."""
-        self._catch_up()
-        new = [item for item in items if item.id not in self._ids and item.text.strip()]
-        begun: set[str] = set()
+        """Embed and keep the pieces of turns that are not there yet; how many pieces were added.
+
+        Pieces of one id must follow each other; they are kept all or none.
+        """
+        given = list(items)
+        with self._lock:
+            self._catch_up()
+            new = [item for item in given if item.id not in self._ids and item.text.strip()]
         added = 0
-        for start in range(0, len(new), BATCH):
-            batch = new[start : start + BATCH]
-            added += self._append(batch, self._embedder.embed([item.text for item in batch]), begun)
+        for batch in _batches(new):
+            embedder = self.embedder
+            try:
+                rows = [row for part in _slices(batch) for row in embedder.embed([item.text for item in part])]
+            except EmbeddingFailed as error:
+                self._fall_back(embedder, str(error))
+                return self.put(given)
+            with self._lock:
+                if self.embedder is not embedder:  # another thread fell back meanwhile
+                    return self.put(given)
+                added += self._add(batch, rows)
         return added
 
+    def remove(self, groups: Iterable[str], *, wipe: bool = False) -> int:
+        """Let go of groups; how many there were of them. wipe: so that their text is in no file any more."""
+        with self._lock:
+            self._catch_up()
+            known = self._groups.keys() | self._marks.keys()
+            gone = [Gone(group=group) for group in dict.fromkeys(groups) if group in known]
+            if not gone:
+                return 0
+            self._add(gone, [])
+            living = sum(len(places) for places in self._groups.values())
+            if wipe or len(self._items) - living > max(COMPACT_FROM, living):
+                self._compact()
+            return len(gone)
+
     def search(
-        self, question: str, count: int, *, groups: Sequence[str] | None = None, most_pieces: int = 64
+        self, question: str, count: int, *, groups: Sequence[str] | None = None, without: frozenset[str] = frozenset()
     ) -> list[tuple[VectorItem, float]]:
-        """(piece, distance) of the nearest `count` turns or chunks, each by its nearest piece; of these groups only."""
-        self._catch_up()
-        if not self._items or count <= 0:
-            return []
-        [vector] = self._embedder.embed([question])
+        """(piece, distance) of the nearest `count` turns or chunks, each by its nearest piece.
+
+        groups: of these only. without: ids that are passed over. Nothing for a question without a word.
+        """
+        with self._lock:
+            self._catch_up()
+            if not self._ids or count <= 0:
+                return []
+        embedder = self.embedder
+        try:
+            [vector] = embedder.embed([question])
+        except EmbeddingFailed as error:
+            self._fall_back(embedder, str(error))
+            return self.search(question, count, groups=groups, without=without)
         if not any(vector):
             return []
-        places = None if groups is None else [place for group in groups for place in self._groups.get(group, ())]
-        found: dict[str, tuple[VectorItem, float]] = {}
-        for place, distance in self._nearest(vector, max(count, most_pieces), places):
-            item = self._items[place]
-            found.setdefault(item.id, (item, distance))
-        return list(found.values())[:count]
+        with self._lock:
+            self._catch_up()
+            if self.embedder is not embedder:
+                return self.search(question, count, groups=groups, without=without)
+            places = None if groups is None else [place for group in groups for place in self._groups.get(group, ())]
+            return self._nearest_ids(vector, count, places, without)
 
     def clear(self) -> None:
         """Forget all vectors; they are made anew from what they stand for."""
-        self._forget()
-        if self._folder is not None and self._folder.is_dir():
-            with self._lock():
-                for name in ("items.jsonl", "vectors.f32"):
-                    (self._folder / name).unlink(missing_ok=True)
+        with self._lock:
+            self._forget()
+            if self._files is not None:
+                try:
+                    self._files.clear()
+                    self._files.forget()
+                except OSError as error:
+                    self._do_without(error)
+
+    def close(self) -> None:
+        """Stop what goes on beside."""
+        with self._lock:
+            if self._index is not None:
+                self._index.close()
+
+    def _fall_back(self, embedder: Embedder, why: str) -> None:
+        """Make do without an embedder that failed; the vectors it made stay for another time."""
+        with self._lock:
+            if self.embedder is not embedder:
+                return
+            self.trouble = why
+            self.embedder = HashedEmbedder()
+            self._files = self._files_of(self.embedder)
+            self._forget()
+
+    def _files_of(self, embedder: Embedder) -> VectorFiles | None:
+        return VectorFiles(self._folder / embedder.name, self._folder.parent) if self._folder else None
+
+    def _nearest_ids(
+        self, vector: Sequence[float], count: int, places: Sequence[int] | None, without: frozenset[str]
+    ) -> list[tuple[VectorItem, float]]:
+        """Looks at more and more of the nearest pieces, until they are of enough ids."""
+        all_there = len(self._items) if places is None else len(places)
+        most = max(_FIRST_LOOK, 4 * count)
+        while True:
+            found: dict[str, tuple[VectorItem, float]] = {}
+            near = self._nearest(vector, most, places)
+            for place, distance in near:
+                item = self._items[place]
+                if item is not None and item.id not in without:
+                    found.setdefault(item.id, (item, distance))
+            if len(found) >= count or most >= all_there or not near:
+                return list(found.values())[:count]
+            most *= 4
 
     def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> list[Neighbour]:
+        try:
+            index = self._loaded()
+        except OSError as error:
+            self._do_without(error)
+            return []
+        return index.search(vector, count, places=places) if index else []
+
+    def _loaded(self) -> VectorIndex | None:
+        """The index of all rows; None where they proved damaged, and were cleared away."""
         if self._index is None:
-            self._index = VectorIndex()
-            if self._folder is not None:
-                self._index.add(_rows(self._folder / "vectors.f32", 0, len(self._items)))
-        return self._index.search(vector, count, places=places)
-
-    def _append(self, items: Sequence[VectorItem], rows: Sequence[Sequence[float]], begun: set[str]) -> int:
-        """Keep pieces with their vectors, but for those of turns another process added meanwhile; how many.
-
-        begun: ids this call has added pieces of before, and adds more to.
-        """
-        if self._folder is None or self._root is None:
-            self._load_index().add([list(row) for row in rows])
-            self._learn(items)
-            return len(items)
-        make_ignored_folder(self._folder, self._root.parent)
-        with self._lock():
-            self._catch_up()
-            pairs = zip(items, rows, strict=True)
-            fresh = [(item, row) for item, row in pairs if item.id not in self._ids or item.id in begun]
-            begun.update(item.id for item, _ in fresh)
-            data = b"".join(array("f", row).tobytes() for _, row in fresh)
-            lines = b"".join(msgspec.json.encode(item) + b"\n" for item, _ in fresh)
-            self._write(self._folder / "vectors.f32", data, len(self._items) * ROW_BYTES)
-            self._write(self._folder / "items.jsonl", lines, self._read_bytes)
-        self._catch_up()
-        return len(fresh)
-
-    def _load_index(self) -> VectorIndex:
-        if self._index is None:
-            self._index = VectorIndex()
+            self._index = VectorIndex(graph_from=self._graph_from)
+            self._index.remove([place for place, item in enumerate(self._items) if item is None])
+        if self._files is not None and len(self._index) < len(self._items):
+            if not self._index.read(self._files.vectors, len(self._items)):
+                _log.info("the vectors in %s are damaged and made anew", self._files.folder)
+                self.clear()
+                return None
+            self._index.keep_graph(self._files.folder, self._files.generation)
         return self._index
 
-    @staticmethod
-    def _write(path: Path, data: bytes, at: int) -> None:
-        """Write at the end of what counts; what a dead process left behind it is cut off."""
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+    def _add(self, records: Sequence[Record], rows: Sequence[Row]) -> int:
+        """Keep records, with a row for each piece, but for pieces of ids added meanwhile; how many were kept."""
+        if self._files is not None:
+            try:
+                with self._files.lock():
+                    self._take_in(self._files.news(locked=True))
+                    fresh, their_rows = self._fresh(records, rows)
+                    self._files.append(fresh, b"".join(row.tobytes() for row in their_rows))
+                    self._take_in(self._files.news(locked=True))
+            except OSError as error:
+                self._do_without(error)
+            else:
+                return len(fresh)
+        fresh, their_rows = self._fresh(records, rows)
+        if self._index is None:
+            self._index = VectorIndex(graph_from=self._graph_from)
+        if their_rows:
+            self._index.add(their_rows)
+        self._learn(fresh)
+        return len(fresh)
+
+    def _fresh(self, records: Sequence[Record], rows: Sequence[Row]) -> tuple[list[Record], list[Row]]:
+        if not rows:
+            return list(records), []
+        pairs = [
+            (record, row)
+            for record, row in zip(records, rows, strict=True)
+            if not isinstance(record, VectorItem) or record.id not in self._ids
+        ]
+        return [record for record, _ in pairs], [row for _, row in pairs]
+
+    def _compact(self) -> None:
+        """Write what counts anew, without what does not."""
+        index = self._loaded()
+        if index is None:
+            return
+        places = [place for place, item in enumerate(self._items) if item is not None]
+        items: list[Record] = [item for item in self._items if item is not None]
+        items += [Mark(group=group, stamp=stamp) for group, stamp in self._marks.items()]
+        rows: Any = index.rows(places)
+        if self._files is None:
+            self._forget()
+            self._index = VectorIndex(rows, graph_from=self._graph_from)
+            self._learn(items)
+            return
         try:
-            os.ftruncate(fd, at)
-            os.lseek(fd, at, os.SEEK_SET)
-            write_all(fd, data)
-        finally:
-            os.close(fd)
+            with self._files.lock():
+                news = self._files.news(locked=True)
+                if news.records or news.anew:
+                    self._take_in(news)  # another process is at it: another time
+                    return
+                self._files.clear(locked=True)
+                self._files.forget()
+                self._files.append(items, rows.tobytes())
+                self._forget()
+                self._files.forget()
+                self._take_in(self._files.news(locked=True))
+        except OSError as error:
+            self._do_without(error)
 
     def _catch_up(self) -> None:
-        """Read the lines others added; where the files do not fit together, begin anew."""
-        if self._folder is None:
+        """Take in what others added."""
+        if self._files is None:
             return
-        path = self._folder / "items.jsonl"
         try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            self._forget()
-            return
-        if size == self._read_bytes:
-            return
-        if size < self._read_bytes:
-            self._forget()
-        with path.open("rb") as file:
-            file.seek(self._read_bytes)
-            data = file.read(size - self._read_bytes)
-        whole = data[: data.rfind(b"\n") + 1]
-        try:
-            items = [msgspec.json.decode(line, type=VectorItem) for line in whole.split(b"\n") if line]
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self.clear()
-            return
-        before = len(self._items)
-        rows = (self._folder / "vectors.f32").stat().st_size // ROW_BYTES if items else before
-        if rows < before + len(items):
-            self.clear()
-            return
-        self._read_bytes += len(whole)
-        if self._index is not None:
-            self._index.add(_rows(self._folder / "vectors.f32", before, len(items)))
-        self._learn(items)
+            self._take_in(self._files.news())
+        except OSError as error:
+            self._do_without(error)
 
-    def _learn(self, items: Iterable[VectorItem]) -> None:
-        for item in items:
-            self._groups.setdefault(item.group, []).append(len(self._items))
-            self._items.append(item)
-            self._ids.add(item.id)
+    def _take_in(self, news: News) -> None:
+        if news.anew:
+            self._forget()
+        self._learn(news.records)
+
+    def _do_without(self, error: OSError) -> None:
+        """Go on in memory, with what is there of it."""
+        assert self._files is not None
+        _log.info("the vectors in %s are kept in memory from now on: %s", self._files.folder, error)
+        try:
+            sound = self._loaded() is not None
+        except OSError:
+            sound = False
+        self._files = None
+        if not sound:
+            self._forget()
+
+    def _learn(self, records: Iterable[Record]) -> None:
+        for record in records:
+            if isinstance(record, VectorItem):
+                self._groups.setdefault(record.group, []).append(len(self._items))
+                self._items.append(record)
+                self._ids.add(record.id)
+            elif isinstance(record, Mark):
+                self._marks[record.group] = record.stamp
+            else:
+                self._marks.pop(record.group, None)
+                self._let_go(self._groups.pop(record.group, ()))
+
+    def _let_go(self, places: Sequence[int]) -> None:
+        for place in places:
+            item = self._items[place]
+            if item is not None:
+                self._ids.discard(item.id)
+                self._items[place] = None
+        if self._index is not None:
+            self._index.remove(places)
 
     def _forget(self) -> None:
-        self._items, self._ids, self._groups, self._index, self._read_bytes = [], set(), {}, None, 0
-
-    def _lock(self) -> FileLock:
-        assert self._folder is not None
-        return FileLock(self._folder / "items.lock")
+        if self._index is not None:
+            self._index.close()
+        self._items, self._ids, self._groups, self._marks, self._index = [], set(), {}, {}, None
 
 
-def _rows(path: Path, first: int, count: int) -> "array[float]":
-    rows = array("f")
-    if count:
-        with path.open("rb") as file:
-            file.seek(first * ROW_BYTES)
-            rows.frombytes(file.read(count * ROW_BYTES))
-    return rows
+def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:
+    """The items in runs of at least `BATCH`, all of one id in the same."""
+    batch: list[VectorItem] = []
+    for _, same in groupby(items, key=attrgetter("id")):
+        batch.extend(same)
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _slices(items: Sequence[VectorItem]) -> Iterator[Sequence[VectorItem]]:
+    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))
