@@ -18,7 +18,7 @@ from clio.memory.recall.pipeline import Turn
 from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import Query, Term
 
-PASSAGE_BITS = 10
+PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
 """As they are numbered in the index."""
 RANKED_AT_MOST = 5_000

@@ -106,6 +106,12 @@ class Database:
                 raise
             self.run("COMMIT")
 
+    def shrink(self) -> None:
+        """Give free pages of the file back."""
+        with self._lock, self._named_errors():
+            # Frees one page a step, and only a script is stepped to its end.
+            self._connection.executescript("PRAGMA incremental_vacuum")
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
@@ -115,13 +121,14 @@ class Database:
         run = self._connection.execute
         for setting in (
             "page_size = 8192",
+            "auto_vacuum = INCREMENTAL",
             "journal_mode = TRUNCATE",
             "synchronous = OFF",
             "cache_spill = OFF",
             "cache_size = -16000",
+            "temp_store = MEMORY",
         ):
             run(f"PRAGMA {setting}")
-        run("PRAGMA temp_store = MEMORY")
         if self._version() == 0:
             with self.transaction():
                 # Another process may have made the tables while this one waited for the file.

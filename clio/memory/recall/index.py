@@ -77,6 +77,7 @@ class RecallIndex:
         with self._database.transaction():
             for table in ("passages", "outputs", "titles"):
                 self._database.run(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        self._database.shrink()
 
     @overload
     def search(

@@ -3,14 +3,14 @@
 import re
 
 PASSAGE_CHARS = 700
-MAX_PASSAGES = 1_000
+MAX_PASSAGES = 120
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s")
 
 
 def passages(text: str) -> list[str]:
     """The text in pieces of up to 700 characters, cut where a paragraph, a line or a sentence ends; none is empty.
 
-    Put together they are the text, but for empty lines. One that would give more than a thousand pieces is cut into
+    Put together they are the text, but for empty lines. One that would give more than 120 pieces is cut into
     longer ones.
     """
     size = max(PASSAGE_CHARS, -(-len(text) // MAX_PASSAGES) * 2)

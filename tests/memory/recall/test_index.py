@@ -308,11 +308,16 @@ def test_texts_come_back_as_they_were_after_many_small_changes() -> None:
         assert f"zorg{number}" in index.search(f"zorg{number}")[0].passages[0].snippet
 
 
-def test_merging_changes_no_answer() -> None:
-    index = index_of(*(said(f"s{number}", f"the parser zorg{number}") for number in range(50)))
-    before = index.search("parser zorg7")
+def test_tidying_changes_no_answer_and_gives_room_back(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    index = RecallIndex.open(path)
+    index.put(said(f"s{number}", f"the parser zorg{number} " + "of many words " * 99) for number in range(200))
+    index.remove(f"s{number}" for number in range(100))
+    before, size = index.search("parser zorg107"), path.stat().st_size
     index.tidy()
-    assert index.search("parser zorg7") == before
+    assert index.search("parser zorg107") == before
+    assert path.stat().st_size < size
+    index.close()
 
 
 def test_a_batch_that_fails_leaves_nothing_of_itself() -> None:
