@@ -1,0 +1,120 @@
+"""What typed memories cost: remembering, recalling, opening, importing, and what a new one is compared with.
+
+python bench/memories.py [--sizes 1000,10000,50000]. Each line of remembering stands beside a bare append and fsync of
+the same bytes on the same disk. Garbage collection is set as in clio itself.
+"""
+
+import argparse
+import gc
+import os
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.cli import GC_THRESHOLDS
+from clio.ids import new_id
+from clio.memory.preferences.book import Preferences
+from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.shelf import Shelf
+from clio.memory.typed.store import TypedStore
+
+RUNS = 200
+COMMON = "the is on server port deploy uses runs database service test".split()
+
+
+def main() -> None:
+    """Measure each size in a folder of its own."""
+    gc.set_threshold(*GC_THRESHOLDS)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="1000,10000,50000")
+    parser.add_argument("--folder", default=None, help="where the files go; default: the current folder")
+    arguments = parser.parse_args()
+    print(f"{'memories':>9} {'import s':>9} {'open ms':>8} {'remember ms':>12} {'p95':>6} {'fsync floor':>12} "
+          f"{'recall ms':>10} {'p95':>6} {'top ms':>7} {'candidates':>11} {'MB':>5}")  # fmt: skip
+    for size in map(int, arguments.sizes.split(",")):
+        folder = Path(tempfile.mkdtemp(dir=arguments.folder or "."))
+        try:
+            print(measure(folder, size))
+        finally:
+            shutil.rmtree(folder)
+
+
+def measure(folder: Path, size: int) -> str:
+    """One row: a store of that many memories."""
+    rng = random.Random(size)
+    vocabulary = [f"{rng.randrange(16**5):05x}w" for _ in range(max(size // 3, 500))]
+
+    def text() -> str:
+        return " ".join(rng.choice(vocabulary if rng.random() < 0.75 else COMMON) for _ in range(11))
+
+    path = folder / "memories.json"
+    store = TypedStore(path)
+    records = [MemoryRecord(id=new_id(), type=rng.choice(("fact", "event")), content=text()) for _ in range(size)]
+    took_import = timed(lambda: store.add_many(records))
+    opened: list[float] = []
+    for _ in range(5):
+        opened.append(timed(lambda: TypedStore(path).count()))
+    store.remember(text(), "fact")  # makes the index of what is alike, once
+    new = [text() for _ in range(RUNS)]
+    remembered = [timed(lambda words=words: store.remember(words, "fact")) for words in new]
+    floor = fsync_floor(folder)
+    store.peek(text())
+    queries = [" ".join((*text().split()[:4], rng.choice(COMMON))) for _ in range(RUNS)]
+    recalled = [timed(lambda query=query: store.recall(query)) for query in queries]
+    profile = Preferences(TypedStore(folder / "prefs.json"), ScenarioBook())
+    liked = [
+        MemoryRecord(id=new_id(), type="preference", content=text(), score=rng.uniform(0, 10)) for _ in range(size)
+    ]
+    profile_store = TypedStore(folder / "prefs.json")
+    profile_store.put("made", liked)
+    profile.top(10)
+    topped = [timed(lambda: profile.top(10)) for _ in range(20)]
+    return (
+        f"{store.count():>9,} {took_import:>9.2f} {1e3 * statistics.median(opened):>8.1f} "
+        f"{1e3 * statistics.median(remembered):>12.2f} {1e3 * p95(remembered):>6.2f} {1e3 * floor:>12.2f} "
+        f"{1e3 * statistics.median(recalled):>10.2f} {1e3 * p95(recalled):>6.2f} "
+        f"{1e3 * statistics.median(topped):>7.2f} {candidates(records, text):>11.1f} "
+        f"{sum(file.stat().st_size for file in folder.glob('memories*')) / 1e6:>5.1f}"
+    )
+
+
+def candidates(records: list[MemoryRecord], text: Callable[[], str]) -> float:
+    """How many memories a new one is compared with, on average: what hashing leaves of all of them."""
+    shelf = Shelf()
+    for record in records:
+        shelf.put(record)
+    return statistics.mean(len(shelf.alike("fact", text())) for _ in range(RUNS))
+
+
+def fsync_floor(folder: Path) -> float:
+    """The median of appending 400 bytes and one fsync."""
+    fd = os.open(folder / "floor", os.O_CREAT | os.O_RDWR | os.O_APPEND)
+    times: list[float] = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        os.write(fd, b"x" * 400)
+        os.fsync(fd)
+        times.append(time.perf_counter() - start)
+    os.close(fd)
+    return statistics.median(times)
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Seconds it takes."""
+    start = time.perf_counter()
+    act()
+    return time.perf_counter() - start
+
+
+def p95(times: list[float]) -> float:
+    """The time 95 of 100 stay below."""
+    return sorted(times)[int(len(times) * 0.95)]
+
+
+if __name__ == "__main__":
+    main()
