@@ -119,24 +119,19 @@ class Database:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        for setting in (
-            "page_size = 8192",
-            "auto_vacuum = INCREMENTAL",
-            "journal_mode = TRUNCATE",
-            "synchronous = OFF",
-            "cache_spill = OFF",
-            "cache_size = -16000",
-            "temp_store = MEMORY",
-        ):
+        if (version := self._version()) not in (0, VERSION):
+            raise RecallIndexUnusable(f"the search index {self._path} is of version {version}; build it again")
+        settings = ["journal_mode = TRUNCATE", "synchronous = OFF", "cache_spill = OFF", "cache_size = -16000"]
+        if version == 0:
+            settings = ["page_size = 8192", "auto_vacuum = INCREMENTAL", *settings]
+        for setting in [*settings, "temp_store = MEMORY"]:
             run(f"PRAGMA {setting}")
-        if self._version() == 0:
+        if version == 0:
             with self.transaction():
                 # Another process may have made the tables while this one waited for the file.
                 if self._version() == 0:
                     for statement in _SCHEMA.strip().rstrip(";").split(";\n"):
                         run(statement)
-        if (version := self._version()) != VERSION:
-            raise RecallIndexUnusable(f"the search index {self._path} is of version {version}; build it again")
         run("SELECT sessions.id FROM sessions, turns, blocks LIMIT 1").fetchall()
         for table in ("passages", "titles", "outputs"):
             run(f"SELECT rowid FROM {table} WHERE {table} MATCH 'a' LIMIT 1").fetchall()
