@@ -11,6 +11,8 @@ from clio.commands.matching import nearest
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
 from clio.commands.note_commands import NOTE
+from clio.commands.pref_commands import PREFS
+from clio.commands.scenario_commands import SCENARIO
 from clio.commands.session_commands import SESSION
 from clio.commands.todo_commands import TODO
 
@@ -56,6 +58,8 @@ COMMANDS: tuple[Command, ...] = (
     *CONTEXT,
     *MEMORY,
     *NOTE,
+    *PREFS,
+    *SCENARIO,
     *TODO,
     *GENERAL,
 )

@@ -18,6 +18,7 @@ class Door:
 DOORS = (
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
+    Door("prefs", "what you like, dislike and forbid", "preferences"),
     Door("sessions", "what was said here: list, search, export, ...", "session"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.

@@ -104,7 +104,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`, `memory`, `note`, `sessions`: print JSON", group=_REST),
+    Flag("--json", "with `config show`, `memory`, `note`, `prefs`, `sessions`: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
@@ -247,7 +247,7 @@ def _check(arguments: Arguments) -> None:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
     if arguments.json and list(arguments.words[:1]) != ["config"]:
         raise UsageError(
-            "--json belongs to 'clio config show' and to clio memory, note and sessions; "
+            "--json belongs to 'clio config show' and to clio memory, note, prefs and sessions; "
             "for a one-shot answer it is --output json"
         )
     if arguments.output not in (None, "text") and not one_shot and not arguments.words:

@@ -1,4 +1,4 @@
-"""`clio memory`, `clio note` and `clio sessions`: the handlers of the slash commands without a conversation.
+"""`clio memory`, `note`, `prefs` and `sessions`: the handlers of the slash commands without a conversation.
 
 No provider is made, no session begun, and nothing is imported that only a conversation needs.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
 
-_SLASH = re.compile(r"(?<![\w/.])/(memory|note|session)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(memory|note|prefs|session)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -67,6 +67,8 @@ class LightShell:
     @property
     def memory(self) -> "MemorySystem":
         """As a conversation has it."""
+        from clio.memory.preferences.book import Fading
+        from clio.memory.preferences.scenario_file import read_scenarios
         from clio.memory.system import MemorySystem
 
         if self._memory is None:
@@ -76,6 +78,9 @@ class LightShell:
                 incognito=self.config.incognito,
                 ltm=self.config.ltm,
                 redact=lambda text: self.redactor.redact(text).text,
+                home=self.loaded.home,
+                scenarios=read_scenarios(self.loaded.home),
+                fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
             )
         return self._memory
 

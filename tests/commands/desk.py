@@ -55,5 +55,5 @@ def make_desk(project: Path, *, withheld: tuple[Widening, ...] = (), **settings:
         policy=Policy(Workspace(project), config.approve),
         provider=OfflineProvider(),
         redactor=Redactor(),
-        memory=MemorySystem(project, store, incognito=config.incognito, ltm=config.ltm),
+        memory=MemorySystem(project, store, incognito=config.incognito, ltm=config.ltm, home=project / "home"),
     )
