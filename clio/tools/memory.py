@@ -10,7 +10,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
-from clio.tools import memory_knowledge, memory_notes
+from clio.tools import memory_knowledge, memory_notes, memory_verbs
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_args import MemoryArgs
 from clio.tools.memory_call import MemoryCall, understand, writes
@@ -23,7 +23,7 @@ _TITLE_CHARS = 80
 
 
 class MemoryTool:
-    """`memory_operations`: notes, project knowledge, earlier sessions."""
+    """`memory_operations`: notes, project knowledge, memories and preferences, earlier sessions."""
 
     name = "memory_operations"
     args = MemoryArgs
@@ -77,6 +77,18 @@ class MemoryTool:
                 return memory_knowledge.prune(memory, call)
             case "ltm_stats":
                 return memory_knowledge.stats(memory)
+            case "remember":
+                return memory_verbs.remember(memory, call, _provenance(call, session.id, messages))
+            case "recall":
+                return memory_verbs.recall(memory, call)
+            case "forget":
+                return memory_verbs.forget(memory, call)
+            case "apply":
+                return memory_verbs.apply(memory, call)
+            case "history":
+                return memory_verbs.history(memory, call)
+            case "compact":
+                return memory_verbs.compact(memory)
             case _:
                 return memory_knowledge.add(memory, call, _provenance(call, session.id, messages))
 

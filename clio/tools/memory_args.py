@@ -22,6 +22,12 @@ Operation = Literal[
     "forget_ltm",
     "prune_ltm",
     "ltm_stats",
+    "remember",
+    "recall",
+    "forget",
+    "apply",
+    "history",
+    "compact",
 ]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -70,6 +76,8 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     max_age_days: Rare = None
     min_confidence: Rare = None
     dry_run: Annotated[Any, Meta(extra_json_schema={"type": "boolean"} | _NOT_SENT_COMPACT)] = None
+    type: Text = None
+    importance: Rare = None
     # Not in the schema, accepted all the same.
     text: Alias = None
     name: Alias = None
@@ -80,3 +88,4 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     session_id: Alias = None
     message_id: Alias = None
     limit: Alias = None
+    scope: Alias = None

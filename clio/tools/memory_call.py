@@ -20,6 +20,7 @@ DEFAULT_FOUND = 10
 DEFAULT_CONFIDENCE = 0.8
 DEFAULT_AGE_DAYS = 90.0
 DEFAULT_MIN_CONFIDENCE = 0.3
+DEFAULT_IMPORTANCE = 0.5
 
 
 class MemoryCall(Struct, frozen=True, kw_only=True):
@@ -29,6 +30,8 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     said_as: the parameter the text stood in. solution: also the prevention of a failure. path: where a rule holds.
     given: names of the slots the call really had, for a change that leaves the others alone.
     dry_run: None where the call does not say.
+    type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
+    scope: "project" or "user"; empty is the usual one of the type. limit: of memories, −1 for all.
     """
 
     operation: Operation
@@ -54,6 +57,10 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     max_age_days: float = DEFAULT_AGE_DAYS
     min_confidence: float = DEFAULT_MIN_CONFIDENCE
     dry_run: bool | None = None
+    type: str = ""
+    importance: float = DEFAULT_IMPORTANCE
+    scope: str = ""
+    limit: int = DEFAULT_FOUND
     given: frozenset[str] = frozenset()
 
 
@@ -69,6 +76,10 @@ WRITING: frozenset[Operation] = frozenset(
         "add_context_rule",
         "update_ltm",
         "forget_ltm",
+        "remember",
+        "forget",
+        "apply",
+        "compact",
     }
 )
 
@@ -120,6 +131,18 @@ _SLOTS: dict[Operation, _Slots] = {
         "dry_run": ("dry_run",),
     },
     "ltm_stats": {},
+    "remember": {
+        "text": (*_SAID, "fact", "value"),
+        "type": ("type",),
+        "importance": ("importance",),
+        "scope": ("scope",),
+        "examples": ("examples",),
+    },
+    "recall": {"query": ("query", *_SAID, "key"), "type": ("type",), "limit": ("limit", "max_results")},
+    "forget": {"ids": ("id", "ids", "key"), "query": ("query", *_SAID)},
+    "apply": {"ids": ("id", "ids", "key")},
+    "history": {"ids": ("id", "ids", "key")},
+    "compact": {},
 }
 _REQUIRED: dict[Operation, tuple[str, ...]] = {
     "store": ("key", "content"),
@@ -134,6 +157,9 @@ _REQUIRED: dict[Operation, tuple[str, ...]] = {
     "add_failure": ("text",),
     "add_context_rule": ("text",),
     "update_ltm": ("ids",),
+    "remember": ("text",),
+    "apply": ("ids",),
+    "history": ("ids",),
 }
 
 

@@ -7,9 +7,12 @@ from typing import Any, cast
 import msgspec
 
 from clio.errors import ToolRetry
+from clio.memory.memories import SCOPES
+from clio.memory.typed.record import TYPES
 
 MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
+MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
 _ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
 _LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
@@ -88,6 +91,32 @@ def _count(name: str, value: Any, most: int) -> int:
     return int(number)
 
 
+def _type(name: str, value: Any) -> str:
+    """A type of memory, also in the plural; "!fact" is all but facts, and "all" is empty."""
+    said = _line(name, value).casefold()
+    sign, wanted = ("!", said[1:].strip()) if said.startswith("!") else ("", said)
+    if said in ("", "all", "any"):
+        return ""
+    found = wanted if wanted in TYPES else wanted.removesuffix("s")
+    if found not in TYPES:
+        raise ToolRetry(f"{name} is {', '.join(TYPES[:-1])} or {TYPES[-1]}; {value!r} is none of them")
+    return sign + found
+
+
+def _scope(name: str, value: Any) -> str:
+    said = _line(name, value).casefold()
+    if said not in ("", *SCOPES):
+        raise ToolRetry(f'{name} is "project" or "user"; {value!r} is neither')
+    return said
+
+
+def _limit(name: str, value: Any) -> int:
+    number = _number(value)
+    if number is None or number != int(number) or not -1 <= number <= MAX_MEMORIES:
+        raise ToolRetry(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all; {value!r} is not")
+    return int(number)
+
+
 def _yes_or_no(name: str, value: Any) -> bool:
     said = value.strip().casefold() if isinstance(value, str) else value
     if said in (True, "true", "yes", 1, "1"):
@@ -130,4 +159,8 @@ READERS: dict[str, Callable[[str, Any], object]] = {
     "max_age_days": _days,
     "min_confidence": _share,
     "dry_run": _yes_or_no,
+    "type": _type,
+    "importance": _share,
+    "scope": _scope,
+    "limit": _limit,
 }
