@@ -23,6 +23,9 @@ ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
 """As they are numbered in the index."""
 RANKED_AT_MOST = 5_000
 CANDIDATES = 400
+TITLES = 100
+RAREST = 10
+"""So many words of a long query choose the candidates; all of them are weighed."""
 OF_ONE_SESSION = 40
 """So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
@@ -106,7 +109,7 @@ class Candidates:
         rows = self._database.rows(
             "SELECT s.id, s.title FROM (SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY rank LIMIT ?) f"
             " JOIN sessions s ON s.id = f.rowid",
-            (" OR ".join(map(_any, query.terms)), CANDIDATES),
+            (" OR ".join(map(_any, query.terms)), TITLES),
         )
         return {int(str(id)): str(title) for id, title in rows if id not in exclude}
 
@@ -179,7 +182,7 @@ class Candidates:
 
     def _choice(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
         """What FTS5 is to be asked, and the first row to look at; None where nothing can match."""
-        known = sorted((count, place) for place, count in enumerate(counts) if count)
+        known = sorted((count, place) for place, count in enumerate(counts) if count)[:RAREST]
         if not known:
             return None
         terms = [_any(query.terms[place]) for _, place in known]

@@ -88,6 +88,7 @@ class RecallIndex:
         mode: Literal["turns"],
         limit: int = ...,
         passages: int = ...,
+        total: int | None = ...,
     ) -> tuple[Recalled, ...]: ...
     @overload
     def search(
@@ -98,6 +99,7 @@ class RecallIndex:
         mode: Literal["sessions"] = ...,
         limit: int = ...,
         passages: int = ...,
+        total: int | None = ...,
     ) -> tuple[SessionHit, ...]: ...
     def search(
         self,
@@ -107,17 +109,19 @@ class RecallIndex:
         mode: Literal["turns", "sessions"] = "sessions",
         limit: int = 10,
         passages: int = 5,
+        total: int | None = None,
     ) -> tuple[Recalled, ...] | tuple[SessionHit, ...]:
         """What answers a query, best first: sessions with their best passages, or single turns of all sessions.
 
         Any text may be a query; one that shares no word with any session finds nothing. Words in double quotes must
         stand together; `in:output` searches the outputs of tools, `in:title` the titles.
-        limit: how many sessions, or turns. passages: how many of each session. exclude: ids of sessions left out.
+        limit: how many sessions, or turns. passages: how many of each session. total: how many of all
+        sessions, the best of each first. exclude: ids of sessions left out.
         """
         search = Search(Candidates(self._database), parse(query), exclude)
         if mode == "turns":
             return search.turns(max(limit, 0))
-        return search.sessions(max(limit, 0), max(passages, 0))
+        return search.sessions(max(limit, 0), max(passages, 0), max(limit * passages if total is None else total, 0))
 
     def _put_turns(self, session: int, place: int, turns: Sequence[TurnDoc]) -> None:
         said, gave = [_clean(turn.text) for turn in turns], [_clean(turn.output) for turn in turns]

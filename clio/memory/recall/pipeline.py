@@ -5,6 +5,7 @@ Sources: Robertson and Zaragoza, BM25 (k1 0.9, b 0.3). docs/decisions/0017 says 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, zip_longest
 from operator import attrgetter
 
 from msgspec import Struct, structs
@@ -198,3 +199,9 @@ def folded(ranked: Sequence[Scored], limit: int) -> list[Scored]:
             kept.append(item)
             taken.add((session, place))
     return kept
+
+
+def by_turns(lists: Sequence[Sequence[Scored]], limit: int) -> list[Scored]:
+    """The first of each list, then the second of each, and so on, `limit` in all."""
+    rounds = (item for items in zip_longest(*lists) for item in items if item is not None)
+    return list(islice(rounds, limit))

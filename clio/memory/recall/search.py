@@ -82,7 +82,9 @@ class SessionRecall:
             def act(index: RecallIndex) -> tuple[SessionHit, ...]:
                 self._catch_up(index, end, skip, outputs=outputs)
                 out = skip | self._sync.gone
-                return index.search(query, exclude=out, limit=max(max_sessions, 0), passages=max(max_results, 0))
+                return index.search(
+                    query, exclude=out, limit=max(max_sessions, 0), passages=max(max_results, 0), total=max_results
+                )
 
             hits = self._healed(act)
             return Recall(

@@ -15,6 +15,7 @@ from clio.memory.recall.pipeline import (
     Weights,
     by_rank,
     by_session,
+    by_turns,
     folded,
     grouped,
     has_phrase,
@@ -50,22 +51,28 @@ class Search:
             scored += self._neighbours(scored)
         return self._shown(in_context(scored, self._titles(), TURNS)[:limit])
 
-    def sessions(self, limit: int, passages: int) -> tuple[SessionHit, ...]:
-        """Sessions by their best turn, each with its best turns; those next to a better one are left out."""
+    def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
+        """Sessions by their best turn, each with its best turns; those next to a better one are left out.
+
+        total: how many turns at most, the best of each session first, then the second best ones.
+        """
         scored = self._scored(SESSIONS)
         titles = self._titles()
         known = {item.turn.session for item in scored}
         scored += [Scored(turn=turn, score=0.0) for turn in self._candidates.first_turns(titles.keys() - known)]
         ranked = by_session(in_context(scored, titles, SESSIONS), self._rarities, SESSIONS)[:limit]
         inside = grouped(in_context(scored, titles, TURNS))
-        about = self._candidates.sessions(session for session, _ in ranked)
+        kept = {session: folded(inside[session], passages) for session, _ in ranked}
+        turns = by_turns(list(kept.values()), total)
+        shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
+        about = self._candidates.sessions(kept)
         return tuple(
             SessionHit(
                 session_id=about[session][0],
                 session_name=about[session][1],
                 updated=about[session][2],
                 score=round(score, 3),
-                passages=self._shown(folded(inside[session], passages)),
+                passages=tuple(shown[item.turn.key] for item in kept[session] if item.turn.key in shown),
             )
             for session, score in ranked
         )

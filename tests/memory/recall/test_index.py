@@ -133,6 +133,7 @@ def test_limits_are_obeyed() -> None:
     assert len(index.search("parser", limit=4)) == 4
     assert [len(hit.passages) for hit in index.search("parser", limit=2, passages=3)] == [3, 3]
     assert len(turns(index, "parser", limit=7)) == 7
+    assert [len(hit.passages) for hit in index.search("parser", limit=3, passages=3, total=5)] == [2, 2, 1]
     assert index.search("parser", limit=0) == ()
     assert [hit.passages for hit in index.search("parser", limit=1, passages=0)] == [()]
 
