@@ -40,7 +40,7 @@ class EmbeddingFailed(Exception):
 class HashedEmbedder:
     """The default: no model, no data, no waiting; see `clio.algorithms.embedding`."""
 
-    name = f"hashed-{DIMENSIONS}-1"
+    name = f"hashed-{DIMENSIONS}-2"
     piece_words = 40
     remote = False
 
