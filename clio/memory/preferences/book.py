@@ -6,6 +6,7 @@ limit, which no limit, no filter of rank and no fading keeps out of a prompt.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
 from pathlib import Path
 from typing import Literal
 
@@ -155,12 +156,11 @@ class Preferences:
     def all(self) -> list[Weighed]:
         """Every preference, the heaviest first."""
         now = self._clock()
-        found = [self._weigh(record, now) for record in self._records()]
-        return sorted(found, key=lambda one: (-one.weight, -one.score, one.record.content.casefold()))
+        return sorted((self._weigh(record, now) for record in self._records()), key=_heaviest)
 
     def top(self, count: int = DEFAULT_TOP, types: Sequence[str] = (), scenario: str | None = None) -> list[Weighed]:
         """The `count` heaviest; of these bands, and of this scenario, where asked. Changes nothing."""
-        return self.recall("", types=types, scenario=scenario)[: max(count, 0)]
+        return self.recall("", types=types, scenario=scenario, limit=count)
 
     def recall(
         self,
@@ -178,14 +178,14 @@ class Preferences:
         reinforced, twelve hours after the last time. Bands whose range `min_score` empties give nothing.
         """
         ranges = _ranges(types, min_score)
-        found = [
-            one
-            for one in self.all()
-            if (ranges is None or in_ranges(one.score, ranges))
-            and _says(one.record, query)
-            and (not scenario or self._belongs(one.record, scenario))
-        ]
-        found = found if limit is None else found[: max(limit, 0)]
+        now = self._clock()
+        fitting = (
+            self._weigh(record, now)
+            for record in self._records()
+            if _says(record, query) and (not scenario or self._belongs(record, scenario))
+        )
+        weighed = (one for one in fitting if ranges is None or in_ranges(one.score, ranges))
+        found = sorted(weighed, key=_heaviest) if limit is None else nsmallest(max(limit, 0), weighed, key=_heaviest)
         if touch and found:
             self.apply([one.record.id for one in found])
         return found
@@ -274,7 +274,7 @@ class Preferences:
         return used | {name: 0 for name in self._scenarios.names if name not in used}
 
     def _records(self) -> Iterable[MemoryRecord]:
-        return (record for record in self._store.records() if record.type == "preference")
+        return self._store.each("preference")
 
     def _named(self, item: str) -> MemoryRecord | None:
         wanted = " ".join(item.casefold().split())
@@ -297,6 +297,10 @@ class Preferences:
         if record.scenarios:
             return name in record.scenarios
         return self._scenarios.says(name, f"{record.content} {record.reason} {' '.join(record.keywords)}")
+
+
+def _heaviest(one: Weighed) -> tuple[float, float, str]:
+    return -one.weight, -one.score, one.record.content.casefold()
 
 
 def _score(score: float) -> float:

@@ -1,7 +1,7 @@
 """Typed memories: remember, recall, forget, compact. Nothing is silently overwritten; every change can be undone."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,7 @@ from clio.memory.typed.merging import Plan, Remembered, join, nearest, plan
 from clio.memory.typed.ranked import Ranked, load_all, rank
 from clio.memory.typed.record import (
     MemoryRecord,
+    MemoryType,
     check_content,
     check_importance,
     check_preference_score,
@@ -200,6 +201,11 @@ class TypedStore:
         self._files.catch_up()
         found = self._shelf.records.values() if superseded else self._shelf.live()
         return sorted(found, key=lambda record: (record.created, record.id))
+
+    def each(self, type: MemoryType) -> Iterator[MemoryRecord]:
+        """The live memories of one type, in no particular order, without the cost of one."""
+        self._files.catch_up()
+        return (record for record in tuple(self._shelf.live()) if record.type == type)
 
     def count(self) -> int:
         """How many live memories there are."""
