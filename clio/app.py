@@ -27,6 +27,9 @@ from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.preferences.book import Fading
+from clio.memory.preferences.scenario_file import read_scenarios
+from clio.memory.preferences.scenarios import check_scenario
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
@@ -86,6 +89,7 @@ class App:
             clio_home=loaded.home,
         )
         self.jobs = JobTable()
+        scenarios = read_scenarios(self.home)
         self.memory = MemorySystem(
             self.project,
             self.store,
@@ -93,7 +97,10 @@ class App:
             ltm=self.config.ltm,
             redact=lambda text: self.redactor.redact(text).text,
             home=self.home,
+            scenarios=scenarios,
+            fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
         )
+        self.memory.scenario = check_scenario(scenarios, self.config.scenario) if self.config.scenario else None
         self.emit = emit
         self._approver = approver
         self._asker = asker
@@ -107,6 +114,8 @@ class App:
         self._loop: Loop | None = None
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
         self.session = self._new()
+        if scenarios.problem:
+            self._warn(scenarios.problem)
 
     async def run_turn(self, text: str) -> TurnFinished:
         """One turn; see `Loop.run_turn`."""
@@ -249,7 +258,8 @@ class App:
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in self._tools(compact)]
             cap = limits.context_window // share if share else None
-            parts = self._fragments(cap, estimator.ratio) if share != 0 else []
+            parts = self._fragments(cap, estimator.ratio)
+            parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]

@@ -9,6 +9,7 @@ class Fragment(Struct, frozen=True, kw_only=True):
     name: the tag it is wrapped in, such as "environment"; lower case, no spaces.
     source: a path or a store, for the person who asks why.
     cap_tokens: the builder cuts the text to this many estimated tokens.
+    whole: no limit cuts it or leaves it out, however small the window is.
     """
 
     name: str
@@ -16,3 +17,4 @@ class Fragment(Struct, frozen=True, kw_only=True):
     source: str
     reason: str
     cap_tokens: int = 1000
+    whole: bool = False

@@ -31,6 +31,7 @@ class Arguments(argparse.Namespace):
     max_steps: str | None = None
     context_window: str | None = None
     no_ltm: bool = False
+    scenario: str | None = None
     incognito: bool = False
     no_color: bool = False
     debug: bool = False
@@ -100,6 +101,8 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
+    Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
+         field="scenario"),
     Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),
     Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),

@@ -49,6 +49,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings of single models by name."""
     ltm: bool = True
     """Whether project knowledge is put before the conversation."""
+    scenario: str | None = None
+    """The kind of work at hand, such as coding or review, for the tastes that fit it; else told from each request."""
     preference_half_life_days: PositiveFloat = 30.0
     """Days after which half of what can fade of a preference nobody confirmed has faded."""
     preference_floor: Share = 0.1

@@ -11,7 +11,8 @@ def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     text = fragment.text.strip()
     if not text:
         return ""
-    text = cut_to_tokens(text, fragment.cap_tokens, estimator).replace(f"</{fragment.name}", f"<\\/{fragment.name}")
+    text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
+    text = text.replace(f"</{fragment.name}", f"<\\/{fragment.name}")
     return f'<{fragment.name} source="{fragment.source}">\n{text}\n</{fragment.name}>'
 
 

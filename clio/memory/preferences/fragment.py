@@ -33,7 +33,8 @@ def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragme
         text=text,
         source=source,
         reason=f"{len(lines)} with a score of at most {HARD_LIMIT}",
-        cap_tokens=max(LIMITS_CAP_TOKENS, len(text)),  # never cut: they are outside every limit
+        cap_tokens=LIMITS_CAP_TOKENS,
+        whole=True,
     )
 
 
