@@ -20,7 +20,7 @@ _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
 _PLACES = 2  # of each feature: two features then seldom meet in both
 _IN_COMMON = 0.08
-"""The square of what all vectors have in common, which puts the distance of 1.0 where texts begin to share a subject."""
+"""The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""
 _COMMON_WORDS = """
     able accept actual add after again ago ahead allow almost alone along already also although always among amount
     answer anyone anything appear apply area around ask away back bad base become before begin behind believe below

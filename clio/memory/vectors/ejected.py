@@ -22,14 +22,17 @@ from clio.sessions.loading import load
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 
-PIECE_WORDS = 40
+PIECE_WORDS = 24
 """A question is short: a vector of a long text is far from it whatever the text says, so a turn goes in pieces."""
-MAX_PIECES = 40
+LEAST_WORDS = 8
+"""Sentences are joined until they have so many."""
+MAX_PIECES = 80
+SHOWN_WORDS = 60
 _ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):
-    """A turn near the question: the piece of it that is nearest. distance: below 1.0."""
+    """A turn near the question. text: its nearest piece with what stands round it. distance: of the piece."""
 
     session: str
     message: str
@@ -128,13 +131,31 @@ class EjectedTurns:
                 session=item.group,
                 message=item.id.partition("/")[2],
                 role=item.role,
-                text=item.text,
+                text=self._around(item),
                 created=item.created,
                 distance=distance,
             )
             for item, distance in found
             if distance < limit
         ]
+
+    def _around(self, item: VectorItem) -> str:
+        """The piece with those before and after it, as far as they are short enough."""
+        all_pieces = self._vectors.pieces_of(item.id)
+        first = next((place for place, piece in enumerate(all_pieces) if piece is item), None)
+        if first is None:  # another clio cleared them meanwhile
+            return item.text
+        last, words = first, len(item.text.split())
+        while True:
+            room = [
+                (place, size)
+                for place in (last + 1, first - 1)
+                if 0 <= place < len(all_pieces) and words + (size := len(all_pieces[place].text.split())) <= SHOWN_WORDS
+            ]
+            if not room:
+                return " ".join(piece.text for piece in all_pieces[first : last + 1])
+            place, size = room[0]
+            first, last, words = min(first, place), max(last, place), words + size
 
     def _put(self, session: str, turns: Iterable[TurnDoc]) -> int:
         size = self._vectors.embedder.piece_words
@@ -161,12 +182,12 @@ def _no_output(message: ToolMessage) -> str:
 
 
 def pieces(text: str, size: int = PIECE_WORDS) -> list[str]:
-    """The text in pieces of up to `size` words that end where sentences or lines do, at most 40 of them."""
+    """The text in pieces of some sentences or lines, of 8 to `size` words where they allow it; the first 80 of them."""
     found: list[str] = []
     words: list[str] = []
     for sentence in _ENDS.split(text):
         said = sentence.split()
-        if words and len(words) + len(said) > size:
+        if words and (len(words) >= min(LEAST_WORDS, size) or len(words) + len(said) > size):
             found.append(" ".join(words))
             words = []
         words += said

@@ -41,7 +41,7 @@ class HashedEmbedder:
     """The default: no model, no data, no waiting; see `clio.algorithms.embedding`."""
 
     name = f"hashed-{DIMENSIONS}-2"
-    piece_words = 40
+    piece_words = 24
     remote = False
 
     def embed(self, texts: Sequence[str]) -> list[Row]:

@@ -39,7 +39,7 @@ class VectorStore:
         self._graph_from = graph_from
         self._lock = threading.RLock()
         self._items: list[VectorItem | None] = []
-        self._ids: set[str] = set()
+        self._ids: dict[str, int] = {}
         self._groups: dict[str, list[int]] = {}
         self._marks: dict[str, str] = {}
         self._index: VectorIndex | None = None
@@ -84,11 +84,18 @@ class VectorStore:
             if self._marks.get(group) != stamp:
                 self._add([Mark(group=group, stamp=stamp)], [])
 
-    def group(self, name: str) -> list[VectorItem]:
-        """What is there of a group, in the order it was put."""
+    def pieces_of(self, id: str) -> list[VectorItem]:
+        """All pieces of a turn or chunk, in the order they were put."""
         with self._lock:
-            self._catch_up()
-            return [item for place in self._groups.get(name, ()) if (item := self._items[place])]
+            place = self._ids.get(id)
+            found: list[VectorItem] = []
+            while place is not None and place < len(self._items):
+                item = self._items[place]
+                if item is None or item.id != id:
+                    break
+                found.append(item)
+                place += 1
+            return found
 
     def put(self, items: Iterable[VectorItem]) -> int:
         """Embed and keep the pieces of turns that are not there yet; how many pieces were added.
@@ -311,8 +318,8 @@ class VectorStore:
         for record in records:
             if isinstance(record, VectorItem):
                 self._groups.setdefault(record.group, []).append(len(self._items))
+                self._ids.setdefault(record.id, len(self._items))
                 self._items.append(record)
-                self._ids.add(record.id)
             elif isinstance(record, Mark):
                 self._marks[record.group] = record.stamp
             else:
@@ -323,7 +330,7 @@ class VectorStore:
         for place in places:
             item = self._items[place]
             if item is not None:
-                self._ids.discard(item.id)
+                self._ids.pop(item.id, None)
                 self._items[place] = None
         if self._index is not None:
             self._index.remove(places)
@@ -331,7 +338,7 @@ class VectorStore:
     def _forget(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._items, self._ids, self._groups, self._marks, self._index = [], set(), {}, {}, None
+        self._items, self._ids, self._groups, self._marks, self._index = [], {}, {}, {}, None
 
 
 def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:

@@ -1,0 +1,79 @@
+"""Stores, sessions and embedders for the tests of vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
+from clio.memory.vectors.store import VectorStore
+from clio.messages import AssistantMessage, Message, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.state import Trim
+from clio.sessions.store import SessionStore
+
+NAME = HashedEmbedder.name
+
+
+class Counting(HashedEmbedder):
+    """The hashed embedder, counting the texts it was asked for."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        self.texts += texts
+        return super().embed(texts)
+
+
+class Failing(HashedEmbedder):
+    """An embedder on a server that answers so many times and then no more."""
+
+    name = "far-away"
+    remote = True
+
+    def __init__(self, answers: int = 0) -> None:
+        self.answers = answers
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        if not self.answers:
+            raise EmbeddingFailed("the server of vectors is gone")
+        self.answers -= 1
+        return super().embed(texts)
+
+
+def vectors(project: Path) -> VectorStore:
+    """As a process that has just begun sees them."""
+    return VectorStore(project / ".clio" / "cache" / "vectors", HashedEmbedder())
+
+
+def folder(project: Path) -> Path:
+    """Where the default embedder's vectors lie."""
+    return project / ".clio" / "cache" / "vectors" / NAME
+
+
+def turns(project: Path) -> EjectedTurns:
+    return EjectedTurns(vectors(project))
+
+
+def sessions(project: Path) -> SessionStore:
+    return SessionStore(project / ".clio" / "sessions")
+
+
+def said(*words: str) -> list[Message]:
+    return [
+        AssistantMessage(content=text) if number % 2 else UserMessage(content=text) for number, text in enumerate(words)
+    ]
+
+
+def a_session(project: Path, messages: Sequence[Message], *, dropped: int | None = None) -> Session:
+    """A running session whose first messages have left its window: `dropped` of them, all if it is None."""
+    session = sessions(project).new(project)
+    for message in messages:
+        session.append(message)
+    drop(session, len(messages) if dropped is None else dropped)
+    return session
+
+
+def drop(session: Session, count: int, handle: str = "t1") -> None:
+    if count:
+        session.add_trim(Trim(handle=handle, dropped=tuple(session.stm[:count]), created=1.0))

@@ -1,0 +1,63 @@
+"""How many of the questions of pairs.txt come near what answers them, and how few near something else."""
+
+import math
+from pathlib import Path
+
+from clio.algorithms.embedding import embed
+from clio.memory.vectors.embedders import HashedEmbedder
+
+PAIRS = Path(__file__).parent / "pairs.txt"
+
+
+def pairs(mark: str) -> list[tuple[str, str]]:
+    lines = PAIRS.read_text(encoding="utf-8").splitlines()
+    found = [line[2:].split(" | ") for line in lines if line.startswith(mark)]
+    return [(question, said) for question, said in found]
+
+
+def near(question: str, said: str) -> bool:
+    return math.dist(embed(question), embed(said)) < 1.0
+
+
+def test_there_are_pairs_enough() -> None:
+    assert len(pairs("=")) >= 80 and len(pairs("!")) >= 80
+
+
+def test_most_paraphrases_are_near() -> None:
+    related = pairs("=")
+    assert sum(near(*pair) for pair in related) / len(related) > 0.6
+
+
+def test_few_pairs_that_only_share_a_word_are_near() -> None:
+    unrelated = pairs("!")
+    assert sum(near(*pair) for pair in unrelated) / len(unrelated) < 0.08
+
+
+def test_hardly_any_question_is_near_the_answer_of_another() -> None:
+    related = pairs("=")
+    vectors = [(embed(question), embed(said)) for question, said in related]
+    wrong = [
+        math.dist(question, said) < 1.0
+        for place, (question, _) in enumerate(vectors)
+        for other, (_, said) in enumerate(vectors)
+        if abs(place - other) > 2  # neighbours in the file ask about the same
+    ]
+    assert sum(wrong) / len(wrong) < 0.002
+
+
+def test_the_answer_is_among_the_three_nearest_of_all() -> None:
+    related = pairs("=")
+    answers = [embed(said) for _, said in related]
+    found = 0
+    for place, (question, _) in enumerate(related):
+        vector = embed(question)
+        order = sorted(range(len(answers)), key=lambda other: math.dist(vector, answers[other]))
+        found += place in order[:3]
+    assert found / len(related) > 0.9
+
+
+def test_a_vector_has_length_one_or_zero() -> None:
+    rows = HashedEmbedder().embed(["zebra", "the", "", "…", "ゼブラはどこ", "x" * 100_000])
+    lengths = [math.sqrt(sum(value * value for value in row)) for row in rows]
+    assert [round(length, 5) for length in lengths] == [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    assert {len(row) for row in rows} == {384}

@@ -1,0 +1,348 @@
+"""A store of vectors loses nothing that was kept, counts nothing twice, and may be damaged or deleted at any time."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from clio.memory.vectors.files import ROW_BYTES, VectorItem
+from clio.memory.vectors.store import BATCH, VectorStore
+from tests.memory.vectors.support import NAME, Counting, Failing, folder, vectors
+
+ANIMALS = "zebra giraffe lion tiger walrus".split()
+
+
+def item(number: int, text: str = "", group: str = "g") -> VectorItem:
+    return VectorItem(id=f"{group}/{number}", group=group, text=text or f"{ANIMALS[number % 5]} number {number}")
+
+
+def found(store: VectorStore, question: str, count: int = 3, **options: list[str]) -> list[str]:
+    return [item.id for item, _ in store.search(question, count, **options)]
+
+
+def rows_file(project: Path) -> Path:
+    [path] = folder(project).glob("vectors-*.f32")
+    return path
+
+
+def test_what_was_put_is_found_by_a_process_that_begins_later(tmp_path: Path) -> None:
+    assert vectors(tmp_path).put([item(0), item(1)]) == 2
+    again = vectors(tmp_path)
+    assert again.exists
+    assert found(again, "the giraffe", 1) == ["g/1"]
+    assert len(again) == 2
+
+
+def test_nothing_is_made_before_something_is_put(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    assert not store.exists
+    assert found(store, "zebra") == []
+    assert store.groups() == set() and len(store) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_id_that_is_there_is_not_embedded_again(tmp_path: Path) -> None:
+    embedder = Counting()
+    store = VectorStore(tmp_path / "v", embedder)
+    assert store.put([item(0)]) == 1
+    assert VectorStore(tmp_path / "v", embedder).put([item(0), item(1)]) == 1
+    assert embedder.texts == ["zebra number 0", "giraffe number 1"]
+
+
+def test_a_text_without_a_word_is_near_to_nothing(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    store.put([item(0, "…!?"), item(1)])
+    assert [distance for _, distance in store.search("zebra", 2) if distance <= 1.0] == []
+    assert found(store, "?!") == []
+
+
+def test_groups_are_kept_apart_and_the_best_piece_speaks_for_its_id(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    mixed = [VectorItem(id="a/1", group="a", text=text) for text in ("a lion", "the zebra's stripes", "zebra zebra")]
+    store.put([*mixed, item(0, "zebra", "b")])
+    assert found(store, "zebra", groups=["b"]) == ["b/0"]
+    assert found(store, "zebra", groups=[]) == []
+    both = store.search("stripes of the zebra", 5)
+    assert [(hit.id, hit.text) for hit, _ in both] == [("a/1", "the zebra's stripes"), ("b/0", "zebra")]
+
+
+def test_enough_ids_are_found_however_many_pieces_the_nearest_have(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    many = [VectorItem(id="a/1", group="a", text=f"zebra {number}") for number in range(300)]
+    store.put([*many, item(1, "a zebra and a lion", "b"), item(2, "a zebra, a lion and a walrus", "c")])
+    assert found(store, "zebra", 3) == ["a/1", "b/1", "c/2"]
+
+
+def test_ids_can_be_passed_over(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    store.put([item(0), item(5)])
+    assert [hit.id for hit, _ in store.search("zebra number 0", 1, without=frozenset({"g/0"}))] == ["g/5"]
+
+
+@pytest.mark.parametrize("bytes_too_many", [1, ROW_BYTES, 3 * ROW_BYTES + 7])
+def test_rows_of_a_process_that_died_before_it_named_them_are_cut_off(tmp_path: Path, bytes_too_many: int) -> None:
+    vectors(tmp_path).put([item(0)])
+    with rows_file(tmp_path).open("ab") as file:
+        file.write(b"\x7f" * bytes_too_many)
+    store = vectors(tmp_path)
+    assert store.put([item(1)]) == 1
+    assert found(vectors(tmp_path), "giraffe", 1) == ["g/1"]
+    assert rows_file(tmp_path).stat().st_size == 2 * ROW_BYTES
+
+
+def test_a_line_cut_short_counts_as_never_written(tmp_path: Path) -> None:
+    vectors(tmp_path).put([item(0)])
+    whole = (folder(tmp_path) / "items.jsonl").read_bytes()
+    vectors(tmp_path).put([item(1)])
+    longer = (folder(tmp_path) / "items.jsonl").read_bytes()
+    for cut in range(len(whole), len(longer)):
+        (folder(tmp_path) / "items.jsonl").write_bytes(longer[:cut])
+        assert len(vectors(tmp_path)) == 1, cut
+    store = vectors(tmp_path)
+    assert store.put([item(2)]) == 1
+    assert found(vectors(tmp_path), "lion", 1) == ["g/2"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda files: files["items"].write_bytes(b"garbage\n" + files["items"].read_bytes()),
+        lambda files: files["items"].write_bytes(files["items"].read_bytes().replace(b'"id"', b'"di"', 1)),
+        lambda files: files["items"].write_bytes(files["items"].read_bytes().replace(b'"version":2', b'"version":9')),
+        lambda files: files["items"].write_bytes(b"\xff\xfe\n"),
+        lambda files: files["items"].write_bytes(b""),
+        lambda files: files["rows"].write_bytes(files["rows"].read_bytes()[:-1]),
+        lambda files: files["rows"].write_bytes(b"\x41" * files["rows"].stat().st_size),
+        lambda files: files["rows"].unlink(),
+    ],
+    ids="first-line middle-line newer-version no-text empty short-rows wrong-rows no-rows".split(),
+)
+def test_damaged_files_are_begun_anew(tmp_path: Path, damage: object) -> None:
+    vectors(tmp_path).put([item(number) for number in range(3)])
+    assert callable(damage)
+    damage({"items": folder(tmp_path) / "items.jsonl", "rows": rows_file(tmp_path)})
+    assert found(vectors(tmp_path), "zebra") == []
+    store = vectors(tmp_path)
+    assert store.put([item(number) for number in range(3)]) == 3
+    assert found(vectors(tmp_path), "lion number 2", 1) == ["g/2"]
+
+
+def test_a_folder_deleted_under_a_running_store_is_filled_anew(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    store.put([item(0)])
+    assert found(store, "zebra") == ["g/0"]
+    shutil.rmtree(tmp_path / ".clio")
+    assert found(store, "zebra") == [] and len(store) == 0
+    assert store.put([item(0), item(1)]) == 2
+    assert found(vectors(tmp_path), "zebra", 1) == ["g/0"]
+
+
+def test_a_store_sees_what_another_adds_and_that_another_began_anew(tmp_path: Path) -> None:
+    one, other = vectors(tmp_path), vectors(tmp_path)
+    one.put([item(0)])
+    assert found(one, "zebra") == ["g/0"]
+    other.put([item(1)])
+    assert found(one, "giraffe", 1) == ["g/1"]
+    other.clear()
+    other.put([item(2), item(3)])
+    assert found(one, "zebra giraffe lion tiger", 9) == found(other, "zebra giraffe lion tiger", 9)
+    assert len(one) == 2
+
+
+def test_a_group_that_went_is_found_no_more_and_can_come_back(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    store.put([item(0), item(0, "zebra", "other")])
+    store.mark("g", "s1")
+    assert store.remove(["g", "unknown"]) == 1
+    for each in (store, vectors(tmp_path)):
+        assert found(each, "zebra") == ["other/0"]
+        assert each.marks() == {} and each.groups() == {"other"}
+    assert store.put([item(0)]) == 1
+    assert set(found(vectors(tmp_path), "zebra")) == {"g/0", "other/0"}
+
+
+def test_the_text_of_a_wiped_group_is_in_no_file(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    store.put([item(0, "a confidential zebra"), item(1, "a public giraffe", "other")])
+    store.mark("other", "s1")
+    watching = vectors(tmp_path)
+    assert len(watching) == 2
+    store.remove(["g"], wipe=True)
+    assert b"confidential" not in b"".join(path.read_bytes() for path in folder(tmp_path).iterdir())
+    assert found(watching, "zebra giraffe") == ["other/1"]
+    assert vectors(tmp_path).marks() == {"other": "s1"}
+
+
+def test_what_counts_no_more_is_cleared_away_in_time(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+    for _ in range(3):
+        store.put([item(number) for number in range(600)])
+        store.remove(["g"])
+    store.put([item(0)])
+    assert rows_file(tmp_path).stat().st_size < 1_000 * ROW_BYTES
+    assert found(vectors(tmp_path), "zebra") == ["g/0"]
+
+
+def test_without_a_folder_all_of_it_stays_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = VectorStore(None, Counting())
+    assert store.put([item(0), item(1)]) == 2
+    assert store.put([item(1)]) == 0
+    assert found(store, "giraffe", 1) == ["g/1"]
+    store.remove(["g"], wipe=True)
+    assert found(store, "giraffe") == [] and len(store) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    vectors(tmp_path).put([item(0)])
+    folder(tmp_path).chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        store = vectors(tmp_path)
+        assert store.put([item(1)]) == 1
+        assert found(store, "zebra giraffe") == ["g/0", "g/1"]
+    finally:
+        folder(tmp_path).chmod(stat.S_IRWXU)
+
+
+def test_a_file_where_the_folder_should_be_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / NAME).write_text("in the way", encoding="utf-8")
+    store = VectorStore(tmp_path / "v", Counting())
+    assert store.put([item(0)]) == 1
+    assert found(store, "zebra") == ["g/0"]
+
+
+def test_the_vectors_of_different_embedders_lie_apart(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path / "v", Failing(answers=9))
+    store.put([item(0)])
+    assert not VectorStore(tmp_path / "v", Counting()).exists
+    assert VectorStore(tmp_path / "v", Failing(answers=9)).exists
+
+
+def test_an_embedder_that_fails_is_replaced_and_the_store_says_why(tmp_path: Path) -> None:
+    VectorStore(tmp_path / "v", Failing(answers=1)).put([item(0)])
+    store = VectorStore(tmp_path / "v", Failing(answers=0))
+    assert store.put([item(0), item(1)]) == 2
+    assert store.trouble == "the server of vectors is gone"
+    assert store.embedder.name == NAME
+    assert found(store, "giraffe", 1) == ["g/1"]
+    assert len(VectorStore(tmp_path / "v", Failing(answers=0))) == 1  # what it made stays for another time
+
+
+def test_a_question_that_cannot_be_embedded_is_asked_of_the_spare_embedder(tmp_path: Path) -> None:
+    store = VectorStore(tmp_path / "v", Failing(answers=1))
+    store.put([item(0)])
+    assert found(store, "zebra") == []
+    assert store.trouble
+    store.put([item(0)])
+    assert found(store, "zebra") == ["g/0"]
+
+
+def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+    vectors(tmp_path).put([item(0)])
+    elsewhere = tmp_path / "precious.txt"
+    elsewhere.write_text("precious", encoding="utf-8")
+    path = rows_file(tmp_path)
+    path.unlink()
+    path.symlink_to(elsewhere)
+    store = vectors(tmp_path)
+    store.put([item(number) for number in range(5)])
+    assert elsewhere.read_text(encoding="utf-8") == "precious"
+    assert len(found(store, "zebra giraffe lion", 9)) == 5
+
+
+def test_git_does_not_see_the_vectors(tmp_path: Path) -> None:
+    (tmp_path / ".clio").mkdir()
+    vectors(tmp_path).put([item(0)])
+    assert (tmp_path / ".clio" / "cache" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+def put_many(project: str, group: str, first: int, last: int) -> None:
+    store = vectors(Path(project))
+    for number in range(first, last):
+        store.put([item(number, group=group)])
+
+
+def test_several_processes_add_at_once_and_none_of_it_is_lost(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    workers = [
+        context.Process(target=put_many, args=(str(tmp_path), group, first, first + 20))
+        for group, first in (("a", 0), ("a", 10), ("b", 0))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    store = vectors(tmp_path)
+    assert len(store) == 30 + 20
+    assert rows_file(tmp_path).stat().st_size == 50 * ROW_BYTES
+    for number in range(30):
+        [(hit, distance)] = store.search(f"{ANIMALS[number % 5]} number {number}", 1, groups=["a"])
+        assert (hit.id, round(distance, 3)) == (f"a/{number}", 0.0)
+
+
+def test_threads_share_a_store(tmp_path: Path) -> None:
+    store = vectors(tmp_path)
+
+    def add(group: str) -> None:
+        for number in range(15):
+            store.put([item(number, group=group)])
+            store.search("zebra", 3)
+
+    threads = [threading.Thread(target=add, args=(group,)) for group in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store) == len(vectors(tmp_path)) == 45
+
+
+def test_what_was_kept_survives_kills_at_any_time(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.memory.vectors.test_store import item; "
+        "from tests.memory.vectors.support import vectors\n"
+        "store = vectors(Path(sys.argv[1])); first = len(store)\n"
+        "for number in range(first, first + 10_000):\n"
+        "    store.put([item(number)]); print(number, flush=True)\n"
+    )
+    confirmed = -1
+    for round in range(8):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+        assert child.stdout is not None
+        for _ in range(3 + round):
+            confirmed = int(child.stdout.readline())
+        os.kill(child.pid, signal.SIGKILL)
+        confirmed = max([confirmed, *map(int, child.stdout.read().split())])
+        child.wait()
+        store = vectors(tmp_path)
+        assert confirmed < len(store) <= confirmed + 2
+        for number in range(len(store)):
+            text = f"{ANIMALS[number % 5]} number {number}"
+            assert [hit.text for hit, distance in store.search(text, 1) if distance < 1e-3] == [text]
+
+
+def test_many_are_put_in_steps_and_all_pieces_of_an_id_in_the_same(tmp_path: Path) -> None:
+    embedder = Counting()
+    store = VectorStore(tmp_path / "v", embedder)
+    pieces = [
+        VectorItem(id=f"g/{number}", group="g", text=f"{number} {part}")
+        for number in range(9)
+        for part in "abcdefghijkl"
+    ]
+    assert store.put(pieces) == len(pieces) == 108 > BATCH
+    lines = (tmp_path / "v" / NAME / "items.jsonl").read_bytes().splitlines()
+    assert len(lines) == 109
