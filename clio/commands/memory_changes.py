@@ -1,17 +1,16 @@
-"""/memory add, edit, forget, undo: what changes the project knowledge."""
+"""/memory add, edit, undo: what changes the project knowledge."""
 
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Confirm, EditText, Shell, code, refuse
+from clio.commands.base import CommandResult, EditText, Shell, code, refuse
 from clio.commands.free_text import Text, as_number, read_text
 from clio.commands.memory_access import by_user, entry_data, remembers
 from clio.commands.memory_draft import FORMS, changes_of, fields_of
 from clio.commands.memory_form import read_form, with_problem, write_form
-from clio.commands.memory_words import bare_line, entries_of, kind_named
+from clio.commands.memory_words import kind_named
 from clio.errors import ClioError
 from clio.memory.records import Added, Entry
 
@@ -51,28 +50,6 @@ def edit(shell: Shell, argument: str) -> CommandResult:
     if not changes:
         return CommandResult(follow_up=EditText(text=write_form(entry), then=_edited(shell, entry), suffix=".txt"))
     return _update(shell, entry, changes)
-
-
-@remembers
-def forget(shell: Shell, argument: str) -> CommandResult:
-    """Move entries to the archive; several of them only after a question."""
-    given = read(argument, switches=("--yes",))
-    if not given.words:
-        return refuse("Which entry? Write /memory forget ID, or several ids; /memory list shows them")
-    entries = list({entry.id: entry for entry in map(shell.memory.find, given.words)}.values())
-    ids = [entry.id for entry in entries]
-    if len(entries) > 1 and "--yes" not in given.options:
-        shown = "; ".join(_short(entry) for entry in entries[:5]) + (" …" if len(entries) > 5 else "")
-        then = f"/memory forget {' '.join(ids)} --yes"
-        question = f"Move {entries_of(len(entries))} to the archive? {shown}"
-        return CommandResult(follow_up=Confirm(question=question, then=then))
-    gone = shell.memory.forget(ids)
-    what = f"{gone[0].id} {code(bare_line(gone[0]))}" if len(gone) == 1 else entries_of(len(gone))
-    return CommandResult(
-        text=f"Forgotten, and kept in the archive: {what}. `/memory undo` brings {'it' if len(gone) == 1 else 'them'}"
-        " back.",
-        data={"forgotten": [entry_data(entry) for entry in gone]},
-    )
 
 
 @remembers
@@ -150,8 +127,3 @@ def _held(entry: Entry) -> str:
 
 def _is_bound(entry: Entry) -> bool:
     return entry.context not in ("", "*")
-
-
-def _short(entry: Entry) -> str:
-    line = bare_line(entry)
-    return f"{entry.id} {line if len(line) <= 50 else line[:49] + '…'}"

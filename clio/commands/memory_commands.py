@@ -3,12 +3,23 @@
 from collections.abc import Iterable
 
 from clio.commands.base import Command, Shell, Suggestion
-from clio.commands.memory_access import suggest_entry, suggest_options, suggest_several, suggest_words
+from clio.commands.memory_access import suggest_entry, suggest_options, suggest_words
 from clio.commands.memory_account import stats, why
-from clio.commands.memory_changes import add, edit, forget, undo
+from clio.commands.memory_changes import add, edit, undo
 from clio.commands.memory_looks import search, show, show_list
 from clio.commands.memory_prune import prune
 from clio.commands.memory_transfer import export, import_
+from clio.commands.memory_verbs import (
+    compact,
+    count_all,
+    forget,
+    history,
+    move,
+    recall,
+    remember,
+    suggest_forgettable,
+    suggest_memories,
+)
 from clio.commands.memory_words import PLURALS
 from clio.commands.session_export import suggest_paths
 
@@ -61,10 +72,49 @@ MEMORY = (
             Command(
                 name="forget",
                 argument="ID… [--yes]",
-                summary="move entries to the archive",
+                summary="move entries and memories to the archive",
                 handler=forget,
-                suggest_word=suggest_several,
+                suggest_word=suggest_forgettable,
             ),
+            Command(
+                name="remember",
+                argument="TEXT [--type T] [--importance X] [--scope S]",
+                summary="keep a fact, an event, a note or a preference",
+                handler=remember,
+                suggest_word=suggest_options(
+                    ("--type", "fact, event, preference, else note"),
+                    ("--importance", "from 0 to 1, else 0.5"),
+                    ("--scope", "project or user"),
+                    ("--keyword", "another word it is found by"),
+                    ("--example", "a file it is about"),
+                ),
+            ),
+            Command(
+                name="recall",
+                argument="[QUERY] [--type T] [--limit N]",
+                summary="the memories that answer a query, the best first",
+                handler=recall,
+                suggest_word=suggest_options(
+                    ("--type", "only fact, preference, event or note; !fact is all others"),
+                    ("--limit", "so many at most, -1 for all, else 10"),
+                ),
+            ),
+            Command(
+                name="history",
+                argument="ID",
+                summary="a memory and what it took the place of",
+                handler=history,
+                suggest_word=suggest_memories,
+            ),
+            Command(
+                name="move",
+                argument="ID project|user",
+                summary="make a memory the project's, or yours in every project",
+                handler=move,
+                suggest_word=suggest_memories,
+            ),
+            Command(name="count", summary="how many memories there are", handler=count_all),
+            Command(name="compact", summary="archive faded memories, join those alike", handler=compact),
             Command(name="stats", summary="how much is known, how old and how sure it is", handler=stats),
             Command(
                 name="prune",

@@ -140,7 +140,7 @@ def compacted_text(done: Compacted) -> str:
 
 def tail(record: MemoryRecord) -> str:
     """The end of a memory's id, which is enough to find it."""
-    return record.id.rpartition("-")[2]
+    return record.id[-8:]
 
 
 def find_all(memory: MemorySystem, ids: Sequence[str]) -> tuple[list[Entry], list[MemoryRecord]]:

@@ -54,7 +54,7 @@ class Desk:
 
     def keep(self, content: str, **arguments: Any) -> str:
         """The id of a new memory, as the model is told it."""
-        found = re.match(r"Remembered as ([0-9a-f]{12}) \(", self.say("remember", content=content, **arguments))
+        found = re.match(r"Remembered as ([0-9a-f]{8}) \(", self.say("remember", content=content, **arguments))
         assert found
         return found[1]
 
@@ -87,7 +87,7 @@ def test_the_life_of_a_memory(desk: Desk) -> None:
 def test_a_changed_value_takes_the_place_of_the_old_one_which_stays_in_the_history(desk: Desk) -> None:
     old = desk.keep("The server listens on port 8080", type="fact")
     text = desk.say("remember", content="The server listens on port 9090", type="fact")
-    new = re.findall(r"[0-9a-f]{12}", text)[0]
+    new = re.findall(r"[0-9a-f]{8}", text)[0]
     assert text == (
         f"Remembered as {new} (fact, for this project) in the place of {old} “The server listens on port 8080”, "
         "which history keeps."

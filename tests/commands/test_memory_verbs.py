@@ -1,0 +1,244 @@
+"""/memory remember, recall, forget, history, move, count, compact, and the same on the command line."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult, Confirm
+from clio.commands.registry import complete, run_command
+from clio.memory.system import MemorySystem
+from tests.commands.desk import Desk, make_desk
+from tests.entrypoints.repl_support import Place, make_place
+
+DAY_S = 86_400.0
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def refused(desk: Desk, line: str) -> str:
+    result = run_command(desk, line)
+    assert not result.ok
+    return result.text
+
+
+def keep(desk: Desk, words: str) -> str:
+    """The end of the id of what was remembered."""
+    return data(desk, f"/memory remember {words}")["memory"]["id"][-8:]
+
+
+def whats(desk: Desk, line: str) -> list[str]:
+    table = ok(desk, line).table
+    return [row[3] for row in table.rows] if table else []
+
+
+def test_what_a_person_says_is_kept_as_theirs_and_found_again(desk: Desk) -> None:
+    result = ok(desk, "/memory remember The staging database is called wombat --type fact --importance 90%")
+    [hit] = data(desk, "/memory recall staging")
+    assert result.text == (
+        f"Remembered as {hit['id'][-8:]}, a fact, the project's: `The staging database is called wombat`."
+    )
+    assert (hit["content"], hit["type"], hit["importance"], hit["scope"], hit["hits"]) == (
+        "The staging database is called wombat", "fact", 0.9, "project", 1,
+    )  # fmt: skip
+    assert hit["provenance"] == {"session": desk.session.id, "message": "", "asserted_by": "user"}
+    assert hit["explicit"] is False
+    again = data(desk, "/memory remember the staging database is called wombat. --type facts")
+    assert (again["action"], again["memory"]["id"]) == ("merged", hit["id"])
+
+
+def test_a_changed_value_replaces_and_undo_brings_the_old_one_back(desk: Desk) -> None:
+    old = keep(desk, "The server listens on port 8080 --type fact")
+    result = data(desk, "/memory remember The server listens on port 9090 --type fact")
+    assert (result["action"], result["replaced"]["id"][-8:]) == ("superseded", old)
+    assert whats(desk, "/memory recall port") == ["The server listens on port 9090"]
+    table = ok(desk, f"/memory history {old}").table
+    assert table is not None
+    assert [(row[1], row[3]) for row in table.rows] == [
+        ("The server listens on port 9090", ""),
+        ("The server listens on port 8080", "replaced"),
+    ]
+    ok(desk, "/memory undo")
+    assert whats(desk, "/memory recall port") == ["The server listens on port 8080"]
+
+
+def test_a_preference_is_weighed_like_one_of_prefs(desk: Desk) -> None:
+    result = data(desk, "/memory remember never use tabs --type preference --keyword indent")
+    assert (result["memory"]["scope"], result["memory"]["explicit"], result["memory"]["keywords"]) == (
+        "user", True, ["indent"],
+    )  # fmt: skip
+    assert [limit.content for limit in desk.memory.preferences.hard_limits()] == ["never use tabs"]
+    assert "score N" in refused(desk, "/memory remember tabs --type preference --importance 0.3")
+    assert data(desk, "/memory remember tabs here --type preference --scope project")["memory"]["scope"] == "project"
+
+
+def test_recall_without_a_query_and_with_limits_and_types(desk: Desk) -> None:
+    for number, word in enumerate("alpha beta gamma".split()):
+        keep(desk, f"{word} is a letter --type fact --importance 0.{number + 1}")
+    keep(desk, "I prefer tabs --type preference")
+    keep(desk, "Deployed on Friday --type event")
+    assert whats(desk, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
+    assert len(whats(desk, "/memory recall --limit -1")) == 5
+    assert whats(desk, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
+    assert "No memory shares a word with `zebra`, of 5 memories" in ok(desk, "/memory recall zebra").text
+    assert ok(desk, "/memory recall --type note").text == "No memory is of that type, of 5 memories."
+    assert data(desk, "/memory recall zebra") == []
+    assert ok(desk, "/memory count").text == "5 memories: 4 of the project, 1 yours."
+    assert data(desk, "/memory count") == {"total": 5, "project": 4, "user": 1}
+
+
+def test_forget_takes_entries_and_memories_and_asks_for_several(desk: Desk) -> None:
+    entry = data(desk, "/memory add discovery We deploy with make ship")["entry"]["id"]
+    one, other = keep(desk, "Deployed on Friday --type event"), keep(desk, "Wombats dig --type fact")
+    asked = ok(desk, f"/memory forget {entry} {one} {one}")
+    assert isinstance(asked.follow_up, Confirm)
+    assert asked.follow_up.question == (
+        f"Move 1 entry and 1 memory to the archive? {entry} We deploy with make ship; {one} Deployed on Friday"
+    )
+    assert data(desk, "/memory count")["total"] == 2
+    assert len(data(desk, asked.follow_up.then)["forgotten"]) == 2
+    assert ok(desk, f"/memory forget {other}").text == (
+        f"Forgotten, and kept in the archive: {other} `Wombats dig`. `/memory undo` brings it back."
+    )
+    assert data(desk, "/memory count")["total"] == 0
+    ok(desk, "/memory undo")
+    assert whats(desk, "/memory recall wombats") == ["Wombats dig"]
+    assert "there is no memory 'ffff0000'" in refused(desk, f"/memory forget {other} ffff0000")
+    assert data(desk, "/memory count")["total"] == 1
+
+
+def test_a_memory_moves_with_its_history(desk: Desk) -> None:
+    keep(desk, "The server listens on port 8080 --type fact")
+    id = keep(desk, "The server listens on port 9090 --type fact")
+    assert ok(desk, f"/memory move {id} user").text == f"{id} `The server listens on port 9090` is yours now."
+    assert data(desk, "/memory count") == {"total": 1, "project": 0, "user": 1}
+    assert len(data(desk, f"/memory history {id}")) == 2
+    assert "is the user's already" in refused(desk, f"/memory move {id} user")
+    assert "project or user, not 'team'" in refused(desk, f"/memory move {id} team")
+
+
+def test_compaction_archives_what_has_faded(desk: Desk) -> None:
+    past = MemorySystem(
+        desk.loaded.project,
+        desk.store,
+        incognito=False,
+        ltm=True,
+        home=desk.loaded.home,
+        clock=lambda: time.time() - 100 * DAY_S,
+    )
+    past.memories.remember("try the other branch", "note", 0.3)
+    keep(desk, "Wombats dig --type fact")
+    assert ok(desk, "/memory compact").text == "1 memory moved to the archive; 1 kept. `/memory undo` brings them back."
+    assert data(desk, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
+
+
+def test_a_memory_whose_file_has_changed_is_marked(desk: Desk) -> None:
+    (desk.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
+    keep(desk, "The port stands in a.py --type fact --example a.py")
+    (desk.loaded.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
+    result = ok(desk, "/memory recall port")
+    assert result.table is not None
+    assert result.table.rows[0][-1] == "≠"
+    assert "changed" in result.text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/memory remember", "Remember what?"),
+        ("/memory remember '  '", "Remember what?"),
+        ("/memory remember x --type opinion", "There is no type 'opinion' of memories; choose one of fact, preference"),
+        ("/memory remember x --type evnt", "did you mean 'event'?"),
+        ("/memory remember x --importance 7", "--importance takes a number from 0 to 1, not '7'"),
+        ("/memory remember x --importance nan", "--importance takes a number from 0 to 1, not 'nan'"),
+        ("/memory remember x --scope team", "project or user, not 'team'"),
+        ("/memory recall x --limit many", "--limit takes a number from -1 to 100,000|--limit takes a number from -1"),
+        ("/memory recall x --limit 1.5", "--limit takes a whole number, or -1 for all, not '1.5'"),
+        ("/memory history", "Which memory?"),
+        ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
+        ("/memory forget xy", "ids of project knowledge begin with a letter and a dash"),
+        ("/memory move 0a1b2c3d", "Move which memory, and where?"),
+        ("/memory count x", "/memory count takes nothing"),
+        ("/memory compact x", "/memory compact takes nothing"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
+    text = refused(desk, line)
+    assert any(part in text for part in said.split("|")), text
+
+
+def test_incognito_refuses(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, incognito=True)
+    for line in (
+        "remember x",
+        "recall",
+        "forget 0a1b2c3d",
+        "history 0a1b2c3d",
+        "move 0a1b2c3d user",
+        "count",
+        "compact",
+    ):
+        assert "Memory is off in an incognito clio" in refused(desk, f"/memory {line}")
+
+
+def test_ids_and_options_are_completed(desk: Desk) -> None:
+    id = keep(desk, "Deployed on Friday --type event")
+    entry = data(desk, "/memory add discovery We deploy with make ship")["entry"]["id"]
+    offered = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/memory forget ")}
+    assert offered[id] == "event: Deployed on Friday"
+    assert entry in offered
+    assert [one.text for one, _ in complete(desk, f"/memory history {id[:3]}")] == [id]
+    assert "--importance" in [one.text for one, _ in complete(desk, "/memory remember x --imp")]
+
+
+def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clio", "memory", *arguments],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        cwd=place.project,
+        env=place.env(),
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_same_on_the_command_line(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    kept = clio(place, "remember", "the token is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y", "--type", "fact", "--json")
+    memory = json.loads(kept.stdout)["memory"]
+    assert "x7Kq2mVb" not in memory["content"]
+    assert memory["provenance"]["asserted_by"] == "user"
+    clio(place, "remember", "I prefer tabs", "--type", "preference")
+    assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
+    found = json.loads(clio(place, "recall", "token", "--json").stdout)
+    assert [hit["id"] for hit in found] == [memory["id"]]
+    assert clio(place, "count").stdout == "2 memories: 1 of the project, 1 yours.\n"
+    gone = clio(place, "forget", memory["id"])
+    assert gone.stdout.endswith("clio memory undo brings it back.\n")
+    wrong = clio(place, "history", "0a1b2c3d")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert (
+        wrong.stderr == "clio: there is no memory '0a1b2c3d'; clio memory recall shows those there are with their ids\n"
+    )
