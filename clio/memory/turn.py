@@ -12,6 +12,7 @@ from clio.algorithms.brain_math import brain_budget
 from clio.algorithms.lexical import rough_tokens
 from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
+from clio.memory.brain.candidates import of_memories, of_turn
 from clio.memory.brain.ranker import Candidate, Scored, rank
 from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
@@ -20,15 +21,13 @@ from clio.memory.preferences.fragment import hard_limits_fragment, tastes_fragme
 from clio.memory.preferences.infer import infer
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
-from clio.memory.vectors.ejected import EjectedTurns, Neighbour
+from clio.memory.vectors.ejected import EjectedTurns
 from clio.sessions.session import Session
 
 MAX_RECALLED = 8
-MAX_CANDIDATES = 300
 MAX_TASTES = 12
 LEAST_TASTE = 3.0
 """Of the weight: what has faded below is not brought up unasked."""
-_TURN_STRENGTH = 0.7
 
 
 class TurnMemory:
@@ -115,7 +114,7 @@ class TurnMemory:
 
     def _recalled(self, text: str, session: Session | None) -> Fragment | None:
         now = self._clock()
-        candidates = [*self._of_memories(text, now), *self._of_turns(text, session)]
+        candidates = [*of_memories(self._memories, text, now), *self._of_turns(text, session)]
         found = rank(text, candidates, now=now)[:MAX_RECALLED]
         kept, cut = self._brain.push(found, _date)
         self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
@@ -126,29 +125,6 @@ class TurnMemory:
         self._told.update(self._brain.ids)
         return fragment
 
-    def _of_memories(self, text: str, now: float) -> Iterable[Candidate]:
-        """Facts, events and notes with a word of the question; preferences have their own place."""
-        for hit in self._memories.matching(text, MAX_CANDIDATES):
-            record = hit.record
-            yield Candidate(
-                source="memory",
-                id=record.id,
-                text=record.content,
-                kind=record.type,
-                said_by=record.provenance.asserted_by if record.provenance else "",
-                keywords=record.keywords,
-                created=record.updated or record.created,
-                strength=record.strength(now),
-                signals={
-                    "hits": float(hit.hits),
-                    "similarity": round(hit.similarity, 3),
-                    "importance": record.importance,
-                    "recency": round(hit.recency, 3),
-                    "score": round(hit.score, 3),
-                },
-                label=self._memories.drifted(record),
-            )
-
     def _of_turns(self, text: str, session: Session | None) -> Iterable[Candidate]:
         """Turns that left the window and mean something like the question."""
         if session is not None and len(session.trims) != self._indexed_trims:
@@ -158,7 +134,7 @@ class TurnMemory:
             return
         sessions = None if self._all_sessions else [session.id] if session is not None else []
         for turn in self._ejected.search(text, sessions=sessions):
-            yield _candidate(turn)
+            yield of_turn(turn)
 
     def _why_record(self, record: MemoryRecord, reason: str, weight: float) -> WhyItem:
         return WhyItem(
@@ -170,19 +146,6 @@ class TurnMemory:
             age_s=max(self._clock() - record.seen, 0.0),
             tokens=rough_tokens(record.content),
         )
-
-
-def _candidate(turn: Neighbour) -> Candidate:
-    return Candidate(
-        source="turn",
-        id=f"{turn.session}/{turn.message}",
-        text=turn.text,
-        kind="said earlier in this session",
-        role=turn.role,
-        created=turn.created,
-        strength=_TURN_STRENGTH,
-        distance=turn.distance,
-    )
 
 
 def _why(one: Scored, now: float, *, included: bool) -> WhyItem:

@@ -1,0 +1,48 @@
+"""What could be brought up for a question: typed memories with a word of it, and turns that left the window."""
+
+from collections.abc import Iterator
+
+from clio.memory.brain.ranker import Candidate
+from clio.memory.memories import Memories
+from clio.memory.vectors.ejected import Neighbour
+
+MAX_CANDIDATES = 300
+_TURN_STRENGTH = 0.7
+
+
+def of_memories(memories: Memories, question: str, now: float) -> Iterator[Candidate]:
+    """Facts, events and notes with a word of the question in any of its forms; preferences have their own place."""
+    for hit in memories.matching(question, MAX_CANDIDATES):
+        record = hit.record
+        yield Candidate(
+            source="memory",
+            id=record.id,
+            text=record.content,
+            kind=record.type,
+            said_by=record.provenance.asserted_by if record.provenance else "",
+            keywords=record.keywords,
+            created=record.updated or record.created,
+            strength=record.strength(now),
+            signals={
+                "hits": float(hit.hits),
+                "similarity": round(hit.similarity, 3),
+                "importance": record.importance,
+                "recency": round(hit.recency, 3),
+                "score": round(hit.score, 3),
+            },
+            label=memories.drifted(record),
+        )
+
+
+def of_turn(turn: Neighbour) -> Candidate:
+    """A turn that left the window, as it is ranked."""
+    return Candidate(
+        source="turn",
+        id=f"{turn.session}/{turn.message}",
+        text=turn.text,
+        kind="said earlier in this session",
+        role=turn.role,
+        created=turn.created,
+        strength=_TURN_STRENGTH,
+        distance=turn.distance,
+    )
