@@ -10,6 +10,7 @@ import msgspec
 
 from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.loop import Loop
+from clio.agent.side_question import SideQuestion
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
@@ -229,6 +230,8 @@ class App:
 
     def _build_loop(self, limits: Limits) -> Loop:
         self._estimator = estimator = self._make_estimator()
+        question = SideQuestion(lambda: self.provider, asyncio.get_running_loop())
+        self.memory.ask_a_model(question.ask if self.provider.name != OFFLINE else None)
         compact = is_compact(limits)
         tools = self._tools(compact)
         return Loop(

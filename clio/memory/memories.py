@@ -26,6 +26,7 @@ class Memories:
 
     project: the project's folder; home: clio's own, where the person's memories lie.
     redact: applied to every text before it is stored. undo: where each change is noted.
+    decide: asks a model whether two memories that are half alike are one; None keeps both.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Memories:
         self._undo = undo
         self._clock = clock
         self._examples = ExampleFiles(project)
+        self.decide: Decide | None = None
         paths: dict[Scope, Path] = {"project": project / ".clio" / FILE, "user": home / FILE}
         self._stores = {scope: self._store(scope, path) for scope, path in paths.items()}
 
@@ -65,7 +67,6 @@ class Memories:
         scope: Scope | None = None,
         explicit: bool = False,
         provenance: Provenance | None = None,
-        decide: Decide | None = None,
     ) -> Remembered:
         """Keep something; see `TypedStore.remember`. A preference is the person's, all else the project's.
 
@@ -82,7 +83,7 @@ class Memories:
             explicit=explicit,
             provenance=provenance,
             hashes=self._examples.hashes(list(files)) if files else None,
-            decide=decide,
+            decide=self.decide,
         )
 
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
@@ -134,9 +135,9 @@ class Memories:
         """How many are live, by scope."""
         return {"project": self.project.count(), "user": self.user.count()}
 
-    def compact(self, decide: Decide | None = None) -> Compacted:
+    def compact(self) -> Compacted:
         """Compact both scopes; see `TypedStore.compact`."""
-        done = [store.compact(decide) for store in self._stores.values() if store.count()]
+        done = [store.compact(self.decide) for store in self._stores.values() if store.count()]
         return Compacted(
             removed=sum(one.removed for one in done),
             remaining=sum(one.remaining for one in done),

@@ -26,6 +26,7 @@ from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
 from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
 from clio.memory.turn import TurnMemory
+from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
 from clio.memory.vectors.ejected import EjectedTurns
@@ -123,6 +124,10 @@ class MemorySystem:
             all_sessions=all_sessions,
             clock=self._clock,
         )
+
+    def ask_a_model(self, decide: Decide | None) -> None:
+        """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
+        self._memories.decide = decide
 
     def prefix_fragments(
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
