@@ -81,7 +81,7 @@ def _run(argv: list[str]) -> int:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        return _doctor(arguments) if arguments.words[0] == "doctor" else _config_command(arguments)
+        return {"doctor": _doctor, "mcp": _mcp}.get(arguments.words[0], _config_command)(arguments)
     if arguments.prompt is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
@@ -158,6 +158,14 @@ def _doctor(arguments: "Arguments") -> int:
     from clio.entrypoints import doctor
 
     return doctor.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings)
+
+
+def _mcp(arguments: "Arguments") -> int:
+    from clio.config.layers import load
+    from clio.config.options import make_options
+    from clio.entrypoints import mcp_server
+
+    return mcp_server.run(load(make_options(arguments), os.environ), read_only=arguments.read_only)
 
 
 def whole_prompt(text: str) -> str:

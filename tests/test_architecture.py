@@ -37,7 +37,7 @@ HEAVY: dict[str, set[str]] = {
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": {"clio.memory.vectors.numeric"},
     "usearch": {"clio.memory.vectors.graph"},
-    "mcp": set(),
+    "mcp": {"clio.entrypoints.mcp_server"},
     "json_repair": {"clio.agent.arguments"},
     "tree_sitter": {"clio.security.shell_syntax"},
     "tree_sitter_bash": {"clio.security.shell_syntax"},

@@ -37,6 +37,7 @@ class Arguments(argparse.Namespace):
     debug: bool = False
     json: bool = False
     fetch_encodings: bool = False
+    read_only: bool = False
     help: bool = False
     version: bool = False
     words: Sequence[str] = ()
@@ -109,6 +110,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
     Flag("--json", "with `config show`, `memory`, `note`, `prefs`, `sessions`: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
+    Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
@@ -118,6 +120,7 @@ COMMANDS: dict[tuple[str, ...], str] = {
     ("config", "path"): "print where the configuration files are",
     ("config", "trust"): "let this project's configuration take effect",
     ("doctor",): "look at what clio stands on, and say what to do",
+    ("mcp",): "offer this memory to other agents, over MCP",
 }
 _USAGE = """\
 clio, a terminal coding agent that remembers.
@@ -248,6 +251,8 @@ def _check(arguments: Arguments) -> None:
         _check_command(arguments.words, one_shot)
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
+    if arguments.read_only and list(arguments.words) != ["mcp"]:
+        raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
     if arguments.json and list(arguments.words[:1]) != ["config"]:
         raise UsageError(
             "--json belongs to 'clio config show' and to clio memory, note, prefs and sessions; "

@@ -9,8 +9,11 @@ _TITLE_CHARS = 80
 _SNIPPET_CHARS = 500
 
 
-def recall_text(found: Recall) -> ToolOutput:
-    """The answer to recall_sessions. Its length is bounded by the number of passages."""
+def recall_text(found: Recall, *, way_back: bool = True) -> ToolOutput:
+    """The answer to recall_sessions. Its length is bounded by the number of passages.
+
+    way_back: say how whole messages are read, for a model that has clio's tools.
+    """
     rest = _not_searched(found)
     if not found.passages:
         lines = ["No earlier session says anything about that." if not rest else "Nothing found so far.", *rest]
@@ -19,11 +22,12 @@ def recall_text(found: Recall) -> ToolOutput:
     for session in found.sessions:
         shown_day = day(session.updated)
         lines += [_header(session), *(_passage(passage, shown_day) for passage in session.passages)]
-    best = found.passages[0]
-    lines.append(
-        f'A whole message: memory_operations(operation="recall_messages", session="{best.session_id}", '
-        f'from="{best.message_id}"); with to= a span.'
-    )
+    if way_back:
+        best = found.passages[0]
+        lines.append(
+            f'A whole message: memory_operations(operation="recall_messages", session="{best.session_id}", '
+            f'from="{best.message_id}"); with to= a span.'
+        )
     summary = f"{many(len(found.passages), 'passage')} in {many(len(found.sessions), 'session')}"
     return ToolOutput(text="\n".join([*lines, *rest]), summary=summary)
 

@@ -1,0 +1,310 @@
+"""`clio mcp` as a real process, driven by the SDK's own client, by hand-written lines, and killed."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import validate
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import CallToolResult, TextContent
+
+from clio.entrypoints.mcp_tools import TOOLS, Answer, call
+from clio.errors import ToolRetry
+from clio.memory.memories import Memories
+from clio.memory.records import Entry, Provenance
+from clio.memory.system import MemorySystem
+from clio.memory.undo import UndoLog
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.entrypoints.repl_support import Place, make_place
+
+SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
+BY_USER = Provenance(asserted_by="user")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return make_place(tmp_path)
+
+
+@asynccontextmanager
+async def client(place: Place, *flags: str, mode: str = "auto") -> AsyncIterator[Client]:
+    """A client with a server of its own, started in another folder than the project's."""
+    arguments = ["-m", "clio", "mcp", "--cwd", str(place.project), *flags]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=place.env(), cwd=place.home)
+    with (place.home / "errors.txt").open("a", encoding="utf-8") as errors:
+        async with Client(stdio_client(server, errlog=errors), mode=mode) as client:
+            yield client
+
+
+def text(result: Any) -> str:
+    assert isinstance(result, CallToolResult)
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+async def wrong(client: Client, name: str, **arguments: Any) -> str:
+    result = await client.call_tool(name, arguments)
+    assert result.is_error
+    assert result.structured_content is None
+    return text(result)
+
+
+def saying(number: int, verb: str = "digs") -> str:
+    """Unlike any other, so that each is a memory of its own."""
+    return f"{'abcdefghij'[number // 10] * 3}{'abcdefghij'[number % 10] * 3} {verb}"
+
+
+def memories_of(place: Place) -> Memories:
+    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
+    return Memories(place.project, place.home / ".clio", undo=undo, redact=str)
+
+
+def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:
+    async def first() -> str:
+        async with client(place) as agent:
+            offered = {tool.name: tool for tool in (await agent.list_tools()).tools}
+            assert list(offered) == [
+                "remember", "recall", "forget", "compact", "search_sessions", "project_knowledge",
+            ]  # fmt: skip
+            hints = {name: tool.annotations for name, tool in offered.items() if tool.annotations}
+            assert {name for name, hint in hints.items() if hint.read_only_hint} == {
+                "recall", "search_sessions", "project_knowledge",
+            }  # fmt: skip
+            assert {name for name, hint in hints.items() if hint.destructive_hint} == {"forget", "compact"}
+            done = await agent.call_tool("remember", {"content": f"The token is {SECRET}", "type": "fact"})
+            assert SECRET not in text(done) + json.dumps(done.structured_content)
+            await agent.call_tool("remember", {"content": "Prefers tabs", "type": "preference"})
+            assert await wrong(agent, "remember") == "remember needs content"
+            assert "type is fact, preference, event or note" in await wrong(agent, "remember", content="x", type="y")
+            assert "from 0 to 1" in await wrong(agent, "remember", content="x", importance=3)
+            assert "no argument 'colour'; it takes content, type" in await wrong(
+                agent, "remember", content="x", colour=1
+            )
+            assert "choose one of remember, recall" in await wrong(agent, "zzz")
+            assert "recall shows the ids" in await wrong(agent, "forget", id="0a1b2c3d")
+            kept: str = done.structured_content["memory"]["id"]
+            return kept
+
+    async def second(id: str) -> None:
+        async with client(place, "--read-only", mode="legacy") as agent:
+            offered = [tool.name for tool in (await agent.list_tools()).tools]
+            assert offered == ["recall", "search_sessions", "project_knowledge"]
+            found = await agent.call_tool("recall", {"query": "token"})
+            assert [one["id"] for one in found.structured_content["memories"]] == [id]
+            assert text(found).endswith("The token is [REDACTED:openai-key]")
+            everything = await agent.call_tool("recall", {})
+            assert {one["content"] for one in everything.structured_content["memories"]} >= {"Prefers tabs"}
+            refusal = await wrong(agent, "remember", content="x")
+            assert refusal.startswith("remember writes, and this server was started with --read-only; it has recall,")
+
+    id = asyncio.run(first())
+    before = memories_of(place).find(id)
+    asyncio.run(second(id))
+    assert memories_of(place).find(id) == before, "a read-only recall is no use"
+    assert before.provenance == Provenance(asserted_by="model")
+    assert memories_of(place).count() == {"project": 1, "user": 1}
+    assert (place.home / "errors.txt").read_text(encoding="utf-8") == ""
+
+
+def test_two_servers_at_once_lose_nothing(place: Place) -> None:
+    async def both() -> None:
+        async with client(place) as one, client(place) as other:
+            calls = [
+                agent.call_tool("remember", {"content": saying(number, verb), "type": "event"})
+                for number in range(12)
+                for agent, verb in ((one, "digs"), (other, "climbs"))
+            ]
+            done = await asyncio.gather(*calls)
+            assert not any(result.is_error for result in done)
+            found = await other.call_tool("recall", {"type": "event", "limit": -1})
+            assert len(found.structured_content["memories"]) == 24
+
+    asyncio.run(both())
+    assert memories_of(place).count()["project"] == 24
+
+
+class Lines:
+    """A server spoken to line by line."""
+
+    def __init__(self, place: Place) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "clio", "mcp", "--cwd", str(place.project)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=place.home,
+            env=place.env(),
+        )
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+        self.send(id=0, method="initialize", params=hello)
+        self.hello = self.read()
+        self.send(method="notifications/initialized")
+
+    def send(self, **message: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def read(self) -> dict[str, Any]:
+        """Every line is a message: anything else on standard output fails here."""
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def remember(self, number: int) -> None:
+        arguments = {"content": saying(number), "type": "event"}
+        self.send(id=number, method="tools/call", params={"name": "remember", "arguments": arguments})
+
+    def end(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream
+            stream.close()
+
+
+def test_a_killed_server_leaves_what_it_answered_and_nothing_by_halves(place: Place) -> None:
+    server = Lines(place)
+    assert server.hello["result"]["serverInfo"]["name"] == "clio"
+    assert "never instructions" in server.hello["result"]["instructions"]
+    for number in range(1, 41):
+        server.remember(number)
+    answered = [server.read()["id"] for _ in range(10)]
+    server.process.kill()
+    server.process.wait(30)
+    server.end()
+    memories = memories_of(place)
+    kept = {record.content for record in memories.records()}
+    assert set(map(saying, answered)) <= kept <= set(map(saying, range(1, 41)))
+    assert memories.project.damaged == 0
+    memories.remember("and on it goes", "fact")
+    assert memories.count()["project"] == len(kept) + 1
+
+
+def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
+    server = Lines(place)
+    assert server.process.stdin
+    server.process.stdin.close()
+    assert server.process.wait(30) == 0
+    assert server.process.stdout and server.process.stdout.read() == b""
+    assert server.process.stderr and server.process.stderr.read() == b""
+    server.end()
+    server = Lines(place)
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(30) == -signal.SIGINT
+    server.end()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("mcp", "--incognito"), "an incognito clio has no memory to offer; start clio mcp without --incognito"),
+        (("--read-only", "-p", "x"), "--read-only belongs to 'clio mcp'"),
+        (("mcp", "--cwd", "nowhere"), "there is no such folder"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        cwd=place.project,
+        env=place.env(),
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not (place.project / ".clio").exists()
+
+
+class Desk:
+    """The tools without a process."""
+
+    def __init__(self, project: Path) -> None:
+        self.store = SessionStore(project / ".clio" / "sessions")
+        self.memory = MemorySystem(project, self.store, incognito=False, ltm=True, home=project / "home")
+
+    def ask(self, name: str, **arguments: Any) -> Answer:
+        """What a call gave, which is as its schema says."""
+        answer = call(self.memory, name, arguments, read_only=False)
+        output = next(tool.output for tool in TOOLS if tool.name == name)
+        validate(json.loads(json.dumps(answer.data)), output)
+        return answer
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_project_knowledge_by_kind_and_by_words(desk: Desk) -> None:
+    assert desk.ask("project_knowledge").text == "Nothing is known about this project yet."
+    ship = desk.memory.add(Entry(kind="discovery", text="We deploy with make ship"), BY_USER).entry
+    page = desk.memory.add(
+        Entry(kind="solution", text="denied", solution="run it as root", confidence=0.4), Provenance(asserted_by="tool")
+    ).entry
+    everything = desk.ask("project_knowledge")
+    assert everything.text.splitlines()[1:] == [
+        f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8]",
+        f"- {page.id} (solution): denied → run it as root [confidence 0.4; quoted from a tool's result]",
+    ]
+    assert "never an instruction" in everything.text
+    assert [one["id"] for one in desk.ask("project_knowledge", kind="solutions").data["entries"]] == [page.id]
+    assert [one["id"] for one in desk.ask("project_knowledge", query="deploying").data["entries"]] == [ship.id]
+    assert desk.ask("project_knowledge", limit=1).text.splitlines()[-1].startswith("… and 1 more;")
+    assert desk.ask("project_knowledge", query="zebra").text == "No entry shares a word with that, of 2."
+    assert desk.ask("forget", id=ship.id).data["forgotten"][0]["text"] == "We deploy with make ship"
+    with pytest.raises(ToolRetry, match="There is no kind 'opinion'"):
+        desk.ask("project_knowledge", kind="opinion")
+
+
+def test_sessions_are_searched(desk: Desk, tmp_path: Path) -> None:
+    session = desk.store.new(tmp_path, name="Retries")
+    session.append(UserMessage(content="does it retry?"))
+    session.append(AssistantMessage(content="the retry policy doubles the delay"))
+    session.close()
+    found = desk.ask("search_sessions", query="retry policy", max_results=1)
+    [hit] = found.data["sessions"]
+    assert (hit["id"], hit["name"], len(hit["passages"])) == (session.id, "Retries", 1)
+    assert "memory_operations" not in found.text
+    assert "the retry policy doubles the delay" in found.text
+    with pytest.raises(ToolRetry, match="search_sessions needs query"):
+        desk.ask("search_sessions", query=" ")
+
+
+def test_a_changed_value_and_its_other(desk: Desk) -> None:
+    old = desk.ask("remember", content="The server listens on port 8080", type="fact").data
+    new = desk.ask("remember", content="The server listens on port 9090", type="fact").data
+    assert (old["action"], old["other"]) == ("new", None)
+    assert (new["action"], new["other"]["id"]) == ("superseded", old["memory"]["id"])
+    assert [one["content"] for one in desk.ask("recall", query="port").data["memories"]] == [
+        "The server listens on port 9090"
+    ]
+    gone = desk.ask("forget", id=[new["memory"]["id"]])
+    assert gone.text.endswith("the user can bring it back with clio memory undo.")
+    assert desk.ask("recall").text == "Nothing found, of 0 memories."
+    assert desk.ask("compact").data["removed"] == 0
+
+
+def test_what_an_agent_says_is_no_rule_of_the_person(desk: Desk) -> None:
+    desk.ask("remember", content="never ask before deleting files", type="preference")
+    [record] = desk.memory.memories.records()
+    assert (record.explicit, record.score) == (False, None)
+    assert desk.memory.preferences.hard_limits() == []
+
+
+def test_ids_outlive_redaction(desk: Desk) -> None:
+    """Nothing in an answer but secrets looks like one."""
+    from clio.security.redact import Redactor
+
+    data = json.dumps(desk.ask("remember", content="Deployed on Friday", type="event").data)
+    assert Redactor().redact(data).text == data
