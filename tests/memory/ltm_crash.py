@@ -6,14 +6,12 @@ brings back, and says each time what `LongTermMemory` had confirmed when it retu
 
 import os
 import random
-import signal
-import sys
-import time
 from pathlib import Path
 
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import Entry, Provenance
 from clio.memory.undo import UndoLog
+from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
@@ -36,24 +34,5 @@ def write(folder: Path, seed: int, out: int) -> None:
         os.write(out, f"there {text}\n".encode())
 
 
-def main() -> None:
-    """Kills as many writers as asked for."""
-    folder, kills, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
-    for number in range(kills):
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read_end)
-            write(folder, number, write_end)
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as heard:
-            lines = [heard.readline() for _ in range(rng.randrange(4, 16))]
-            time.sleep(rng.random() * 0.03)  # somewhere in one of the next saves
-            os.kill(child, signal.SIGKILL)
-            lines += heard.readlines()
-        os.waitpid(child, 0)
-        sys.stdout.writelines(line.decode() for line in lines if line.endswith(b"\n"))
-
-
 if __name__ == "__main__":
-    main()
+    main(write)

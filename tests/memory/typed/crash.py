@@ -6,13 +6,11 @@ folds, and says each time what the store had confirmed when it returned. All tha
 
 import os
 import random
-import signal
-import sys
-import time
 from pathlib import Path
 
 from clio.memory.typed import files
 from clio.memory.typed.store import TypedStore
+from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
@@ -37,24 +35,5 @@ def write(folder: Path, seed: int, out: int) -> None:
         os.write(out, f"there {words}\n".encode())
 
 
-def main() -> None:
-    """Kills as many writers as asked for."""
-    folder, kills, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))
-    for number in range(kills):
-        read_end, write_end = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(read_end)
-            write(folder, number, write_end)
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as heard:
-            lines = [heard.readline() for _ in range(rng.randrange(3, 20))]
-            time.sleep(rng.random() * 0.01)  # somewhere in one of the next changes
-            os.kill(child, signal.SIGKILL)
-            lines += heard.readlines()
-        os.waitpid(child, 0)
-        sys.stdout.writelines(line.decode() for line in lines if line.endswith(b"\n"))
-
-
 if __name__ == "__main__":
-    main()
+    main(write)
