@@ -7,17 +7,20 @@ Source: Weinberger et al., Feature Hashing for Large Scale Multitask Learning (s
 """
 
 import math
+import re
 import zlib
 from array import array
 from collections import Counter
 
 from clio.algorithms.lexical import stem, terms
-from clio.algorithms.synonyms import canonical
+from clio.algorithms.synonyms import SYNONYMS, canonical
 
 DIMENSIONS = 384
 _FEATURES = DIMENSIONS - 1
 _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
+_CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLACES = 2  # of each feature: two features then seldom meet in both
 _IN_COMMON = 0.08
 """The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""
@@ -45,10 +48,17 @@ _COMMON_WORDS = """
 _COMMON = frozenset(canonical(stem(word)) for word in _COMMON_WORDS.split())
 
 
+def fingerprint() -> str:
+    """Changes whenever the same text would get another vector: words and weights that go into one, in eight digits."""
+    tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON)
+    weights = DIMENSIONS, _PIECE, _PIECES_SHARE, _COMMON_WEIGHT, _PLACES, _IN_COMMON, _CAMEL.pattern, _HUMP.pattern
+    return f"{zlib.crc32(repr((tables, weights)).encode()):08x}"
+
+
 def embed(text: str) -> "array[float]":
     """A unit vector of 384 numbers; all zero for a text without a word."""
     vector = array("f", bytes(4 * DIMENSIONS))
-    for word, count in Counter(map(canonical, terms(text))).items():
+    for word, count in Counter(map(canonical, _words(text))).items():
         weight = (1.0 + math.log(count)) * (_COMMON_WEIGHT if word in _COMMON else 1.0)
         _put(vector, word, weight)
         pieces = _pieces(word)
@@ -61,6 +71,12 @@ def embed(text: str) -> "array[float]":
     unit = array("f", [value * scale for value in vector])
     unit[_FEATURES] = math.sqrt(_IN_COMMON / (1.0 + _IN_COMMON))
     return unit
+
+
+def _words(text: str) -> list[str]:
+    """Stems, and those of the parts of identifiers in camel case."""
+    humped = _CAMEL.findall(text)
+    return terms(text) + (terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
 
 
 def _pieces(word: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.commands.context_commands import CONTEXT
 from clio.commands.dispatch import among, carry_out, forms, split, usage
+from clio.commands.docs_commands import DOCS
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.matching import nearest
 from clio.commands.memory_commands import MEMORY
@@ -58,6 +59,7 @@ COMMANDS: tuple[Command, ...] = (
     *CONTEXT,
     *MEMORY,
     *NOTE,
+    *DOCS,
     *PREFS,
     *SCENARIO,
     *TODO,

@@ -16,6 +16,7 @@ class Door:
 
 
 DOORS = (
+    Door("docs", "documents the model is reminded of"),
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
     Door("prefs", "what you like, dislike and forbid", "preferences"),

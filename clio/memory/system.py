@@ -29,9 +29,9 @@ from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
-from clio.memory.vectors.ejected import EjectedTurns
-from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.documents import Documents
+from clio.memory.vectors.embedders import Embedder
+from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 
@@ -59,6 +59,8 @@ class MemorySystem:
     home: clio's own folder, where the person's memories lie (default: the project's `.clio`).
     scenarios, fading: what kinds of work there are, and how preferences fade.
     scenario: the kind of work somebody named; None leaves it to be told from the words of each turn.
+    embedder: what makes vectors of turns and documents (default: the hashed one).
+    across_sessions: whether turns that left the windows of other sessions may come back by themselves.
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
@@ -77,6 +79,8 @@ class MemorySystem:
         home: Path | None = None,
         scenarios: ScenarioBook | None = None,
         fading: Fading | None = None,
+        embedder: Embedder | None = None,
+        across_sessions: bool = False,
     ) -> None:
         folder = project / ".clio"
         self._project = project
@@ -94,7 +98,8 @@ class MemorySystem:
         self._memories = Memories(project, home or folder, undo=self._undo, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
-        self._ejected = EjectedTurns(VectorStore(None if incognito else folder / "cache" / "vectors", HashedEmbedder()))
+        self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
+        self._across_sessions = across_sessions
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
         self._why_file = WhyFile(folder / "cache" / "why.json")
@@ -105,13 +110,8 @@ class MemorySystem:
 
     # What a request is given
 
-    def begin(
-        self, *, window_tokens: int, session_of: Callable[[], Session | None], all_sessions: bool = False
-    ) -> None:
-        """Start afresh for a session and a model; to be called before fragments are asked for.
-
-        all_sessions: whether turns that left the windows of other sessions may come back by themselves.
-        """
+    def begin(self, *, window_tokens: int, session_of: Callable[[], Session | None]) -> None:
+        """Start afresh for a session and a model; to be called before fragments are asked for."""
         self._session_of = session_of
         self._briefing = self._new_briefing()
         self._report = None
@@ -119,11 +119,20 @@ class MemorySystem:
             self._memories,
             self._preferences,
             self._scenarios,
-            self._ejected,
+            self._meaning,
             window_tokens=window_tokens,
-            all_sessions=all_sessions,
+            all_sessions=self._across_sessions,
             clock=self._clock,
         )
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is brought up and nothing noticed: incognito, or turned off."""
+        return self._incognito or self.is_off
+
+    def redacted(self, text: str) -> str:
+        """The text as it would be stored."""
+        return self._redact(text)
 
     def ask_a_model(self, decide: Decide | None) -> None:
         """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
@@ -133,7 +142,7 @@ class MemorySystem:
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
     ) -> list[Fragment]:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
-        if self._incognito or self.is_off:
+        if self.is_silent:
             return []
         limits = self._of_turn.prefix_fragments() if self._of_turn else []
         known = self._briefing.prompt(cap_tokens, chars_per_token) if self._inject else None
@@ -141,7 +150,7 @@ class MemorySystem:
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
-        if self._incognito or self.is_off:
+        if self.is_silent:
             return []
         session = self._session_of()
         recalled = self._of_turn.turn_fragments(text, session, self.scenario) if self._of_turn else []
@@ -257,6 +266,18 @@ class MemorySystem:
         self._refuse_incognito()
         return self._preferences
 
+    # Documents
+
+    @property
+    def documents(self) -> Documents:
+        """Documents somebody added."""
+        self._refuse_incognito()
+        return self._meaning.documents
+
+    def take_notices(self) -> list[str]:
+        """What happened to vectors that a person should know, one sentence each, each told once."""
+        return self._meaning.take_notices()
+
     # Notes
 
     def store_note(self, key: str, content: str) -> bool:
@@ -337,7 +358,10 @@ class MemorySystem:
         self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None
     ) -> int:
         """Bring the index of earlier sessions up to date, for a thread in the background; how many were read."""
-        return 0 if self._incognito else self._recall.refresh(stop, progress)
+        if self._incognito:
+            return 0
+        self._meaning.refresh(self._store, stop, all_sessions=self._across_sessions)
+        return self._recall.refresh(stop, progress)
 
     def undo(self) -> str:
         """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
@@ -354,6 +378,7 @@ class MemorySystem:
     def close(self) -> None:
         """Let go of the index."""
         self._recall.close()
+        self._meaning.close()
 
     def _cleaned(self, draft: Entry) -> Entry:
         texts = {name: self._clean(getattr(draft, name)) for name in _TEXTS}

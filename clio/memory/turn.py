@@ -12,7 +12,7 @@ from clio.algorithms.brain_math import brain_budget
 from clio.algorithms.lexical import rough_tokens
 from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
-from clio.memory.brain.candidates import of_memories, of_turn
+from clio.memory.brain.candidates import of_document, of_memories, of_turn
 from clio.memory.brain.ranker import Candidate, Scored, rank
 from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
@@ -21,7 +21,7 @@ from clio.memory.preferences.fragment import hard_limits_fragment, tastes_fragme
 from clio.memory.preferences.infer import infer
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
-from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 
 MAX_RECALLED = 8
@@ -41,7 +41,7 @@ class TurnMemory:
         memories: Memories,
         preferences: Preferences,
         scenarios: ScenarioBook,
-        ejected: EjectedTurns,
+        meaning: Meaning,
         *,
         window_tokens: int,
         all_sessions: bool,
@@ -50,7 +50,7 @@ class TurnMemory:
         self._memories = memories
         self._preferences = preferences
         self._scenarios = scenarios
-        self._ejected = ejected
+        self._meaning = meaning
         self._all_sessions = all_sessions
         self._clock = clock
         self._brain = Brain(brain_budget(window_tokens), rough_tokens)
@@ -114,7 +114,12 @@ class TurnMemory:
 
     def _recalled(self, text: str, session: Session | None) -> Fragment | None:
         now = self._clock()
-        candidates = [*of_memories(self._memories, text, now), *self._of_turns(text, session)]
+        documents = self._meaning.documents
+        candidates = [
+            *of_memories(self._memories, text, now),
+            *self._of_turns(text, session),
+            *(of_document(hit) for hit in (documents.search(text) if documents.exist else ())),
+        ]
         found = rank(text, candidates, now=now)[:MAX_RECALLED]
         kept, cut = self._brain.push(found, _date)
         self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
@@ -129,12 +134,13 @@ class TurnMemory:
         """Turns that left the window and mean something like the question."""
         if session is not None and len(session.trims) != self._indexed_trims:
             self._indexed_trims = len(session.trims)
-            self._ejected.index(session)
-        if not self._ejected.exist:
+            self._meaning.ejected.index(session)
+        if not self._meaning.ejected.exist:
             return
-        sessions = None if self._all_sessions else [session.id] if session is not None else []
-        for turn in self._ejected.search(text, sessions=sessions):
-            yield of_turn(turn)
+        own = session.id if session is not None else ""
+        sessions = None if self._all_sessions else [own]
+        for turn in self._meaning.ejected.search(text, sessions=sessions, session=session):
+            yield of_turn(turn, own)
 
     def _why_record(self, record: MemoryRecord, reason: str, weight: float) -> WhyItem:
         return WhyItem(

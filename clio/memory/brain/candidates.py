@@ -1,13 +1,15 @@
-"""What could be brought up for a question: typed memories with a word of it, and turns that left the window."""
+"""What could be brought up for a question: typed memories with a word of it, turns that left the window, documents."""
 
 from collections.abc import Iterator
 
 from clio.memory.brain.ranker import Candidate
 from clio.memory.memories import Memories
+from clio.memory.vectors.documents import DocumentHit
 from clio.memory.vectors.ejected import Neighbour
 
 MAX_CANDIDATES = 300
 _TURN_STRENGTH = 0.7
+_DOCUMENT_STRENGTH = 0.6
 
 
 def of_memories(memories: Memories, question: str, now: float) -> Iterator[Candidate]:
@@ -34,15 +36,29 @@ def of_memories(memories: Memories, question: str, now: float) -> Iterator[Candi
         )
 
 
-def of_turn(turn: Neighbour) -> Candidate:
-    """A turn that left the window, as it is ranked."""
+def of_turn(turn: Neighbour, session: str) -> Candidate:
+    """A turn that left the window of this session or of another one, as it is ranked."""
     return Candidate(
         source="turn",
         id=f"{turn.session}/{turn.message}",
         text=turn.text,
-        kind="said earlier in this session",
+        kind="said earlier in this session" if turn.session == session else "said in an earlier session",
         role=turn.role,
         created=turn.created,
         strength=_TURN_STRENGTH,
         distance=turn.distance,
+    )
+
+
+def of_document(hit: DocumentHit) -> Candidate:
+    """A window of a document, as it is ranked. Nobody vouches for what it says."""
+    return Candidate(
+        source="document",
+        id=hit.id,
+        text=hit.text,
+        kind="from a document",
+        said_by="document",
+        strength=_DOCUMENT_STRENGTH,
+        distance=hit.distance,
+        label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
     )

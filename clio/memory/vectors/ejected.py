@@ -84,10 +84,8 @@ class EjectedTurns:
         Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
         sessions. Raises OSError where the sessions' folder cannot be read.
         """
-        folder = SessionFolder(store.folder)
-        folder.look()
+        folder = self.forget_deleted(store)
         known = self._vectors.marks()
-        self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
         read = 0
         newest = sorted(folder.stamps, key=lambda id: -folder.stamps[id].modified)
         for id in newest:
@@ -105,6 +103,14 @@ class EjectedTurns:
             read += 1
             time.sleep(PAUSE_S)
         return read
+
+    def forget_deleted(self, store: SessionStore) -> SessionFolder:
+        """Let no text of deleted sessions stay; returns the sessions there are. Raises OSError."""
+        folder = SessionFolder(store.folder)
+        folder.look()
+        if self.exist:
+            self._vectors.remove(self._vectors.groups() - folder.stamps.keys(), wipe=True)
+        return folder
 
     def search(
         self,

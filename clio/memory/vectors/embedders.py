@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-from clio.algorithms.embedding import DIMENSIONS, embed
+from clio.algorithms.embedding import DIMENSIONS, embed, fingerprint
 
 Row: TypeAlias = "array[float]"
 """One vector: 384 numbers of typecode "f"; all zero for a text without a word, else of length one."""
@@ -40,9 +40,12 @@ class EmbeddingFailed(Exception):
 class HashedEmbedder:
     """The default: no model, no data, no waiting; see `clio.algorithms.embedding`."""
 
-    name = f"hashed-{DIMENSIONS}-2"
     piece_words = 24
     remote = False
+
+    @property
+    def name(self) -> str:
+        return f"hashed-{DIMENSIONS}-{fingerprint()}"
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
         return [embed(text) for text in texts]

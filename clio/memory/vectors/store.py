@@ -84,6 +84,13 @@ class VectorStore:
             if self._marks.get(group) != stamp:
                 self._add([Mark(group=group, stamp=stamp)], [])
 
+    def ids_of(self, group: str) -> list[str]:
+        """The ids there are of a group, in the order they were put."""
+        with self._lock:
+            self._catch_up()
+            items = [self._items[place] for place in self._groups.get(group, ())]
+            return list(dict.fromkeys(item.id for item in items if item))
+
     def pieces_of(self, id: str) -> list[VectorItem]:
         """All pieces of a turn or chunk, in the order they were put."""
         with self._lock:

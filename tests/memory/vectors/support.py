@@ -11,7 +11,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 
-NAME = HashedEmbedder.name
+NAME = HashedEmbedder().name
 
 
 class Counting(HashedEmbedder):
@@ -28,8 +28,11 @@ class Counting(HashedEmbedder):
 class Failing(HashedEmbedder):
     """An embedder on a server that answers so many times and then no more."""
 
-    name = "far-away"
     remote = True
+
+    @property
+    def name(self) -> str:
+        return "far-away"
 
     def __init__(self, answers: int = 0) -> None:
         self.answers = answers

@@ -1,0 +1,192 @@
+"""/docs: documents the model is reminded of when a question is near them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from clio.commands.arguments import read
+from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.memory_access import remembers
+from clio.commands.memory_words import count, date
+from clio.commands.session_export import suggest_paths
+from clio.errors import ClioError, UserError
+from clio.memory.vectors.documents import DocumentSource, Taken
+from clio.tools.search.file_index import list_files
+
+_SHOWN_LEFT_OUT = 5
+_FOUND = 5
+
+
+@remembers
+def add(shell: Shell, argument: str) -> CommandResult:
+    """Take in files or folders."""
+    paths = read(argument).words
+    if not paths:
+        return refuse("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
+    done = [shell.memory.documents.add(path, _files(shell, path)) for path in (_path(shell, text) for text in paths)]
+    return CommandResult(text="\n\n".join(map(_added, done)), data=[_data(one) for one in done])
+
+
+@remembers
+def show_list(shell: Shell, argument: str) -> CommandResult:
+    """What was added, and whether it has changed since it was read."""
+    if argument:
+        return refuse(f"/docs list takes nothing; /docs search {argument} searches the documents")
+    documents = shell.memory.documents
+    sources = documents.sources()
+    if not sources:
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, object]] = []
+    for source in sources:
+        windows = documents.windows(source)
+        changed, unread = documents.state(source)
+        state = ", ".join(
+            [*([f"{changed} changed"] if changed else []), *([f"{unread} not read yet"] if unread else [])]
+        )
+        rows.append((source.path, str(len(source.files)), str(windows), date(source.added), state or "up to date"))
+        data.append(_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
+    table = Table(columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide=0, cut=True)
+    return CommandResult(table=table, data=data)
+
+
+@remembers
+def remove(shell: Shell, argument: str) -> CommandResult:
+    """Let go of what was added; the files themselves are not touched."""
+    paths = read(argument).words
+    if not paths:
+        return refuse("Which document? Write /docs remove PATH; /docs list shows what was added")
+    gone = [shell.memory.documents.remove(path) for path in paths]
+    text = f"Let go of {', '.join(code(source.path) for source in gone)}; the files stay as they are."
+    return CommandResult(text=text, data={"removed": [source.path for source in gone]})
+
+
+@remembers
+def refresh(shell: Shell, argument: str) -> CommandResult:
+    """Read again what changed, and take in what is new in folders."""
+    documents = shell.memory.documents
+    named = read(argument).words
+    sources = [documents.find(path) for path in named] if named else documents.sources()
+    if not sources:
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    done = [documents.refresh(source, _files_now(shell, source)) for source in sources]
+    return CommandResult(text="\n\n".join(map(_refreshed, done)), data=[_data(one) for one in done])
+
+
+@remembers
+def search(shell: Shell, argument: str) -> CommandResult:
+    """The windows that are nearest to a question."""
+    question = read(argument).text.strip()
+    if not question:
+        return refuse("Search for what? Write /docs search QUESTION")
+    documents = shell.memory.documents
+    if not documents.sources():
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    documents.catch_up()
+    hits = documents.search(question, _FOUND)
+    data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
+    if not hits:
+        return CommandResult(text=f"Nothing in the documents is near {code(question)}.", data=data)
+    rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
+    return CommandResult(table=Table(columns=("where", "distance", "text"), rows=rows, wide=2), data=data)
+
+
+def _path(shell: Shell, text: str) -> Path:
+    path = Path(text).expanduser().resolve()
+    if not path.exists():
+        path = (shell.loaded.project / text).resolve()
+    if not path.exists():
+        raise UserError(f"there is nothing at {text!r}; give the path of a file or a folder")
+    return path
+
+
+def _files(shell: Shell, path: Path) -> list[Path]:
+    """The files of a folder that no ignore rule leaves out; a file is itself."""
+    if not path.is_dir():
+        return [path]
+    project = shell.loaded.project
+    root = project if path == project or project in path.parents else path
+    names = list_files(root, path)
+    return [root / name for name in names if not name.startswith(".clio/")]
+
+
+def _files_now(shell: Shell, source: DocumentSource) -> list[Path]:
+    path = (shell.loaded.project / source.path).resolve()
+    return _files(shell, path) if path.exists() else []
+
+
+def _added(taken: Taken) -> str:
+    source = taken.source
+    head = f"Added {code(source.path)}: {count(len(source.files), 'file')}, {count(taken.windows, 'window')}."
+    return head + _left_out(taken)
+
+
+def _refreshed(taken: Taken) -> str:
+    source = taken.source
+    if not source.files:
+        return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
+    read = f"{count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
+    return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}"
+
+
+def _left_out(taken: Taken) -> str:
+    if not taken.left_out:
+        return ""
+    named = [f"{code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
+    more = len(taken.left_out) - len(named)
+    return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
+
+
+def _data(taken: Taken) -> dict[str, object]:
+    left_out = [{"path": file, "reason": why} for file, why in taken.left_out]
+    return _source_data(taken.source) | {"windows": taken.windows, "read": taken.read, "left_out": left_out}
+
+
+def _source_data(source: DocumentSource) -> dict[str, object]:
+    return {"path": source.path, "files": list(source.files), "added": source.added}
+
+
+def _suggest_files(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    return suggest_paths(argument.rpartition(" ")[2])
+
+
+def _suggest_added(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    if shell.config.incognito:
+        return ()
+    try:
+        return [Suggestion(text=source.path) for source in shell.memory.documents.sources()]
+    except (ClioError, OSError):
+        return ()
+
+
+DOCS = (
+    Command(
+        name="docs",
+        summary="documents the model is reminded of when a question is near them",
+        handler=show_list,
+        subcommands=(
+            Command(name="list", summary="what was added, and whether it is up to date", handler=show_list),
+            Command(
+                name="add",
+                argument="PATH…",
+                summary="take in files or folders: text, Markdown, code",
+                handler=add,
+                suggest_word=_suggest_files,
+            ),
+            Command(
+                name="remove",
+                argument="PATH…",
+                summary="let go of them; the files stay",
+                handler=remove,
+                suggest_word=_suggest_added,
+            ),
+            Command(
+                name="refresh",
+                argument="[PATH…]",
+                summary="read again what changed",
+                handler=refresh,
+                suggest_word=_suggest_added,
+            ),
+            Command(name="search", argument="QUESTION", summary="the windows nearest to a question", handler=search),
+        ),
+    ),
+)

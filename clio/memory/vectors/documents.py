@@ -1,0 +1,281 @@
+"""Documents somebody added, found by what they say: which files are the person's choice, the vectors are a cache.
+
+`.clio/documents.json` names what was added. Files are read again when they changed; what is found is text to be quoted,
+never an order.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clio.algorithms.windows import TOP_K, near_the_best
+from clio.errors import UserError
+from clio.memory.recall.search import never
+from clio.memory.vectors.chunks import pieces_of
+from clio.memory.vectors.files import VectorItem
+from clio.memory.vectors.store import VectorStore
+from clio.storage.document import Format, load, update
+from clio.storage.folders import make_ignored_folder
+
+MAX_FILE_BYTES = 1_000_000
+MAX_FILES = 2_000
+SHOWN_CHARS = 1_000
+_QUICK_BYTES = 200_000
+"""A changed file up to this size is read again while somebody waits for an answer."""
+_LOOK_BYTES = 8_192
+
+
+class DocumentSource(Struct, frozen=True, kw_only=True):
+    """A file or folder that was added. Paths are relative to the project where they lie in it, else absolute.
+
+    files: those that were taken in. added: seconds since the epoch.
+    """
+
+    path: str
+    files: tuple[str, ...] = ()
+    added: float = 0.0
+
+
+class DocumentList(Struct, frozen=True, kw_only=True):
+    """The content of `documents.json`."""
+
+    sources: tuple[DocumentSource, ...] = ()
+
+
+DOCUMENTS = Format(schema="clio.documents", version=1, type=DocumentList)
+
+
+class Taken(Struct, frozen=True, kw_only=True):
+    """What adding or refreshing a source did. left_out: files that were not taken in, each with the reason."""
+
+    source: DocumentSource
+    read: int = 0
+    windows: int = 0
+    left_out: tuple[tuple[str, str], ...] = ()
+
+
+class DocumentHit(Struct, frozen=True, kw_only=True):
+    """A window of a document near the question, or as much of it around the hit as 1,000 characters are.
+
+    line: where the text begins, from 1. changed: the file has changed since it was read.
+    """
+
+    id: str
+    path: str
+    line: int
+    text: str
+    distance: float
+    changed: bool = False
+
+
+class Documents:
+    """The documents of one project. For several threads and processes.
+
+    redact: takes secrets out of what is kept. Methods raise StorageError for a damaged list, and OSError.
+    """
+
+    def __init__(
+        self, project: Path, vectors: VectorStore, *, redact: Callable[[str], str], clock: Callable[[], float]
+    ) -> None:
+        self._project = project
+        self._path = project / ".clio" / "documents.json"
+        self._vectors = vectors
+        self._redact = redact
+        self._clock = clock
+
+    @property
+    def exist(self) -> bool:
+        """Whether anything was added; known without reading it."""
+        return self._path.exists()
+
+    def sources(self) -> tuple[DocumentSource, ...]:
+        """What was added, in order of path."""
+        document = load(self._path, DOCUMENTS)
+        return document.value.sources if document else ()
+
+    def state(self, source: DocumentSource) -> tuple[int, int]:
+        """How many of its files have changed or gone since they were read, and how many have no vectors yet."""
+        marks = self._vectors.marks()
+        known = [file for file in source.files if file in marks]
+        return sum(self._changed(file, marks[file]) for file in known), len(source.files) - len(known)
+
+    def windows(self, source: DocumentSource) -> int:
+        """How many windows there are of its files."""
+        return sum(len(self._vectors.ids_of(file)) for file in source.files)
+
+    def add(self, path: Path, files: Sequence[Path]) -> Taken:
+        """Take in a file, or these files of a folder; what is there already is read again only if it changed.
+
+        Raises UserError where none of them is text.
+        """
+        return self._take(DocumentSource(path=self.name_of(path), added=self._clock()), files)
+
+    def refresh(self, source: DocumentSource, files: Sequence[Path] | None = None) -> Taken:
+        """Read again what changed; files: those there are now, None: those there were. Those that are gone go."""
+        if files is None:
+            files = [path for file in source.files if (path := self._project / file).is_file()]
+        return self._take(source, files)
+
+    def catch_up(self, stop: Callable[[], bool] = never) -> int:
+        """Read what changed or has no vectors, for a thread in the background; how many files were read."""
+        read = 0
+        files = dict.fromkeys(file for source in self.sources() for file in source.files)
+        marks = self._vectors.marks()
+        self._vectors.remove(self._vectors.groups() - files.keys(), wipe=True)
+        for file in files:
+            if stop():
+                break
+            if file not in marks or self._changed(file, marks[file]):
+                read += self._read(file) is None
+        return read
+
+    def remove(self, name: str) -> DocumentSource:
+        """Let go of what was added under that name. Raises UserError where nothing was."""
+        source = self.find(name)
+        kept = self._update(lambda sources: tuple(one for one in sources if one.path != source.path))
+        still = {file for one in kept for file in one.files}
+        self._vectors.remove([file for file in source.files if file not in still], wipe=True)
+        return source
+
+    def find(self, name: str) -> DocumentSource:
+        """What was added under that name or path. Raises UserError."""
+        wanted = {name.rstrip("/") or name, self.name_of((self._project / name).resolve())}
+        for source in self.sources():
+            if source.path in wanted:
+                return source
+        known = ", ".join(repr(source.path) for source in self.sources()[:10]) or "none"
+        raise UserError(f"{name!r} is no document that was added; there are: {known}")
+
+    def search(self, question: str, count: int = TOP_K) -> list[DocumentHit]:
+        """The nearest windows, nearest first, without those that are farther than 1.10 × the best."""
+        embedder = self._vectors.embedder
+        found = self._vectors.search(question, 2 * count)
+        if embedder is not self._vectors.embedder:  # it failed, and its vectors are of no use to the other one
+            self.catch_up()
+            found = self._vectors.search(question, 2 * count)
+        marks = self._vectors.marks()
+        stale = {item.group for item, _ in found if self._changed(item.group, marks.get(item.group, ""))}
+        quick = {file for file in stale if self._is_quick(file)}
+        for file in quick:
+            self._read(file)
+        if quick:
+            found = self._vectors.search(question, 2 * count)
+        kept = near_the_best([distance for _, distance in found])
+        hits: list[DocumentHit] = []
+        for item, distance in found[: len(kept)]:
+            said = item.text.strip()
+            if any(hit.path == item.group and said in hit.text for hit in hits):
+                continue  # two windows share what stands between them
+            hits.append(self._hit(item, distance, changed=item.group in stale - quick))
+        return hits[:count]
+
+    def name_of(self, path: Path) -> str:
+        """How a path is called here: relative to the project where it lies in it."""
+        try:
+            return path.relative_to(self._project).as_posix()
+        except ValueError:
+            return str(path)
+
+    def _take(self, source: DocumentSource, files: Sequence[Path]) -> Taken:
+        marks = self._vectors.marks()
+        taken: list[str] = []
+        left_out: list[tuple[str, str]] = [
+            (self.name_of(path), f"more than {MAX_FILES:,} files") for path in files[MAX_FILES:]
+        ]
+        read = 0
+        for path in files[:MAX_FILES]:
+            file = self.name_of(path)
+            if file in marks and not self._changed(file, marks[file]):
+                taken.append(file)
+                continue
+            problem = self._read(file)
+            if problem is None:
+                taken.append(file)
+                read += 1
+            else:
+                left_out.append((file, problem))
+        if not taken and not source.files:
+            why = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
+            raise UserError(f"{source.path!r} has no text to take in{why}")
+        new = replace(source, files=tuple(taken))
+        kept = self._update(lambda sources: (*(one for one in sources if one.path != new.path), new))
+        still = {file for one in kept for file in one.files}
+        self._vectors.remove([file for file in source.files if file not in still], wipe=True)
+        return Taken(source=new, read=read, windows=self.windows(new), left_out=tuple(left_out))
+
+    def _read(self, file: str) -> str | None:
+        """Embed a file anew; why it was not, where it is no text. A file that is gone leaves nothing behind."""
+        path = self._project / file
+        try:
+            stat = path.stat()
+            if stat.st_size > MAX_FILE_BYTES:
+                return f"over {MAX_FILE_BYTES // 1_000_000} MB"
+            data = path.read_bytes()
+        except OSError as error:
+            self._vectors.remove([file], wipe=True)
+            return error.strerror or "not readable"
+        if b"\0" in data[:_LOOK_BYTES]:
+            return "not text"
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        mark = f"{stat.st_mtime_ns}.{stat.st_size}.{digest}"
+        if self._vectors.marks().get(file, "").endswith(f".{digest}"):
+            self._vectors.mark(file, mark)
+            return None
+        text = self._redact(data.decode("utf-8", "replace").replace("\r\n", "\n"))
+        self._vectors.remove([file])
+        self._vectors.put(self._items(file, text))
+        self._vectors.mark(file, mark)
+        return None
+
+    def _items(self, file: str, text: str) -> Iterable[VectorItem]:
+        now = self._clock()
+        for piece in pieces_of(text, self._vectors.embedder.piece_words):
+            yield VectorItem(
+                id=f"{file}#{piece.window}", group=file, text=piece.text, role="document", created=now, line=piece.line
+            )
+
+    def _hit(self, item: VectorItem, distance: float, *, changed: bool) -> DocumentHit:
+        pieces = self._vectors.pieces_of(item.id)
+        at = next((place for place, piece in enumerate(pieces) if piece is item), None)
+        if at is None:
+            pieces, at = [item], 0
+        first = last = at
+        chars = len(item.text)
+        for _ in pieces:
+            if last + 1 < len(pieces) and chars + len(pieces[last + 1].text) <= SHOWN_CHARS:
+                last += 1
+                chars += len(pieces[last].text)
+            if first > 0 and chars + len(pieces[first - 1].text) <= SHOWN_CHARS:
+                first -= 1
+                chars += len(pieces[first].text)
+        text = "".join(piece.text for piece in pieces[first : last + 1]).strip("\n")
+        return DocumentHit(
+            id=item.id, path=item.group, line=pieces[first].line, text=text, distance=distance, changed=changed
+        )
+
+    def _changed(self, file: str, mark: str) -> bool:
+        try:
+            stat = (self._project / file).stat()
+        except OSError:
+            return True
+        return not mark.startswith(f"{stat.st_mtime_ns}.{stat.st_size}.")
+
+    def _is_quick(self, file: str) -> bool:
+        try:
+            return (self._project / file).stat().st_size <= _QUICK_BYTES
+        except OSError:
+            return True  # it is gone: that is quickly seen
+
+    def _update(
+        self, change: Callable[[tuple[DocumentSource, ...]], tuple[DocumentSource, ...]]
+    ) -> tuple[DocumentSource, ...]:
+        make_ignored_folder(self._path.parent, self._path.parent)
+        new = update(
+            self._path,
+            DOCUMENTS,
+            lambda old: replace(old, sources=tuple(sorted(change(old.sources), key=lambda one: one.path))),
+        )
+        return new.sources

@@ -1,0 +1,66 @@
+"""What is found by what it means: turns that left the window, and documents. One embedder, two stores."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.memory.recall.search import never
+from clio.memory.vectors.documents import Documents
+from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.embedders import Embedder, HashedEmbedder
+from clio.memory.vectors.index import GRAPH_FROM
+from clio.memory.vectors.store import VectorStore
+from clio.sessions.store import SessionStore
+
+_LACKS_GRAPH = (
+    f"there are more than {GRAPH_FROM:,} vectors: the search stays exact and takes longer; "
+    "pip install 'clio-agent[hnsw]' makes it fast again"
+)
+
+
+class Meaning:
+    """The vectors of one project. For several threads; nothing is read or imported before there is something to find.
+
+    embedder: None for the hashed one. persist: whether anything may be written. redact: takes secrets out of documents.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        embedder: Embedder | None,
+        *,
+        persist: bool,
+        redact: Callable[[str], str],
+        clock: Callable[[], float],
+    ) -> None:
+        embedder = embedder or HashedEmbedder()
+        cache = project / ".clio" / "cache"
+        self._of_turns = VectorStore(cache / "vectors" if persist else None, embedder)
+        self._of_documents = VectorStore(cache / "documents" if persist else None, embedder)
+        self._told: set[str] = set()
+        self.ejected = EjectedTurns(self._of_turns)
+        self.documents = Documents(project, self._of_documents, redact=redact, clock=clock)
+
+    def refresh(self, store: SessionStore, stop: Callable[[], bool] = never, *, all_sessions: bool) -> None:
+        """Bring the vectors up to date with sessions and documents, for a thread in the background.
+
+        all_sessions: turns of sessions nobody opens are made ready, too. Raises StorageError and OSError.
+        """
+        if all_sessions:
+            self.ejected.rebuild(store, stop)
+        else:
+            self.ejected.forget_deleted(store)
+        if self.documents.exist and not stop():
+            self.documents.catch_up(stop)
+
+    def take_notices(self) -> list[str]:
+        """What a person should know of embedders and packages, one sentence each, and each only once."""
+        found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
+        found += [_LACKS_GRAPH for store in (self._of_turns, self._of_documents) if store.lacks_graph]
+        new = [text for text in dict.fromkeys(found) if text not in self._told]
+        self._told.update(new)
+        return new
+
+    def close(self) -> None:
+        """Stop what goes on beside."""
+        self._of_turns.close()
+        self._of_documents.close()
