@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 Write = Callable[[Path, int, int], None]
-"""Given a folder, a seed and a file descriptor, changes something for ever and writes a line for all it was confirmed."""
+"""Given a folder, a seed and a file descriptor: changes something for ever, and tells what it was confirmed."""
 
 
 def main(write: Write) -> None:
