@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
+from clio.config.flags import parse
 from clio.entrypoints.mcp_tools import TOOLS, Answer, call
 from clio.errors import ToolRetry
 from clio.memory.memories import Memories
@@ -24,7 +27,7 @@ from clio.memory.system import MemorySystem
 from clio.memory.undo import UndoLog
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import ROOT, Place, make_place
 
 SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
 BY_USER = Provenance(asserted_by="user")
@@ -308,3 +311,14 @@ def test_ids_outlive_redaction(desk: Desk) -> None:
 
     data = json.dumps(desk.ask("remember", content="Deployed on Friday", type="event").data)
     assert Redactor().redact(data).text == data
+
+
+def test_the_lines_for_clients_are_valid_and_start_this_server() -> None:
+    page = (ROOT / "docs" / "mcp-server.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(json|toml)\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 4
+    for kind, block in blocks:
+        [servers] = (json.loads(block) if kind == "json" else tomllib.loads(block)).values()
+        assert servers["clio"]["command"] == "clio"
+        assert parse(servers["clio"]["args"]).words == ["mcp"]
+    assert all(f"| `{tool.name}` |" in page for tool in TOOLS)
