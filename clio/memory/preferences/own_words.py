@@ -1,0 +1,93 @@
+"""What a person says in their own words, sentence by sentence: without code, quotations, logs and what else they paste.
+
+Quotations and code inside of a sentence become `FILLER`, sign for sign, so that no rule is read out of them and every
+place in the masked sentence is the same place in the one that was written.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+FILLER = "¤"
+MAX_CHARS = 8_000
+"""A longer message is mostly pasted: only so much of its beginning and its end is looked at."""
+MAX_SENTENCE = 300
+
+_BLOCKS = re.compile(
+    r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
+    r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
+    re.DOTALL | re.MULTILINE,
+)
+_QUOTES = re.compile(
+    r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
+    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)"
+)
+_PASTED_LINE = re.compile(
+    r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
+    r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
+    r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
+)
+_PASTED_REST = re.compile(
+    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
+)
+_INTRODUCTION = re.compile(r":\s*$")
+_OWN_LIST = re.compile(
+    r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
+    r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"
+    r"|\b(?:from now on|in future|remember|please note|for the future|going forward)\b",
+    re.IGNORECASE,
+)
+_HANDED_OVER = re.compile(
+    r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I
+)
+_BULLET = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
+_ENDS = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """One sentence. text: as written; masked: of the same length, `FILLER` for what is quoted; without its end mark."""
+
+    text: str
+    masked: str
+    is_question: bool
+
+
+def own_sentences(text: str) -> list[Said]:
+    """The sentences a person wrote themselves, in order."""
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
+    text = text.replace("\r\n", "\n").replace("’", "'")
+    return list(_sentences(text, _masked(text)))
+
+
+def _masked(text: str) -> str:
+    masked = _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    lines = masked.split("\n")
+    for number, line in enumerate(lines):
+        if _PASTED_REST.match(line):
+            lines[number:] = [" " * len(rest) for rest in lines[number:]]
+            break
+        if _PASTED_LINE.match(line):
+            lines[number] = " " * len(line)
+        elif _INTRODUCTION.search(line) and not _is_own(line) and any(map(str.strip, lines[number + 1 :])):
+            lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
+            break
+    return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), "\n".join(lines))
+
+
+def _is_own(introduction: str) -> bool:
+    return bool(_OWN_LIST.search(introduction)) and not _HANDED_OVER.search(introduction)
+
+
+def _sentences(text: str, masked: str) -> Iterator[Said]:
+    start = 0
+    for end in [*_ENDS.finditer(masked), None]:
+        stop = end.start() if end else len(masked)
+        bullet = _BULLET.match(masked, start, stop)
+        begin = bullet.end() if bullet else start
+        begin += len(masked[begin:stop]) - len(masked[begin:stop].lstrip())
+        stop -= len(masked[begin:stop]) - len(masked[begin:stop].rstrip())
+        if begin < stop <= begin + MAX_SENTENCE and masked[begin:stop].strip():
+            yield Said(text=text[begin:stop], masked=masked[begin:stop], is_question=bool(end and "?" in end[0]))
+        start = end.end() if end else len(masked)
