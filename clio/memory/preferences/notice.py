@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_orders import ASKED_TO_STOP, order
 from clio.memory.preferences.notice_parts import HATED, LIKED, Noticed, Sentence, first, made
 from clio.memory.preferences.notice_style import complaint, praise
@@ -20,12 +21,12 @@ from clio.memory.preferences.own_words import FILLER, Said, own_sentences
 MAX_NOTICED = 8
 """Of one message; who says more is writing a document."""
 _RULES = (order, taste, swap)
-_TURN = re.compile(
+_TURN = LatePattern(
     r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
     r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
     re.I,
 )
-_THANKS = re.compile(
+_THANKS = LatePattern(
     r"(?:thank(?:s| you)|that works|that helped|looks good|well done|works now|good work|nice work)\b.{0,30}", re.I
 )
 
@@ -75,7 +76,7 @@ def _parts(whole: Sentence) -> Iterator[Sentence]:
         yield begun.after(turn.end())
 
 
-_ASKED = re.compile(
+_ASKED = LatePattern(
     r"(?:(?:ok(?:ay)?|and|also|so|please|pls|clio|hey|now|oh|btw|by the way)[\s,]+)*"
     r"(?P<ask>(?:can|could|will|would) you )?(?:please )?"
     r"(?:(?P<fyi>fyi|for your information)[\s,:]+"
@@ -84,8 +85,8 @@ _ASKED = re.compile(
     r"(?P<colon>\s*[:,])?\s+(?P<that>that\s+)?)",
     re.I,
 )
-_CLAUSE = re.compile(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
-_NO_FACT = re.compile(
+_CLAUSE = LatePattern(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
+_NO_FACT = LatePattern(
     r"(?:when|how|what|why|where|who|me\b|us\b|him\b|her\b|the time|this\b|it\b|them\b|those\b|these\b)", re.I
 )
 

@@ -4,6 +4,7 @@ import re
 
 from msgspec import structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.infer import infer
 from clio.memory.preferences.notice_parts import ALWAYS, NEVER, Noticed, Sentence, made, small
 from clio.memory.preferences.notice_words import (
@@ -20,28 +21,28 @@ from clio.memory.preferences.notice_words import (
 )
 from clio.memory.preferences.scenarios import ScenarioBook
 
-_SUBJECT = re.compile(
+_SUBJECT = LatePattern(
     r"(?:you (?:should|must|shall|have to|need to|are to|may|can|ought to) (?:please )?"
     r"|i(?:'d| would)? (?:want|need|expect|ask|like) you to (?:please )?"
     r"|(?:please )?(?:make|be) sure (?:to |that you |you )?|remember to |see to it that you )",
     re.I,
 )
-_SCOPE = re.compile(
+_SCOPE = LatePattern(
     r"(?P<scope>(?P<when>when(?:ever)?|every time|each time|if|before|after|while) (?P<who>you|we|i)?\b[^,¤]{2,60},"
     r"|(?:in|for|with|during|inside) (?!(?:general|case|that|this|it|fact|short|order|future|the future)\b)"
     r"[\w/.¤-]+(?: (?!(?:you|we|they|i|it|one|people)\b)[\w/.¤-]+){0,4}?,?)"
     r" (?=(?:please )?(?:you (?:should|must) )?(?:always|never|do(?:n't| not) ever|use|run|write|add|ask|check)\b)",
     re.I,
 )
-_NEVER = re.compile(r"never(?:,? ever)?,?\s+(?!again\b)", re.I)
-_ALWAYS = re.compile(r"always\s+", re.I)
-_DONT = re.compile(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I)
-_AGAIN = re.compile(r"\b(?:ever again|again|ever|any ?more)$", re.I)
-_STOP = re.compile(r"stop (?P<what>\w[\w-]*ing)\b", re.I)
-_SO_MUCH = re.compile(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
-_NO = re.compile(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I)
-_WANT_NEVER = re.compile(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I)
-ASKED_TO_STOP = re.compile(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I)
+_NEVER = LatePattern(r"never(?:,? ever)?,?\s+(?!again\b)", re.I)
+_ALWAYS = LatePattern(r"always\s+", re.I)
+_DONT = LatePattern(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I)
+_AGAIN = LatePattern(r"\b(?:ever again|again|ever|any ?more)$", re.I)
+_STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I)
+_SO_MUCH = LatePattern(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
+_NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I)
+_WANT_NEVER = LatePattern(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I)
+ASKED_TO_STOP = LatePattern(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I)
 """A question that is an order."""
 MANNERS = frozenset(
     "emojis emoji comments apologies docstrings summaries bullets tables headings abbreviations jargon praise".split()

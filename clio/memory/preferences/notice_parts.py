@@ -1,11 +1,11 @@
 """What noticing works with: one thing a person said, and a sentence of theirs as its rules take it apart."""
 
-import re
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct, structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_words import TAIL
 
 Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
@@ -43,7 +43,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
         end += len(rest) - len(rest.lstrip())
         return structs.replace(self, text=self.text[end:], masked=self.masked[end:], **changes)
 
-    def without_tail(self, tail: re.Pattern[str]) -> "Sentence":
+    def without_tail(self, tail: LatePattern) -> "Sentence":
         """Without words at its end that say nothing of the matter."""
         found = tail.search(self.masked)
         end = found.start() if found else len(self.masked)

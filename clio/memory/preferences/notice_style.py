@@ -3,6 +3,8 @@
 import re
 from typing import Literal
 
+from clio.algorithms.late_pattern import LatePattern
+
 _ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
 _MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
 _TALK = {
@@ -50,35 +52,35 @@ _THINGS = {
 }
 _END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
 _COMPLAINTS = (
-    re.compile(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    re.compile(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*", re.I),
-    re.compile(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    re.compile(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    re.compile(
+    LatePattern(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
+    LatePattern(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*", re.I),
+    LatePattern(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
+    LatePattern(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
+    LatePattern(
         rf"your (?:last |previous |first )?{_ANSWERS} (?:is|are|was|were|get|got) {_MUCH}"
         rf"too (?P<talk>{_ALL_WORDS}){_END}",
         re.I,
     ),
-    re.compile(
+    LatePattern(
         rf"(?:you (?:write|add|use|put|ask|make|have) (?:way |far )?)?too many (?P<thing>{'|'.join(_THINGS)})"
         rf"(?: in (?:your|the) (?:code|answers?|output))?{_END}",
         re.I,
     ),
-    re.compile(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}", re.I),
+    LatePattern(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}", re.I),
 )
 _DEEDS = {"apologise": "apologies in answers", "apologize": "apologies in answers"}
 _LEAD = r"(?:(?:thanks?(?: you)?|thx|great|perfect|nice|cool|good|yes|wow|ok(?:ay)?|lovely|excellent)[\s,!.]+)*"
 _VERY = r"(?:(?:nice|nicely|very|really|so|wonderfully|pleasantly|good|great|lovely|and|a|an) )*"
 _IS = r"(?:that|this|it|your (?:last )?" + _ANSWERS + r")(?: (?:was|is|were|are))?"
 _PRAISES = (
-    re.compile(
+    LatePattern(
         rf"{_LEAD}i (?:really )?(?:like|love|liked|loved|appreciate)d? how {_VERY}(?P<good>{_GOOD_WORDS}) {_IS}{_END}",
         re.I,
     ),
-    re.compile(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", re.I),
-    re.compile(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", re.I),
-    re.compile(rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
-    re.compile(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
+    LatePattern(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", re.I),
+    LatePattern(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", re.I),
+    LatePattern(rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
+    LatePattern(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
 )
 
 

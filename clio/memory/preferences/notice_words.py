@@ -2,6 +2,8 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
+
 VERBS = frozenset(
     """
     abbreviate add address alter annotate answer append apply approve ask assume auto-commit auto-format avoid backport
@@ -38,14 +40,14 @@ NOT_VERBS = frozenset(
     true false empty better worse enough quite more less so too really actually worked going gonna give stop forget
     fear surrender there here on in off up down out""".split()
 )
-MANNER_GERUNDS = re.compile(
+MANNER_GERUNDS = LatePattern(
     r"(?:apologi[sz]|add|us|explain|summari[sz]|repeat|thank|prais|compliment|ask|writ|putt|includ|comment|guess|assum"
     r"|mention|say|tell|narrat|recapp|restat|greet|creat|generat|print|talk|flatter|hedg|creating|reformatt|renam|ignor"
     r"|swear|emphasi[sz]|quot|hallucinat|invent|lectur|suggest|propos|offer|recommend|interrupt"
     r"|overexplain|overengineer|over-engineer)ing\b",
     re.IGNORECASE,
 )
-LEAD = re.compile(
+LEAD = LatePattern(
     r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?(?: a lot| so much)?|thx|perfect|nice|cool|yes|yeah|yep"
     r"|no(?=[,.!])|hey|hi|hello|clio|hm+|ah|oh|well|so|and|but|also|btw|by the way|please|pls|listen|look|again"
     r"|once (?:more|again)"
@@ -54,36 +56,36 @@ LEAD = re.compile(
     r"|i(?:'ve)? (?:said|told you) (?:it |this |that )?(?:before|already)|i repeat|just)\b[\s,:!.–—-]*)+",
     re.IGNORECASE,
 )
-STANDING = re.compile(
+STANDING = LatePattern(
     r"(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward|moving forward"
     r"|henceforth|as of (?:now|today))[\s,:]+",
     re.IGNORECASE,
 )
-STANDING_END = re.compile(
+STANDING_END = LatePattern(
     r"[\s,]+(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|in all (?:my )?projects|for all future \w+|every single time)$",
     re.IGNORECASE,
 )
-NOW = re.compile(
+NOW = LatePattern(
     r"\b(?:yet|for now|right now|now|today|tonight|tomorrow|at the moment|for the moment|this time|just now|so far"
     r"|until i|till i|before i|while i|in the meantime|for the time being|first thing)\b",
     re.IGNORECASE,
 )
-HERE = re.compile(
+HERE = LatePattern(
     r"\b(?:this|these|here|the (?:new|old|other|first|second|last|former|latter|same) ones?|line \d+|lines \d+)\b",
     re.IGNORECASE,
 )
-POINTS = re.compile(
+POINTS = LatePattern(
     r"(?:this|that|it|these|those|them|him|her|one|ones|so|there|here|again|way|like|the|same|either|both|all|anything"
     r"|something|everything|please|thing|things|ever|do|doing|done|too|as|well|you|what|i|asked|said|told)(?:\s+|$)",
     re.IGNORECASE,
 )
-TAIL = re.compile(
+TAIL = LatePattern(
     r"(?:[\s,]+(?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general|generally"
     r"|for me|if possible|by the way|btw|will you|would you|right|for good)|[\s.!,;:…]+)+$",
     re.IGNORECASE,
 )
-FINITE = re.compile(
+FINITE = LatePattern(
     r"\b(?:is|are|was|were|has|have|had|do|does|must|should|can|can't|cannot|will|won't|may|use|uses|used|run|runs|need"
     r"|needs|live|lives|lies|listen|listens|take|takes|expect|expects|require|requires|release|releases|go|goes|come"
     r"|comes|work|works|belong|belongs|mean|means|depend|depends|want|wants|like|likes|prefer|prefers|sit|sits|store"

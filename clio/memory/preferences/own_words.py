@@ -9,40 +9,42 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
+
 FILLER = "¤"
 MAX_CHARS = 8_000
 """A longer message is mostly pasted: only so much of its beginning and its end is looked at."""
 MAX_SENTENCE = 300
 
-_BLOCKS = re.compile(
+_BLOCKS = LatePattern(
     r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
     r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
     re.DOTALL | re.MULTILINE,
 )
-_QUOTES = re.compile(
+_QUOTES = LatePattern(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
     r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)"
 )
-_PASTED_LINE = re.compile(
+_PASTED_LINE = LatePattern(
     r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
     r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
     r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
 )
-_PASTED_REST = re.compile(
+_PASTED_REST = LatePattern(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
 )
-_INTRODUCTION = re.compile(r":\s*$")
-_OWN_LIST = re.compile(
+_INTRODUCTION = LatePattern(r":\s*$")
+_OWN_LIST = LatePattern(
     r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
     r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"
     r"|\b(?:from now on|in future|remember|please note|for the future|going forward)\b",
     re.IGNORECASE,
 )
-_HANDED_OVER = re.compile(
+_HANDED_OVER = LatePattern(
     r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I
 )
-_BULLET = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
-_ENDS = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+_BULLET = LatePattern(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
+_ENDS = LatePattern(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
 
 
 class Said(Struct, frozen=True, kw_only=True):

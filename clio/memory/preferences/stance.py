@@ -3,11 +3,13 @@
 import re
 from typing import Literal
 
+from clio.algorithms.late_pattern import LatePattern
+
 Stance = Literal["never", "always"]
 
-_NEVER = re.compile(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
-_ALWAYS = re.compile(r"(?:please )?(?:always)\s+", re.IGNORECASE)
-_VERB = re.compile(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
+_NEVER = LatePattern(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
+_ALWAYS = LatePattern(r"(?:please )?(?:always)\s+", re.IGNORECASE)
+_VERB = LatePattern(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
 _END = " .!,;:"
 
 
