@@ -32,6 +32,7 @@ from clio.memory.preferences.book import Fading
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.memory.system import MemorySystem
+from clio.memory.vectors.endpoint import make_embedder
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
 from clio.security.approval import Approver, Policy
@@ -98,6 +99,8 @@ class App:
             ltm=self.config.ltm,
             redact=lambda text: self.redactor.redact(text).text,
             home=self.home,
+            embedder=make_embedder(self.config, env),
+            across_sessions=self.config.brain_across_sessions,
             scenarios=scenarios,
             fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
         )
@@ -342,7 +345,10 @@ class App:
 
     async def _turn_fragments(self, text: str) -> list[Fragment]:
         try:
-            return await asyncio.to_thread(self.memory.turn_fragments, text)
+            fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
+            for sentence in self.memory.take_notices():
+                self._warn(sentence)
+            return fragments
         except (StorageError, OSError) as error:
             self._warn(f"what is new in memory is left out: {error}")
             return []

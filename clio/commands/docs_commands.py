@@ -23,7 +23,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
     if not paths:
         return refuse("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
     done = [shell.memory.documents.add(path, _files(shell, path)) for path in (_path(shell, text) for text in paths)]
-    return CommandResult(text="\n\n".join(map(_added, done)), data=[_data(one) for one in done])
+    return CommandResult(text=_told(shell, map(_added, done)), data=[_data(one) for one in done])
 
 
 @remembers
@@ -69,7 +69,7 @@ def refresh(shell: Shell, argument: str) -> CommandResult:
     if not sources:
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
     done = [documents.refresh(source, _files_now(shell, source)) for source in sources]
-    return CommandResult(text="\n\n".join(map(_refreshed, done)), data=[_data(one) for one in done])
+    return CommandResult(text=_told(shell, map(_refreshed, done)), data=[_data(one) for one in done])
 
 
 @remembers
@@ -85,9 +85,15 @@ def search(shell: Shell, argument: str) -> CommandResult:
     hits = documents.search(question, _FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:
-        return CommandResult(text=f"Nothing in the documents is near {code(question)}.", data=data)
+        return CommandResult(text=_told(shell, [f"Nothing in the documents is near {code(question)}."]), data=data)
     rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
-    return CommandResult(table=Table(columns=("where", "distance", "text"), rows=rows, wide=2), data=data)
+    table = Table(columns=("where", "distance", "text"), rows=rows, wide=2)
+    return CommandResult(text=_told(shell, ()), table=table, data=data)
+
+
+def _told(shell: Shell, sentences: Iterable[str]) -> str:
+    """What was done, and what is the matter with the server of vectors, if anything."""
+    return "\n\n".join([*sentences, *shell.memory.take_notices()])
 
 
 def _path(shell: Shell, text: str) -> Path:

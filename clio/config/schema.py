@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
+Embedder = Literal["hashed", "endpoint"]
 PositiveInt = Annotated[int, Meta(ge=1)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
@@ -55,6 +56,14 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Days after which half of what can fade of a preference nobody confirmed has faded."""
     preference_floor: Share = 0.1
     """What a preference's fading never falls below, as a share of 1."""
+    embedder: Embedder = "hashed"
+    """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings)."""
+    embedding_model: str | None = None
+    """The model that makes embeddings, as its server knows it."""
+    embedding_base_url: str | None = None
+    """The address of the server that makes them, where it is not the one of the model."""
+    brain_across_sessions: bool = False
+    """Whether what left the windows of this project's other sessions may come back by itself."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True

@@ -24,7 +24,7 @@ from clio.errors import ConfigError, NewerDocument
 from clio.storage.document import Format, decode, update
 
 _MODES = ("plan", "ask", "edits", "all")  # from the narrowest to the widest
-_SERVER = ("base_url", "provider", "api_key")
+_SERVER = ("base_url", "provider", "api_key", "embedder", "embedding_base_url")
 
 
 class Trusted(Struct, frozen=True, kw_only=True):

@@ -70,6 +70,7 @@ class LightShell:
         from clio.memory.preferences.book import Fading
         from clio.memory.preferences.scenario_file import read_scenarios
         from clio.memory.system import MemorySystem
+        from clio.memory.vectors.endpoint import make_embedder
 
         if self._memory is None:
             self._memory = MemorySystem(
@@ -79,6 +80,8 @@ class LightShell:
                 ltm=self.config.ltm,
                 redact=lambda text: self.redactor.redact(text).text,
                 home=self.loaded.home,
+                embedder=make_embedder(self.config, os.environ),
+                across_sessions=self.config.brain_across_sessions,
                 scenarios=read_scenarios(self.loaded.home),
                 fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
             )

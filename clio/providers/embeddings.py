@@ -1,0 +1,185 @@
+"""Vectors of texts from an OpenAI-compatible server: POST <base URL>/embeddings, on the standard library alone.
+
+For threads: it blocks. No redirects, which would carry the key away; a proxy of the environment is used but for this
+machine.
+"""
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.schema import Config
+from clio.errors import ConfigError, ProviderRefused, ServerFailed
+from clio.providers.profiles import PRESETS, preset_at, preset_named
+from clio.providers.retry import retry_after
+from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
+
+if TYPE_CHECKING:
+    import urllib.request
+
+BATCH = 64
+QUESTION_TIMEOUT_S = 5.0
+"""For a single text: somebody waits for the answer."""
+BATCH_TIMEOUT_S = 60.0
+_PAUSES_S = (0.3, 1.0)
+_LONGEST_PAUSE_S = 5.0
+_LARGEST_ANSWER = 64_000_000
+_OPENAI_MODEL = "text-embedding-3-small"
+_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
+
+
+class _Row(Struct, frozen=True):
+    embedding: list[float]
+    index: int | None = None
+
+
+class _Answer(Struct, frozen=True):
+    data: list[_Row]
+
+
+class EmbeddingServer:
+    """One server and one of its models.
+
+    dimensions: asked for; a server that does not know the wish is asked without it, and gives what it has.
+    """
+
+    def __init__(self, base_url: str, key: str, model: str, dimensions: int) -> None:
+        self.base_url = base_url
+        self.model = model
+        self._key = key
+        self._dimensions: int | None = dimensions
+        self._opener: urllib.request.OpenerDirector | None = None
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector a text, in their order, of whatever length the model makes.
+
+        Raises ServerFailed or ProviderRefused, after up to two more attempts where that may help.
+        """
+        rows: list[list[float]] = []
+        for start in range(0, len(texts), BATCH):
+            rows += self._batch(texts[start : start + BATCH])
+        return rows
+
+    def _batch(self, texts: Sequence[str]) -> list[list[float]]:
+        pauses = list(_PAUSES_S)
+        while True:
+            try:
+                return self._ask(texts)
+            except ServerFailed as error:
+                if not error.retryable or not pauses:
+                    raise
+                pause = pauses.pop(0)
+                if error.retry_after_s is not None:
+                    pause = max(pause, min(error.retry_after_s, _LONGEST_PAUSE_S))
+                time.sleep(pause)
+
+    def _ask(self, texts: Sequence[str]) -> list[list[float]]:
+        import urllib.error
+        from http.client import HTTPException
+
+        place = without_login(self.base_url)
+        try:
+            return self._read(self._post(texts), len(texts), place)
+        except urllib.error.HTTPError as error:
+            with error:
+                said = " ".join(error.read(2_000).decode("utf-8", "replace").split())[:200]
+            if error.code in (400, 422) and self._dimensions is not None:
+                self._dimensions = None
+                return self._ask(texts)
+            raise _refused(error.code, dict(error.headers.items()), said, place, self.model) from error
+        except (OSError, HTTPException) as error:  # URLError is an OSError
+            reason = getattr(error, "reason", error)
+            nobody = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
+            raise ServerFailed(f"no answer from {place} ({reason})", retryable=not nobody) from error
+
+    def _post(self, texts: Sequence[str]) -> bytes:
+        import urllib.request
+
+        body: dict[str, object] = {"model": self.model, "input": list(texts), "encoding_format": "float"}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "clio"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        request = urllib.request.Request(f"{self.base_url}/embeddings", msgspec.json.encode(body), headers)
+        timeout = QUESTION_TIMEOUT_S if len(texts) == 1 else BATCH_TIMEOUT_S
+        if self._opener is None:
+            self._opener = _make_opener(self.base_url)
+        with self._opener.open(request, timeout=timeout) as answer:
+            return answer.read(_LARGEST_ANSWER)
+
+    @staticmethod
+    def _read(data: bytes, count: int, place: str) -> list[list[float]]:
+        try:
+            rows = msgspec.json.decode(data, type=_Answer).data
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ServerFailed(f"{place} answered something that is no list of vectors", retryable=False) from error
+        if all(row.index is not None for row in rows):
+            rows = sorted(rows, key=lambda row: row.index or 0)
+        if len(rows) != count or len({len(row.embedding) for row in rows}) != 1 or not rows[0].embedding:
+            raise ServerFailed(f"{place} gave {len(rows)} vectors for {count} texts, or none", retryable=False)
+        return [row.embedding for row in rows]
+
+
+def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) -> EmbeddingServer:
+    """The server the configuration means: `embedding_base_url`, else the one of the chat. Opens no connection.
+
+    A key goes only to the server it belongs to: `api_key` to the host of the chat, a preset's variable to the preset.
+    Raises ConfigError where no server or no model is named.
+    """
+    chat = _chat_url(config, env)
+    text = config.embedding_base_url or chat
+    if not text:
+        raise ConfigError("no server for embeddings is named: set embedding_base_url")
+    url = normalise_base_url(text)
+    model = config.embedding_model or (_OPENAI_MODEL if host_of(url) == "api.openai.com" else "")
+    if not model:
+        raise ConfigError(f"no model for embeddings at {without_login(url)} is named: set embedding_model")
+    preset = preset_at(url)
+    key = env.get(preset.key_variable if preset else "OPENAI_API_KEY", "").strip()
+    if config.api_key and chat and host_of(normalise_base_url(chat)) == host_of(url):
+        key = config.api_key
+    return EmbeddingServer(url, key, model, dimensions)
+
+
+def _chat_url(config: Config, env: Mapping[str, str]) -> str:
+    if config.base_url:
+        return config.base_url
+    if config.provider:
+        preset = preset_named(config.provider)
+        return preset.base_url if preset else ""
+    if url := env.get("OPENAI_BASE_URL", "").strip():
+        return url
+    if config.api_key:
+        preset = preset_named("openai")
+        return preset.base_url if preset else ""
+    return next((one.base_url for one in PRESETS if one.key_required and env.get(one.key_variable, "").strip()), "")
+
+
+def _refused(
+    status: int, headers: Mapping[str, str], said: str, place: str, model: str
+) -> ServerFailed | ProviderRefused:
+    quoted = f": {said}" if said else ""
+    if status in _AGAIN:
+        wait = retry_after({name.lower(): value for name, value in headers.items()}, time.time())
+        return ServerFailed(f"{place} failed (status {status}){quoted}", retry_after_s=wait)
+    if status in (401, 403):
+        return ProviderRefused(f"{place} does not accept the key for embeddings (status {status})")
+    if status == 404:
+        return ProviderRefused(f"{place} has no model {model!r} for embeddings, or makes none (status 404)")
+    return ProviderRefused(f"{place} refused to make vectors (status {status}){quoted}")
+
+
+def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
+    import urllib.request
+
+    class NoRedirects(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, req: object, fp: object, code: int, msg: str, headers: object, newurl: str) -> None:
+            return None
+
+    direct = [urllib.request.ProxyHandler({})] if is_loopback(host_of(base_url)) else []
+    return urllib.request.build_opener(NoRedirects(), *direct)

@@ -1,0 +1,248 @@
+"""Vectors from a real server over HTTP, well and badly behaved."""
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.algorithms.embedding import DIMENSIONS, embed
+from clio.config.schema import Config
+from clio.errors import ConfigError
+from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
+from clio.memory.vectors.endpoint import fitted, make_embedder
+from clio.memory.vectors.meaning import Meaning
+from clio.providers.embeddings import embedding_server
+from tests.memory.vectors.support import a_session, said
+
+Answer = tuple[int, Any]
+
+
+class Server:
+    """Answers POSTs by a function of the body; keeps what was asked."""
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Answer]) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                server.asked.append(body | {"path": self.path})
+                server.headers.append({name.lower(): value for name, value in self.headers.items()})
+                status, said = answer(body)
+                data = said if isinstance(said, bytes) else json.dumps(said).encode()
+                self.send_response(status)
+                if status in (301, 302, 307):
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Retry-After", "0")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: object) -> None:
+                return
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+def vectors_of(body: dict[str, Any], length: int | None = None) -> Answer:
+    """What a good server says; the hashed vectors stand for those of a model."""
+    rows = [list(embed(text))[:length] for text in body["input"]]
+    data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+    return 200, {"object": "list", "data": data[::-1], "model": body["model"]}
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Callable[[dict[str, Any]], Answer]], Server]]:
+    running: list[Server] = []
+
+    def start(answer: Callable[[dict[str, Any]], Answer]) -> Server:
+        running.append(Server(answer))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.close()
+
+
+def config(url: str, **settings: Any) -> Config:
+    return Config(**{"embedder": "endpoint", "embedding_model": "m", "embedding_base_url": url} | settings)
+
+
+Serve = Callable[[Callable[[dict[str, Any]], Answer]], Server]
+
+
+def test_a_server_is_asked_in_batches_and_its_rows_are_put_in_order(serve: Serve) -> None:
+    server = serve(vectors_of)
+    texts = [f"text number {number}" for number in range(100)]
+    rows = make_embedder(config(server.url), {"OPENAI_API_KEY": "sk-test-1"}).embed(texts)
+    assert [len(body["input"]) for body in server.asked] == [64, 36]
+    assert server.asked[0]["path"] == "/v1/embeddings"
+    assert {key: server.asked[0][key] for key in ("model", "dimensions", "encoding_format")} == {
+        "model": "m",
+        "dimensions": 384,
+        "encoding_format": "float",
+    }
+    assert server.headers[0]["authorization"] == "Bearer sk-test-1"
+    assert max(abs(one - other) for one, other in zip(rows[99], embed(texts[99]), strict=True)) < 1e-6
+
+
+def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> None:
+    server = serve(lambda body: (400, {"error": "dimensions?"}) if "dimensions" in body else vectors_of(body))
+    embedder = make_embedder(config(server.url), {})
+    embedder.embed(["a", "b"])
+    embedder.embed(["c", "d"])
+    assert ["dimensions" in body for body in server.asked] == [True, False, False]
+    assert "authorization" not in server.headers[0]
+
+
+@pytest.mark.parametrize("length", [3, 383, 384, 385, 1_536])
+def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length: int) -> None:
+    rows = fitted([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
+    assert [len(row) for row in rows] == [DIMENSIONS] * 3
+    assert [math.sqrt(sum(value * value for value in row)) for row in rows] == pytest.approx([1.0] * 3, abs=1e-5)
+
+
+def test_longer_vectors_keep_their_distances_nearly_and_always_in_the_same_way() -> None:
+    def wave(shift: float) -> list[float]:
+        return [math.sin(place * 0.37 + shift) + math.cos(place * place * 0.11) for place in range(1_024)]
+
+    def unit(vector: list[float]) -> list[float]:
+        length = math.sqrt(sum(value * value for value in vector))
+        return [value / length for value in vector]
+
+    one, other = fitted([wave(0.0), wave(1.3)])
+    assert math.dist(one, other) == pytest.approx(math.dist(unit(wave(0.0)), unit(wave(1.3))), rel=0.12)
+    assert [round(float(value), 4) for value in fitted([[1.0] + [0.0] * 1_023])[0][:3]] == [-0.0366, 0.0486, 0.0486]
+
+
+def test_what_is_no_number_makes_no_neighbour() -> None:
+    [row] = fitted([[float("nan"), 1.0]])
+    assert not any(row)
+
+
+def test_a_busy_server_is_asked_again(serve: Serve) -> None:
+    answers = iter([(503, {}), (429, {})])
+    server = serve(lambda body: next(answers, None) or vectors_of(body))
+    assert make_embedder(config(server.url), {}).embed(["a text"])
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((401, {}), "does not accept the key"),
+        ((404, {}), "has no model 'm'"),
+        ((500, {}), "failed (status 500)"),
+        ((302, {}), "refused to make vectors (status 302)"),
+        ((200, b"<html>"), "no list of vectors"),
+        ((200, {"data": []}), "0 vectors for 1 texts"),
+        ((200, {"data": [{"embedding": []}]}), "or none"),
+    ],
+)
+def test_a_server_that_fails_is_asked_once_and_named(serve: Serve, answer: Answer, said: str) -> None:
+    server = serve(lambda body: answer)
+    embedder = make_embedder(config(server.url), {})
+    with pytest.raises(EmbeddingFailed, match="compared by their words alone") as error:
+        embedder.embed(["a text"])
+    assert said in str(error.value) and "127.0.0.1" in str(error.value)
+    before = len(server.asked)
+    with pytest.raises(EmbeddingFailed):
+        embedder.embed(["another"])
+    assert len(server.asked) == before
+    assert {body["path"] for body in server.asked} == {"/v1/embeddings"}
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with pytest.raises(EmbeddingFailed, match=r"no answer from http://127\.0\.0\.1:9/v1"):
+        make_embedder(config("http://127.0.0.1:9"), {}).embed(["a text"])
+
+
+def test_the_last_questions_are_not_asked_again(serve: Serve) -> None:
+    server = serve(vectors_of)
+    embedder = make_embedder(config(server.url), {})
+    assert embedder.embed(["question"]) == embedder.embed(["question"])
+    for number in range(8):
+        embedder.embed([f"other {number}"])
+    assert len(server.asked) == 9
+    embedder.embed(["question"])
+    assert len(server.asked) == 10
+
+
+def test_each_server_and_model_has_a_name_of_its_own() -> None:
+    settings = [config("http://a/v1"), config("http://b/v1"), config("http://a/v1", embedding_model="n")]
+    names = [make_embedder(one, {}).name for one in settings]
+    assert len({*names, HashedEmbedder().name}) == 4
+    assert names[0] == make_embedder(settings[0], {}).name and names[0].replace("-", "").isalnum()
+
+
+def test_without_a_wish_the_hashed_one_is_taken() -> None:
+    assert isinstance(make_embedder(Config(), {}), HashedEmbedder)
+
+
+@pytest.mark.parametrize(
+    ("settings", "env", "url", "key", "model"),
+    [
+        ({"embedding_model": "m"}, {"OPENAI_BASE_URL": "localhost:8080"}, "http://localhost:8080/v1", "", "m"),
+        ({"embedding_model": "m", "base_url": "http://a:1/v1"}, {"OPENAI_API_KEY": "k"}, "http://a:1/v1", "k", "m"),
+        (
+            {"embedding_model": "m", "provider": "groq"}, {"GROQ_API_KEY": "k"},
+            "https://api.groq.com/openai/v1", "k", "m",
+        ),
+        ({}, {"OPENAI_API_KEY": "k"}, "https://api.openai.com/v1", "k", "text-embedding-3-small"),
+        (
+            {"embedding_model": "m", "embedding_base_url": "http://b:1", "base_url": "http://a:1", "api_key": "secret"},
+            {}, "http://b:1/v1", "", "m",
+        ),
+        (
+            {"embedding_model": "m", "embedding_base_url": "http://a:1", "base_url": "http://a:1", "api_key": "secret"},
+            {}, "http://a:1/v1", "secret", "m",
+        ),
+    ],
+)  # fmt: skip
+def test_server_and_key_are_those_that_belong_together(
+    settings: dict[str, Any], env: dict[str, str], url: str, key: str, model: str
+) -> None:
+    server = embedding_server(Config(embedder="endpoint", **settings), env, 384)
+    assert (server.base_url, server._key, server.model) == (url, key, model)  # pyright: ignore[reportPrivateUsage]
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(ConfigError, match="set embedding_base_url"):
+        embedding_server(Config(embedder="endpoint"), {}, 384)
+    with pytest.raises(ConfigError, match="set embedding_model"):
+        embedding_server(Config(embedder="endpoint", base_url="http://a:1"), {}, 384)
+    with pytest.raises(EmbeddingFailed, match="set embedding_base_url"):
+        make_embedder(Config(embedder="endpoint"), {}).embed(["a"])
+
+
+def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, tmp_path: Path) -> None:
+    working = [True]
+    server = serve(lambda body: vectors_of(body) if working[0] else (500, {}))
+    meaning = Meaning(
+        tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
+    )
+    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    meaning.ejected.index(session)
+    meaning.ejected.wait()
+    asked = "which port does staging listen on"
+    assert len(meaning.ejected.search(asked, sessions=[session.id])) == 1
+    assert meaning.take_notices() == []
+    working[0] = False
+    assert len(meaning.ejected.search("the port of staging's database", sessions=[session.id])) == 1
+    [notice] = meaning.take_notices()
+    assert "failed (status 500)" in notice
+    assert meaning.take_notices() == []
+    meaning.close()
