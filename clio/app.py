@@ -3,8 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -28,7 +29,9 @@ from clio.errors import ClioError, StorageError
 from clio.fragments import Fragment
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.preferences.book import Fading
+from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.memory.system import MemorySystem
@@ -110,6 +113,7 @@ class App:
         self._asker = asker
         self._env = env
         self._now = now
+        self.doubts: Sequence[tuple[str, Callable[[], None]]] = ()
         self._closing = threading.Event()
         self._retired: list[Provider] = []
         self._ratios = RatioBook(None if self.config.incognito else loaded.home, self._warn)
@@ -122,8 +126,19 @@ class App:
             self._warn(scenarios.problem)
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """One turn; see `Loop.run_turn`."""
-        return await (await self._ready()).run_turn(text)
+        """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
+
+        What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
+        """
+        loop = await self._ready()
+        certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
+        self._remember_noticed(certain)
+        self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
+        return await loop.run_turn(text)
+
+    def _remember_noticed(self, noticed: Sequence[Noticed]) -> None:
+        if line := remember_noticed(self.memory, noticed, self.session.id):
+            self.emit(Notice(text=line))
 
     @property
     def context(self) -> ContextWindow | None:
@@ -233,8 +248,8 @@ class App:
 
     def _build_loop(self, limits: Limits) -> Loop:
         self._estimator = estimator = self._make_estimator()
-        question = SideQuestion(lambda: self.provider, asyncio.get_running_loop())
-        self.memory.ask_a_model(question.ask if self.provider.name != OFFLINE else None)
+        side = SideQuestion(lambda: self.provider, asyncio.get_running_loop())
+        self.memory.ask_a_model(side.ask if self.provider.name != OFFLINE else None)
         compact = is_compact(limits)
         tools = self._tools(compact)
         return Loop(

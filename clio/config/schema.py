@@ -56,6 +56,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Days after which half of what can fade of a preference nobody confirmed has faded."""
     preference_floor: Share = 0.1
     """What a preference's fading never falls below, as a share of 1."""
+    notice: bool = True
+    """Whether what you say plainly about how things are to be done is remembered, in a line you can undo."""
     embedder: Embedder = "hashed"
     """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings)."""
     embedding_model: str | None = None

@@ -45,6 +45,9 @@ from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
 from clio.ui.theme import detect_terminal
 
+MAX_QUESTIONS = 2
+"""After one turn: a person came to get work done."""
+
 
 def run(options: Options, loaded: Loaded) -> int:
     """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
@@ -139,10 +142,20 @@ class Repl:
 
     async def _run_turn(self, parts: Parts, text: str) -> None:
         await self._turns.run(parts, text)
+        await self._ask_about_doubts(parts)
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
             parts.screen.note(f"warning: {problem}")
         self._history_problem = problem
+
+    async def _ask_about_doubts(self, parts: Parts) -> None:
+        """What may have been meant for this turn alone is kept only where the person says so."""
+        doubts, parts.app.doubts = parts.app.doubts, ()
+        if not self._terminal.live or self._turns.is_typing:
+            return
+        for question, keep in doubts[:MAX_QUESTIONS]:
+            if await self._line.confirm(question):
+                keep()
 
     async def _load(self) -> Parts:
         if self._loading is None:

@@ -47,6 +47,11 @@ class Turns:
         """Whether a turn runs."""
         return self._task is not None
 
+    @property
+    def is_typing(self) -> bool:
+        """Whether something was typed during the last turn that waits to be read."""
+        return bool(self._typed)
+
     def interrupt(self) -> None:
         """Stop the running turn; nothing where none runs."""
         if self._task is not None:
