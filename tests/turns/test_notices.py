@@ -1,0 +1,104 @@
+"""What a person says about how things are to be done: remembered in one line, asked about where in doubt, undone."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, text
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+def system_of(server: ChatServer) -> str:
+    return str(server.requests[-1].body["messages"][0]["content"])
+
+
+def words_of(server: ChatServer) -> str:
+    return str(server.requests[-1].body["messages"][-1]["content"])
+
+
+def test_a_rule_holds_at_once_and_in_every_later_session_and_can_be_undone(place: Place, server: ChatServer) -> None:
+    server.add(text("Understood."), text("Hello."), text("Hello again."))
+    with place.clio(columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("Never push to main on Fridays.")
+        clio.wait_for("remembered: never push to main on Fridays (hard limit) · /memory undo")
+        clio.wait_for("Understood.")
+        assert "never push to main on Fridays" in words_of(server)  # said again where limits stand, not only as said
+        assert words_of(server).index("<hard_limits") < words_of(server).index("Never push")
+        clio.line("/exit")
+        clio.wait_exit()
+    with place.clio("--new", columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("hello")
+        clio.wait_for("Hello.")
+        assert "- never push to main on Fridays" in system_of(server)
+        clio.line("/memory undo")
+        clio.wait_for("Undone: ")
+        clio.line("/exit")
+        clio.wait_exit()
+    with place.clio("--new", columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("hello")
+        clio.wait_for("Hello again.")
+        assert "Fridays" not in str(server.requests[-1].body)
+
+
+def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place: Place, server: ChatServer) -> None:
+    server.add(text("Understood."), text("Hello."))
+    command = [sys.executable, "-m", "clio", "-p"]
+    env = place.env()
+    done = subprocess.run(
+        [*command, "Always run make lint before you commit."],
+        cwd=place.project,
+        env=env,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    assert done.stdout == "Understood.\n"
+    assert "remembered: always run make lint before you commit" in done.stderr
+    again = [*command, "commit this"]
+    subprocess.run(again, cwd=place.project, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=True)
+    assert "always run make lint" in str(server.requests[-1].body)
+
+
+def test_with_notice_off_nothing_is_noticed(place: Place, server: ChatServer) -> None:
+    (place.home / ".clio" / "config.yaml").write_text("notice: false\n", encoding="utf-8")
+    server.add(text("Understood."))
+    with place.clio(columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("Never push to main on Fridays.")
+        clio.wait_for("Understood.")
+        assert "remembered:" not in clio.everything
+    assert not (place.home / ".clio" / "memories.json").exists()
+
+
+@pytest.mark.parametrize(("key", "kept"), [("y", True), ("n", False)])
+def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServer, key: str, kept: bool) -> None:
+    server.add(text("Understood."), text("Hello."))
+    with place.clio(columns=100, lines=40) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("Never touch main.py in this change.")
+        clio.wait_for("Remember for all later work: “never touch main.py")
+        assert "remembered:" not in clio.everything
+        clio.send(key)
+        clio.line("hello")
+        clio.wait_for("Hello.")
+        assert ("remembered: never touch main.py" in clio.everything) is kept
