@@ -19,7 +19,7 @@ _BROKEN = (
     r"(?:crash\w*|hang\w*|leak\w*|broken|fail(?:s|ed|ing|ure|ures)?|bug\w*|wrong|error\w*|exception\w*|stuck|flaky)"
 )
 _LETTERS = (
-    r"(?:e-?mails?|messages? (?:to|for)|slack|announcements?|letters?|tweets?|invitations?|status updates?"
+    r"(?:e-?mails?|(?<!commit )messages? (?:to|for)|slack|announcements?|letters?|tweets?|invitations?|status updates?"
     r"|posts? for the team)\b"
 )
 _PARTS = (
@@ -55,13 +55,22 @@ _CUES: dict[str, tuple[tuple[float, str], ...]] = {
             r"\b(?:doesn't|does not|don't|isn't|won't|no longer|stopped|can't) (?:\w+ )?"
             r"(?:work|start|load|run|respond|compile|return|show)",
         ),
+        (4, r"\b[A-Z]\w+(?:Error|Exception)\b|\bfind out why\b|\binvestigate\b"),
         (2, rf"\b{_BROKEN}\b"),
         (2, r"\bfix\b|\bwhat(?:'s| is) (?:going on|wrong)\b"),
     ),
     "testing": (
-        (4, rf"\b(?:write|add|create|make|extend|generate|improve|need|want|missing) .{{0,40}}?\b{_TESTS}"),
-        (4, rf"\b(?:run|rerun|re-run|execute) .{{0,30}}?\b(?:{_TESTS}|pytest|jest|vitest|go test|cargo test)"),
+        (
+            4,
+            rf"\b(?:write|add|create|make|extend|generate|improve|need|want|missing) .{{0,40}}?"
+            rf"\b(?:{_TESTS}|pytest|suite)",
+        ),
+        (
+            4,
+            rf"\b(?:run|rerun|re-run|execute) .{{0,30}}?\b(?:{_TESTS}|suite|e2e|pytest|jest|vitest|go test|cargo test)",
+        ),
         (4, r"\b(?:coverage|fixtures?|parametri[sz]e|mock(?:s|ed|ing)?|unit-?test|tdd|snapshots? tests?)\b"),
+        (3, rf"\b(?:no|without|have|has|more) {_TESTS}"),
         (3, r"\b(?:cover|test|assert) (?:the|that|this|it|all|every|edge|what|how|for|with|also)\b"),
         (2, r"\b(?:pytest|unittest|jest|vitest|tox|assert(?:s|ion|ions)?)\b"),
         (1.5, rf"\b{_TESTS}"),
@@ -107,6 +116,7 @@ _CUES: dict[str, tuple[tuple[float, str], ...]] = {
             rf"|parse|cache|validate|log) .{{0,50}}?\b{_PARTS}",
         ),
         (3, rf"\b(?:add|create|write|make|build|introduce|define|generate) .{{0,50}}?\b(?:{_PARTS}|{_WHOLES})"),
+        (2.5, _OPENING + r"(?:rename|migrate|extract|inline|deprecate|bump|upgrade|downgrade|wire|hook)\b"),
         (2, rf"\b(?:in|of|to|from|into) \S+{_SOURCE}|\b\w+\(\)"),
         (1.5, r"\b(?:function|class|method|module|endpoint|api|type hints?|async|algorithm|loop|library|code)\b"),
     ),

@@ -1,0 +1,214 @@
+"""Preferences on a real file."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.algorithms.decay import DAY_S
+from clio.errors import UserError
+from clio.memory.preferences.book import Fading, Preferences
+from clio.memory.preferences.scenarios import Scenario, ScenarioBook
+from clio.memory.typed.store import Edit, TypedStore
+
+HOUR_S = 3_600.0
+
+
+class Clock:
+    """Time that moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def edits() -> list[Edit]:
+    return []
+
+
+@pytest.fixture
+def book(tmp_path: Path, clock: Clock, edits: list[Edit]) -> Preferences:
+    store = TypedStore(tmp_path / "memories.json", "user", clock=clock, on_edit=edits.append)
+    return Preferences(store, ScenarioBook(), Fading(), clock)
+
+
+def test_a_preference_is_there_in_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
+    book.add("concise code", "said so", keywords=("brevity",), scenarios=("code",))
+    again = Preferences(TypedStore(tmp_path / "memories.json", "user", clock=clock), ScenarioBook(), Fading(), clock)
+    [one] = again.all()
+    record = one.record
+    assert (record.content, record.reason, record.score) == ("concise code", "said so", 9.0)
+    assert (record.keywords, record.scenarios) == (("brevity",), ("coding",))
+
+
+@pytest.mark.parametrize("before", ["tabs", "Use tabs", "always use tabs", "never use tabs", "I prefer tabs", "TABS."])
+def test_a_rule_takes_the_place_of_what_it_is_about(book: Preferences, before: str) -> None:
+    first = book.add(before, score=9.0)
+    done = book.add("never use tabs", score=0.5, explicit=True)
+    assert (done.action, done.record.id) == ("merged", first.record.id)
+    assert [(one.record.content, one.score) for one in book.all()] == [("never use tabs", 0.5)]
+    assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
+
+
+def test_a_rule_about_something_else_stands_beside(book: Preferences) -> None:
+    book.add("tabs in Makefiles", score=9.0)
+    book.add("never use tabs", score=0.5, explicit=True)
+    assert len(book.all()) == 2
+
+
+def test_the_last_rule_counts_and_can_be_taken_back(book: Preferences, edits: list[Edit]) -> None:
+    book.add("never use tabs", score=0.5, explicit=True)
+    book.add("always use tabs", score=10.0, explicit=True)
+    assert [(one.record.content, one.score) for one in book.all()] == [("always use tabs", 10.0)]
+    assert book.hard_limits() == []
+    book._store.revert(edits[-1])  # pyright: ignore[reportPrivateUsage]
+    assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
+
+
+def test_what_is_inferred_does_not_move_a_rule_and_does_not_hide_it(book: Preferences, clock: Clock) -> None:
+    book.add("emojis", score=0.5, explicit=True)
+    clock.now += 40 * DAY_S
+    book.add("Emojis", score=9.0)
+    [one] = book.all()
+    assert (one.score, one.record.seen) == (0.5, clock.now)
+    book.add("use emojis", score=9.0)
+    assert [limit.content for limit in book.hard_limits()] == ["emojis"]
+
+
+def test_what_is_inferred_twice_is_averaged_and_explicit_is_set(book: Preferences) -> None:
+    book.add("dark mode", score=8.0)
+    assert book.add("Dark  Mode", score=10.0).record.score == pytest.approx(9.2)
+    assert book.add("dark mode", score=3.0, explicit=True).record.score == 3.0
+
+
+def test_the_two_clocks(book: Preferences, clock: Clock) -> None:
+    id = book.add("concise code", score=5.0).record.id
+    clock.now += 30 * DAY_S
+    [one] = book.recall("concise")
+    assert one.coefficient == pytest.approx(0.55)
+    assert book.recall("concise")[0].coefficient == pytest.approx(0.55)  # looking reinforces nothing
+    assert book.recall("concise", touch=True)[0].record.id == id
+    assert book.all()[0].coefficient == 1.0
+    clock.now += 11.9 * HOUR_S
+    assert book.apply([id, id, "gone"]) == [(id, "cooldown"), ("gone", "not_found")]
+    clock.now += 0.1 * HOUR_S
+    assert book.touch("Concise Code") == "touched"
+    assert book.touch("concise code") == "cooldown"
+    assert book.touch("something else") == "not_found"
+    assert book.all()[0].record.touch_count == 2
+
+
+def test_fading_can_be_set(book: Preferences, clock: Clock) -> None:
+    book.add("concise code", score=5.0)
+    clock.now += 14 * DAY_S
+    book.fading = Fading(half_life_days=14, floor=0.0)
+    assert book.all()[0].weight == pytest.approx(5.0 * 0.5**0.5)
+    for wrong in ({"half_life_days": 0}, {"half_life_days": -1}, {"floor": 1.0}, {"floor": -0.1}):
+        with pytest.raises(ValueError, match=r"is a number of days|is at least 0"):
+            Fading(**wrong)
+
+
+def test_bands_scenarios_and_scores_are_asked_for_together(book: Preferences) -> None:
+    book.add("short functions", score=9.0, scenarios=("coding",))
+    book.add("table driven tests", score=8.0, scenarios=("testing", "review"))
+    book.add("pytest fixtures", score=5.0)
+    book.add("british spelling", score=7.0)
+    book.add("never use goto", score=0.5, explicit=True)
+
+    def items(**wanted: object) -> list[str]:
+        return [one.record.content for one in book.recall(**wanted)]  # type: ignore[arg-type]
+
+    assert items(scenario="code") == ["short functions"]
+    assert items(scenario="qa") == ["table driven tests", "pytest fixtures"]  # the second by its word
+    assert items(types=("like",)) == ["short functions", "table driven tests", "british spelling"]
+    assert items(types=("habit", "taboo"), min_score=5.5) == ["british spelling"]
+    assert items(types=("taboo",), min_score=3) == []
+    assert items(query="FIX") == ["pytest fixtures"]
+    assert items(limit=1) == ["short functions"]
+    assert [one.record.content for one in book.top(2)] == ["short functions", "table driven tests"]
+
+
+def test_only_whole_words_make_a_preference_one_of_a_scenario(book: Preferences) -> None:
+    book.add("I prefer capital letters in stages", score=9.0)  # pr, api, tag: none of them is a word here
+    for scenario in ("review", "coding", "git"):
+        assert book.recall(scenario=scenario) == []
+    book.add("small commits", score=9.0)
+    assert [one.record.content for one in book.recall(scenario="git")] == ["small commits"]
+
+
+def test_keywords_name_the_scenarios_and_are_counted(book: Preferences) -> None:
+    book.add("short prs", keywords=("review", "diff"))
+    assert book.all()[0].record.scenarios == ("review",)
+    book.add("x", keywords=("diff",))
+    assert book.keywords() == {"diff": 2, "review": 1}
+    assert book.scenarios()["review"] == 1
+    assert book.scenarios()["git"] == 0
+
+
+def test_a_hard_limit_never_goes_whatever_its_age(book: Preferences, clock: Clock) -> None:
+    book.add("never force-push", score=0.5, explicit=True)
+    for number in range(30):
+        book.add(f"liking {number}", score=9.0)
+    clock.now += 2_000 * DAY_S
+    assert "never force-push" not in [one.record.content for one in book.top(20)]
+    assert [limit.content for limit in book.hard_limits()] == ["never force-push"]
+    book._store.compact()  # pyright: ignore[reportPrivateUsage]
+    assert [limit.content for limit in book.hard_limits()] == ["never force-push"]
+
+
+def test_clearing_is_one_change(book: Preferences, edits: list[Edit]) -> None:
+    for number in range(5):
+        book.add(f"liking {number}")
+    book._store.remember("the port is 5433", "fact")  # pyright: ignore[reportPrivateUsage]
+    before = len(edits)
+    assert book.clear() == 5
+    assert (len(edits) - before, book.all()) == (1, [])
+    assert book._store.count() == 1  # pyright: ignore[reportPrivateUsage]
+    book._store.revert(edits[-1])  # pyright: ignore[reportPrivateUsage]
+    assert len(book.all()) == 5
+    assert Preferences.clear(book) == 5
+    assert book.clear() == 0
+
+
+def test_what_cannot_be_is_refused(book: Preferences) -> None:
+    for score in (11.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(UserError, match="a score is a number from 0 to 10"):
+            book.add("x", score=score)
+    for item in ("", "  \n", "\u200b"):
+        with pytest.raises(UserError, match="needs words"):
+            book.add(item)
+    book.add("one")
+    other = book.add("two").record
+    with pytest.raises(UserError, match="nothing to change"):
+        book.update(other.id)
+    with pytest.raises(UserError, match="there is a preference 'one' already"):
+        book.update(other.id, item="ONE")
+    with pytest.raises(UserError, match="no band of scores"):
+        book.recall(types=("lukewarm",))
+    fact = book._store.remember("the port is 5433", "fact").record  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(UserError, match="is a fact, not a preference"):
+        book.find(fact.id)
+    assert sorted(one.record.content for one in book.all()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("item", ["偏好简洁的代码", "🙂", "Ça & là", "a" * 16_000, "line\nbreak"])
+def test_any_words_will_do(book: Preferences, item: str) -> None:
+    book.add(item)
+    assert book.find(item).content == item
+    assert book.add(item).action == "merged"
+
+
+def test_a_scenario_of_ones_own(tmp_path: Path, clock: Clock) -> None:
+    scenarios = ScenarioBook({"infra": Scenario(keywords=("terraform", "helm"), aliases=("ops",))})
+    book = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
+    book.add("plan before apply", scenarios=("ops",))
+    book.add("pin helm charts")
+    book.add("concise code")
+    assert [one.record.content for one in book.recall(scenario="infra")] == ["pin helm charts", "plan before apply"]

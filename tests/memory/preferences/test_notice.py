@@ -1,0 +1,122 @@
+"""What clio notices of what a person says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.preferences.notice import MAX_NOTICED, notice
+from clio.memory.preferences.own_words import MAX_CHARS, own_sentences
+from tests.memory.preferences.corpus import NOTICE_FILES, Line, as_outcome, notice_lines
+
+LINES = [line for name in NOTICE_FILES for line in notice_lines(name)]
+
+
+@pytest.mark.parametrize("name", NOTICE_FILES)
+def test_every_line_of_the_corpus_comes_out_as_it_should(name: str) -> None:
+    wrong: list[tuple[Line, list[tuple[str, str]]]] = []
+    for line in notice_lines(name):
+        found = [as_outcome(one) for one in notice(line.text)]
+        right = not found if line.outcome == "-" else (line.outcome, line.content) in found
+        if not right:
+            wrong.append((line, found))
+    assert wrong == []
+
+
+def test_the_corpus_is_large_and_mostly_of_lines_that_tempt() -> None:
+    assert len(LINES) >= 600
+    assert sum(line.outcome == "-" for line in LINES) >= 300
+    assert len({line.text for line in LINES}) == len(LINES)
+
+
+def test_of_many_lines_each_is_noticed_by_itself_and_nothing_twice() -> None:
+    found = notice("Never use tabs.\nfix the parser\n- always run the linter\n- never use tabs\n")
+    assert [one.content for one in found] == ["never use tabs", "always run the linter"]
+    assert [one.score for one in found] == [0.5, 10.0]
+
+
+def test_who_writes_a_whole_document_of_rules_is_not_taken_at_their_word() -> None:
+    rules = "\n".join(f"never use module{number}" for number in range(MAX_NOTICED + 1))
+    assert notice(rules) == ()
+    assert len(notice(rules.rpartition("\n")[0])) == MAX_NOTICED
+
+
+def test_the_quote_is_the_sentence_as_it_was_written() -> None:
+    [found] = notice("Thanks. Please NEVER use `eval` again! Now fix the bug.")
+    assert (found.content, found.quote) == ("never use `eval`", "Please NEVER use `eval` again")
+
+
+def test_a_sentence_that_limits_itself_names_the_kind_of_work() -> None:
+    assert [one.scenario for one in notice("In commit messages, never use emojis.")] == ["git"]
+    assert [one.scenario for one in notice("When you write tests, always use fixtures.")] == ["testing"]
+    assert [one.scenario for one in notice("Never use emojis.")] == [None]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "```\n{}\n```",
+        "~~~md\n{}\n~~~\nwhat is that?",
+        "    {}",
+        "\t{}",
+        "> {}",
+        '"{}"',
+        "“{}”",
+        "`{}`",
+        "<doc>\n{}\n</doc>",
+        "<doc>\n{}",
+        "# Rules\n{}",
+        "diff --git a/a b/a\n+{}",
+        "2024-01-01 10:00:00 {}",
+        "ERROR: {}",
+        "summarise this text:\n{}",
+        "Traceback (most recent call last):\n{}",
+        "```\n{}",
+        "should I {}?",
+        "the docs say {}",
+        "my boss told me: {}",
+    ],
+)
+@pytest.mark.parametrize("order", ["never use tabs", "always run the tests", "from now on use tabs", "I prefer tabs"])
+def test_what_is_not_their_own_word_is_not_noticed(frame: str, order: str) -> None:
+    assert notice(order) != ()
+    assert notice(frame.format(order)) == ()
+
+
+def test_behind_what_was_pasted_a_person_speaks_again() -> None:
+    assert [one.content for one in notice("```\nnever use tabs\n```\nNever use spaces.")] == ["never use spaces"]
+    assert [one.content for one in notice("<doc>\nx\n</doc>\nNever use spaces.")] == ["never use spaces"]
+
+
+def test_the_beginning_and_the_end_of_a_long_message_count() -> None:
+    middle = "never use bananas\n" + "some words of a long text\n" * (MAX_CHARS // 10)
+    long = "Never use tabs.\n" + "x y z\n" * MAX_CHARS + middle + "x y z\n" * MAX_CHARS + "Never use spaces."
+    assert [one.content for one in notice(long)] == ["never use tabs", "never use spaces"]
+
+
+def test_curly_apostrophes_are_apostrophes() -> None:
+    assert [one.content for one in notice("Please don’t apologise again.")] == ["never apologise"]
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        "never always don't stop from now on i prefer like use instead of too verbose "
+        'remember that tabs . , ? ! \n ` " '
+        "' > # : ; ¤ <a> </a> again when you please and should the".split(" ")
+    ),
+    max_size=40,
+).map(" ".join)
+
+
+@given(WORDS | st.text(max_size=200))
+def test_anything_can_be_said_and_what_is_noticed_can_be_kept(text: str) -> None:
+    for one in notice(text):
+        assert one.content == " ".join(one.content.split()) != ""
+        assert one.quote != ""
+        assert one.score is None or 0 <= one.score <= 10
+        assert (one.score is None) == (one.kind == "fact")
+
+
+@given(WORDS | st.text(max_size=300))
+def test_a_sentence_and_its_mask_are_of_one_length(text: str) -> None:
+    for said in own_sentences(text):
+        assert len(said.text) == len(said.masked)

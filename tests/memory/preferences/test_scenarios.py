@@ -1,0 +1,78 @@
+"""Scenarios, and the file that names more of them."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.errors import UserError
+from clio.memory.preferences.scenario_file import read_scenarios
+from clio.memory.preferences.scenarios import BUILT_IN, ScenarioBook, check_scenario
+
+
+def book(tmp_path: Path, text: str) -> ScenarioBook:
+    (tmp_path / "scenarios.yaml").write_text(text, encoding="utf-8")
+    return read_scenarios(tmp_path)
+
+
+def test_without_a_file_the_built_in_ones_hold(tmp_path: Path) -> None:
+    found = read_scenarios(tmp_path)
+    assert found.problem == ""
+    assert set(found.names) == set(BUILT_IN) >= {"coding", "testing", "review", "debugging", "git", "writing"}
+    assert found.resolve("docs") == "writing"
+
+
+@pytest.mark.parametrize("empty", ["", "# nothing\n", "---\n", "scenarios:\n  coding:\n"])
+def test_an_empty_file_changes_nothing(tmp_path: Path, empty: str) -> None:
+    found = book(tmp_path, empty)
+    assert (found.problem, found.keywords("coding")) == ("", BUILT_IN["coding"].keywords)
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
+    lines = ["infra: [terraform, Helm Chart]", "coding:", "  aliases: [hack]", "testing:", "  keywords: [tox]"]
+    head = "scenarios:\n" if indent else ""
+    found = book(tmp_path, head + "".join(f"{indent}{line}\n" for line in lines))
+    assert found.problem == ""
+    assert found.keywords("infra") == ("terraform", "Helm Chart")
+    assert (found.resolve("hack"), found.keywords("hack")) == ("coding", BUILT_IN["coding"].keywords)
+    assert found.resolve("dev") == "dev"  # aliases that are given take the place of those before
+    assert (found.keywords("testing"), found.resolve("qa")) == (("tox",), "testing")
+    assert found.says("infra", "two helm charts")
+    assert not found.says("infra", "the helmet")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("coding: 3\n", ":1: coding must be a list of keywords, or hold keywords and aliases, not '3'"),
+        ("- coding\n", ":1: expected lines such as"),
+        ("coding:\n  words: [a]\n", ":2: coding holds 'words'; known are keywords and aliases"),
+        ("coding:\n  keywords: a, b\n", ":2: coding.keywords must be a list such as [terraform, helm], not 'a, b'"),
+        ("coding:\n  keywords:\n    - [a]\n", ":3: coding.keywords must hold words only, not a list"),
+        ("infra: [a\n", ":1: in the brackets that open here"),
+        ("auto: [a]\n", ":1: 'auto' cannot be a scenario's name"),
+        ("two words: [a]\n", ":1: 'two words' cannot be a scenario's name"),
+        ("Infra: [a]\ninfra: [b]\n", ":2: 'infra' is given twice"),
+        ("infra:\n  aliases: [docs]\n", "'docs' is an alias of writing and of infra; keep one of them"),
+        ("x: *a\n", "aliases ('*name') are not used here"),
+        ("\ttab: [a]\n", "a tab at the start"),
+        ("\x00", "a control character"),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    found = book(tmp_path, text)
+    assert said in found.problem
+    assert "scenarios.yaml" in found.problem
+    assert found.problem.endswith("The built-in scenarios hold until that is put right")
+    assert set(found.names) == set(BUILT_IN)
+
+
+def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:
+    (tmp_path / "scenarios.yaml").mkdir()
+    assert "is not a file" in read_scenarios(tmp_path).problem
+
+
+def test_who_names_an_unknown_one_is_told_those_there_are() -> None:
+    assert check_scenario(ScenarioBook(), "Docs") == "writing"
+    with pytest.raises(UserError, match="'infra' is no scenario; there are coding, testing"):
+        check_scenario(ScenarioBook(), "infra")
