@@ -1,0 +1,303 @@
+"""/prefs and /scenario on real files, and the same as `clio prefs`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult, Confirm
+from clio.commands.pref_words import short_id
+from clio.commands.registry import complete, run_command
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.schema import Config
+from clio.entrypoints.subcommand import help_text, run
+from clio.errors import UserError
+from clio.ui.table import table_lines
+from clio.ui.width import cells_of
+from tests.commands.desk import Desk, make_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def items(desk: Desk, line: str) -> list[str]:
+    return [one["item"] for one in data(desk, line)]
+
+
+@pytest.mark.parametrize(
+    ("words", "item", "reason", "score"),
+    [
+        ("concise code", "concise code", "", 9.0),
+        ('"concise code" "asks for shorter" --score 8', "concise code", "asks for shorter", 8.0),
+        ("--score=5.5 dark mode --reason 'seen often'", "dark mode", "seen often", 5.5),
+        ("emojis --score 0.5", "emojis", "", 0.5),
+        ("never use tabs", "never use tabs", "", 0.5),
+        ("don't use tabs", "don't use tabs", "", 0.5),
+        ("always run the tests", "always run the tests", "", 10.0),
+        ("always run the tests --score 8", "always run the tests", "", 8.0),
+        ("-- --score", "--score", "", 9.0),
+        ("偏好 简洁", "偏好 简洁", "", 9.0),
+    ],
+)
+def test_a_preference_is_added(desk: Desk, words: str, item: str, reason: str, score: float) -> None:
+    done = data(desk, f"/prefs add {words}")
+    found = done["preference"]
+    assert (done["action"], found["item"], found["reason"], found["score"]) == ("new", item, reason, score)
+    assert data(desk, "/prefs") == [found | {"decay_coefficient": 1.0, "effective_weight": pytest.approx(score)}]
+    ok(desk, "/memory undo")
+    assert data(desk, "/prefs show") == []
+
+
+def test_what_is_said_of_an_addition(desk: Desk) -> None:
+    assert "score 9, liked" in ok(desk, "/prefs add tabs").text
+    assert (
+        "It had 9; 0.6 of the new score and 0.4 of the old one make its score"
+        in ok(desk, "/prefs add tabs --score 5").text
+    )
+    rule = ok(desk, "/prefs add never use tabs").text
+    assert rule.startswith("Set: `never use tabs`, score 0.5, hard limit")
+    assert items(desk, "/prefs") == ["never use tabs"]
+    assert "The hard limit `never use tabs` stands all the same." in ok(desk, "/prefs add tabs").text
+
+
+def test_a_rule_stays_where_it_is_only_inferred_again(desk: Desk) -> None:
+    ok(desk, "/prefs add emojis --score 0.5")
+    again = ok(desk, "/prefs add emojis --score 9").text
+    assert "It was set as a rule, so its score stays" in again
+    assert data(desk, "/prefs show emojis")["score"] == 0.5
+    ok(desk, "/prefs update emojis --score 6")
+    assert data(desk, "/prefs show emojis")["score"] == 6.0
+
+
+def test_tags_are_kept_and_set(desk: Desk) -> None:
+    ok(desk, "/prefs add concise code --keywords 'brevity, minimal code' --scenarios code,ops")
+    ok(desk, "/prefs add CONCISE code")
+    one = data(desk, "/prefs show concise code")
+    assert (one["keywords"], one["scenarios"]) == (["brevity", "minimal code"], ["coding", "ops"])
+    ok(desk, "/prefs update concise code --keywords terse --scenarios ''")
+    one = data(desk, "/prefs show concise code")
+    assert (one["keywords"], one["scenarios"]) == (["terse"], [])
+    assert data(desk, "/prefs keywords") == {"terse": 1}
+    assert data(desk, "/prefs scenarios")["scenarios"]["coding"]["preferences"] == 0
+
+
+def test_secrets_are_not_kept(desk: Desk) -> None:
+    key = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    ok(desk, f'/prefs add "use {key}" "because {key}" --keywords {key}')
+    ok(desk, f"/prefs add other --reason {key}")
+    ok(desk, f"/prefs update other --item 'my {key}' --keywords {key}")
+    stored = "".join(path.read_text() for path in (desk.loaded.home).rglob("*") if path.is_file())
+    assert "my" in stored
+    assert key not in stored
+
+
+def test_looking_changes_nothing_and_touching_waits(desk: Desk) -> None:
+    ok(desk, "/prefs add tabs --score 7")
+    before = data(desk, "/prefs show tabs")
+    for line in ("/prefs top", "/prefs recall tab", "/prefs recall --type like", "/prefs show"):
+        ok(desk, line)
+    assert data(desk, "/prefs show tabs")["last_seen"] == before["last_seen"]
+    assert data(desk, "/prefs touch tabs")["status"] == "cooldown"
+    id = before["id"]
+    assert data(desk, f"/prefs apply {id[-8:]} {id} nothing") == [
+        {"id": id, "status": "cooldown"},
+        {"id": "nothing", "status": "not_found"},
+    ]
+    ok(desk, "/prefs recall tab --touch")
+    assert data(desk, "/prefs show tabs")["touch_count"] == 0
+
+
+def test_filters(desk: Desk) -> None:
+    ok(desk, "/prefs add short functions --score 9 --scenarios coding")
+    ok(desk, "/prefs add dark mode --score 5")
+    ok(desk, "/prefs add never use goto")
+    assert items(desk, "/prefs top 1") == ["short functions"]
+    assert ok(desk, "/prefs top 1").text == "3 preferences, 1 shown."
+    assert items(desk, "/prefs top --type taboo,habit") == ["dark mode", "never use goto"]
+    assert items(desk, "/prefs recall --type hard --min-score 3") == []
+    assert items(desk, "/prefs recall dark mode") == ["dark mode"]
+    assert items(desk, "/prefs recall mode dark") == []
+    assert items(desk, "/prefs recall --scenario dev") == ["short functions"]
+    assert items(desk, "/prefs recall --min-score 5 --limit 1") == ["short functions"]
+    unknown = ok(desk, "/prefs recall --scenario codin")
+    assert unknown.text == "No preference fits. There is no scenario `codin`; did you mean 'coding'?"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/prefs add", "What do you like, or not?"),
+        ("/prefs add x --score 11", "--score takes a number from 0 to 10, not '11'"),
+        ("/prefs add x --score -1", "--score takes a number from 0 to 10, not '-1'"),
+        ("/prefs add x --score nan", "--score takes a number from 0 to 10"),
+        ("/prefs add x --score 50%", "--score takes a number from 0 to 10"),
+        ("/prefs add x --scor 5", "did you mean '--score'?"),
+        ('/prefs add "a" "b" "c"', "takes an item and a reason"),
+        ("/prefs update tabs", "Nothing to change was given"),
+        ("/prefs update", "Which preference?"),
+        ("/prefs update spaces --score 3", "there is no memory 'spaces'"),
+        ("/prefs remove", "Which preference?"),
+        ("/prefs remove spaces", "there is no memory 'spaces'"),
+        ("/prefs apply", "Which were used?"),
+        ("/prefs touch spaces", "There is no preference 'spaces'"),
+        ("/prefs top many", "/prefs top takes a whole number of at least 1, not 'many'"),
+        ("/prefs top 0", "takes a whole number of at least 1"),
+        ("/prefs top 1 2", "takes a number"),
+        ("/prefs recall --limit 0", "--limit takes a whole number of at least 1"),
+        ("/prefs recall --type lukewarm", "'lukewarm' is no band of scores; there are preference, style"),
+        ("/prefs recall --min-score 11", "--min-score takes a number from 0 to 10"),
+        ("/prefs show --format xml", "--format takes table or context, not 'xml'"),
+        ("/prefs config set-half-life 0", "preference_half_life_days must be a number above 0, not '0'"),
+        ("/prefs config set-floor 1", "preference_floor must be a number from 0 to below 1, not '1'"),
+        ("/prefs config sett", "/prefs config takes show"),
+        ("/prefs clear all", "/prefs clear takes only --yes"),
+        ("/prefs info x", "/prefs info takes nothing"),
+        ("/prefs reccal", "did you mean '/prefs recall'?"),
+        ("/scenario codin", "There is no scenario 'codin'; did you mean 'coding'?"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_changes(desk: Desk, line: str, said: str) -> None:
+    ok(desk, "/prefs add tabs")
+    result = run_command(desk, line)
+    assert not result.ok
+    assert said in result.text
+    assert items(desk, "/prefs") == ["tabs"]
+
+
+def test_clearing_asks_and_comes_back_whole(desk: Desk) -> None:
+    assert ok(desk, "/prefs clear").text == "There was no preference."
+    for item in ("tabs", "dark mode", "never use goto"):
+        ok(desk, f"/prefs add {item}")
+    asked = ok(desk, "/prefs clear").follow_up
+    assert asked == Confirm(question="Clear 3 preferences, 1 hard limit among them?", then="/prefs clear --yes")
+    assert data(desk, asked.then) == {"cleared": 3}
+    assert data(desk, "/prefs") == []
+    ok(desk, "/memory undo")
+    assert len(data(desk, "/prefs")) == 3
+    ok(desk, "/prefs remove dark mode")
+    assert len(data(desk, "/prefs")) == 2
+
+
+def test_the_fading_is_written_to_the_persons_own_file(desk: Desk) -> None:
+    said = ok(desk, "/prefs config set-half-life 14")
+    path = desk.loaded.home / "config.yaml"
+    assert said.text == f"Written to {path}."
+    assert path.read_text() == "preference_half_life_days: 14\n"
+    ok(desk, "/prefs config set-floor 0.05")
+    assert data(desk, "/prefs config") == {"half_life_days": 14.0, "floor": 0.05}
+    assert (desk.memory.preferences.fading.half_life_days, desk.memory.preferences.fading.floor) == (14.0, 0.05)
+
+
+def test_a_value_the_project_sets_is_named(desk: Desk) -> None:
+    desk.loaded = Loaded(
+        config=desk.config,
+        origins={"preference_floor": ".clio/config.yaml:2"},
+        project=desk.loaded.project,
+        home=desk.loaded.home,
+    )
+    assert "but .clio/config.yaml:2 says otherwise and counts" in ok(desk, "/prefs config set-floor 0.3").text
+    assert data(desk, "/prefs config")["floor"] == 0.1
+
+
+def test_the_whole_profile_as_text(desk: Desk) -> None:
+    ok(desk, "/prefs add concise --score 9")
+    ok(desk, "/prefs add emojis --score 0.5")
+    shown = ok(desk, "/prefs show --format context")
+    assert shown.verbatim == "[User Preferences]\nLoves: concise (9.0)\nHard limits: emojis"
+    assert shown.data == {"context": shown.verbatim}
+    assert data(desk, "/prefs info")["bands"] == {"preference": 1, "style": 1, "habit": 0, "aversion": 0, "taboo": 1}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_table_fits(desk: Desk, width: int) -> None:
+    ok(desk, "/prefs add '" + "a long liking 漢字 " * 20 + "' --scenarios coding,testing")
+    ok(desk, "/prefs add tabs")
+    table = ok(desk, "/prefs").table
+    assert table is not None
+    heading, lines = table_lines(table, width)
+    assert all(cells_of(line) <= width for line in (heading, *lines))
+
+
+def test_completion(desk: Desk) -> None:
+    ok(desk, "/prefs add dark mode")
+    record = desk.memory.preferences.all()[0].record
+
+    def offered(line: str) -> list[str]:
+        return [suggestion.text for suggestion, _ in complete(desk, line)]
+
+    assert "recall" in offered("/prefs re")
+    assert offered("/prefs touch da") == ["dark mode"]
+    assert short_id(record) in offered("/prefs update ")
+    assert offered(f"/prefs update {short_id(record)} --sc") == ["--score", "--scenarios"]
+    assert offered("/prefs recall --type ta") == ["taboo"]
+    assert offered("/prefs recall --scenario cod") == ["coding"]
+    assert offered("/scenario re") == ["review"]
+    assert offered("/scenario a") == ["auto"]
+    assert offered("/prefs config set-f") == ["set-floor "]
+
+
+def test_the_scenario_is_named_and_given_back(desk: Desk) -> None:
+    assert "told from each turn" in ok(desk, "/scenario").text
+    assert ok(desk, "/scenario Docs").text == "The scenario is `writing` until `/scenario auto`."
+    assert desk.memory.scenario == "writing"
+    assert data(desk, "/scenario")["scenario"] == "writing"
+    ok(desk, "/scenario auto")
+    assert desk.memory.scenario is None
+
+
+def test_incognito_refuses_and_offers_nothing(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, incognito=True)
+    for line in ("/prefs", "/prefs add x", "/prefs clear --yes", "/scenario coding", "/prefs config set-floor 0.5"):
+        result = run_command(desk, line)
+        assert not result.ok
+        assert result.text.startswith("Memory is off")
+    assert list(complete(desk, "/prefs touch ")) == []
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_damaged_scenario_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "scenarios.yaml").write_text("coding: 3\n")
+    loaded = Loaded(config=Config(), origins={}, project=tmp_path, home=home)
+    assert run(Options(cwd=tmp_path), loaded, ("prefs", "scenarios"), json=False) == 0
+    assert "scenarios.yaml:1: coding must be a list" in capsys.readouterr().out
+
+
+def test_the_door_reads_the_same_file_with_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = Config(preference_half_life_days=7.0, preference_floor=0.5)
+    loaded = Loaded(config=config, origins={}, project=tmp_path, home=tmp_path / "home")
+
+    def clio(*words: str, json: bool = False) -> str:
+        assert run(Options(cwd=tmp_path), loaded, ("prefs", *words), json=json) == 0
+        return capsys.readouterr().out
+
+    assert "`" not in clio("add", "concise code", "asks for shorter")
+    assert "clio memory undo takes that back" in clio("add", "never use tabs")
+    found = json.loads(clio("top", json=True))
+    assert [(one["item"], one["reason"]) for one in found] == [
+        ("concise code", "asks for shorter"),
+        ("never use tabs", ""),
+    ]
+    assert json.loads(clio("config", json=True)) == {"half_life_days": 7.0, "floor": 0.5}
+    with pytest.raises(UserError, match=r"Clear 2 preferences.* add --yes"):
+        run(Options(cwd=tmp_path), loaded, ("prefs", "clear"), json=True)
+    assert (tmp_path / "home" / "memories.json").parent.exists()
+    assert "clio prefs recall [QUERY]" in help_text("prefs")
