@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.algorithms.lexical import terms
-from clio.algorithms.synonyms import expanded
+from clio.algorithms.asked import asked
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
@@ -109,11 +108,17 @@ class Memories:
     def matching(self, question: str, most: int) -> list[Ranked]:
         """Up to so many facts, events and notes that share a word with the question, in any of its forms; none is used.
 
-        Words of the same meaning count too, so that "db" finds "database".
+        Other words for the same count too, so that "db" finds "database", and so do misspelt keywords. Words that
+        stand in requests of every kind count where there are no others.
         """
-        wider = " ".join(sorted({other for word in terms(question) for other in expanded(word)}))
-        found = [hit for store in self._stores.values() for hit in store.peek(wider, most, "!preference")]
-        return sorted(found, key=lambda hit: -hit.score)[:most] if wider else []
+        said = asked(question)
+        telling = [word for word in said if not word.everyday] or said
+        found: list[Ranked] = []
+        for store in self._stores.values():
+            forms = {form for word in telling for form in word.forms}
+            forms.update(*(store.keywords_like(word.stem) for word in telling))
+            found += store.peek(frozenset(forms), most, "!preference") if forms else ()
+        return sorted(found, key=lambda hit: -hit.score)[:most]
 
     def records(self) -> list[MemoryRecord]:
         """All that is live, the project's first."""

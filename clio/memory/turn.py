@@ -120,7 +120,7 @@ class TurnMemory:
             *self._of_turns(text, session),
             *(of_document(hit) for hit in (documents.search(text) if documents.exist else ())),
         ]
-        found = rank(text, candidates, now=now)[:MAX_RECALLED]
+        found = rank(text, candidates, now=now, most=MAX_RECALLED)
         kept, cut = self._brain.push(found, _date)
         self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
         used = [one.candidate.id for one in kept if one.candidate.source == "memory"]

@@ -22,10 +22,13 @@ class Ranked(Struct, frozen=True, kw_only=True):
 
 
 def rank(
-    shelf: Shelf, query: str, limit: int, now: float, *, wanted: str = "", unwanted: str = ""
+    shelf: Shelf, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
 ) -> tuple[Ranked, ...]:
-    """The best `limit` live memories that share a word with the query; the newest first where scores are the same."""
-    asked = set(terms(query))
+    """The best `limit` live memories that share a word with the query; the newest first where scores are the same.
+
+    query: words, or the stems of words.
+    """
+    asked = set(terms(query)) if isinstance(query, str) else query
     found: list[Ranked] = []
     for id, hits in shelf.matches(asked).items():
         record = shelf.records[id]

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from clio.algorithms.lexical import terms
+from clio.algorithms.identifiers import parts
+from clio.algorithms.lexical import stem, terms
 from clio.algorithms.lsh import LshIndex
 from clio.algorithms.minhash import signature, tokens_of
+from clio.algorithms.misspelling import KnownWords
 from clio.memory.typed.record import MemoryRecord
 
 
@@ -58,6 +60,10 @@ class Shelf:
         """How many live records have the term."""
         return self._word_index().having(term)
 
+    def keywords_like(self, term: str) -> set[str]:
+        """The stems of keywords this one may be a misspelling of, if no live record has it."""
+        return set() if self.having(term) else self._word_index().keywords.like(term)
+
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
         """Live records of a type that may share half of their words with the content, and some that do not."""
         index = self._alike_index().get(type)
@@ -68,7 +74,7 @@ class Shelf:
         if self._words is None:
             self._words = _WordIndex()
             for record in self.live():
-                self._words.add(record.id, indexed_terms(record))
+                self._words.add(record)
         return self._words
 
     def _alike_index(self) -> dict[str, LshIndex[str]]:
@@ -82,7 +88,7 @@ class Shelf:
         if not record.is_live:
             return
         if self._words is not None:
-            self._words.add(record.id, indexed_terms(record))
+            self._words.add(record)
         if self._alike is not None:
             self._add_alike(self._alike, record)
 
@@ -107,12 +113,16 @@ class _WordIndex:
         self.sizes: dict[str, int] = {}
         self._having: dict[str, set[str]] = {}
         self._terms: dict[str, frozenset[str]] = {}
+        self.keywords = KnownWords()  # one that no record has any more finds nothing
 
-    def add(self, id: str, found: frozenset[str]) -> None:
-        self._terms[id] = found
-        self.sizes[id] = len(found)
+    def add(self, record: MemoryRecord) -> None:
+        found = self._terms[record.id] = indexed_terms(record)
+        self.sizes[record.id] = len(found)
         for term in found:
-            self._having.setdefault(term, set()).add(id)
+            self._having.setdefault(term, set()).add(record.id)
+        for keyword in record.keywords:
+            for term in terms(keyword):
+                self.keywords.add(term)
 
     def remove(self, id: str) -> None:
         for term in self._terms.pop(id, ()):
@@ -133,8 +143,9 @@ class _WordIndex:
 
 
 def indexed_terms(record: MemoryRecord) -> frozenset[str]:
-    """What a record is found by: the stems of its words and of its keywords."""
-    return frozenset(terms(" ".join((record.content, *record.keywords))))
+    """What a record is found by: the stems of its words and of its keywords, and of the parts of names in them."""
+    text = " ".join((record.content, *record.keywords))
+    return frozenset((*terms(text), *map(stem, parts(text))))
 
 
 def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:

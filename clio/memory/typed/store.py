@@ -181,15 +181,20 @@ class TypedStore:
             self.use([hit.record.id for hit in found])
         return tuple(structs.replace(hit, record=self._shelf.records.get(hit.record.id, hit.record)) for hit in found)
 
-    def peek(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """What `recall` would give, without any of it counting as used."""
+    def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
+        """What `recall` would give, without any of it counting as used. query: words, or the stems of words."""
         wanted, unwanted = _filter(type)
         most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
         self._files.catch_up()
         now = self._clock()
-        if query.strip():
+        if query.strip() if isinstance(query, str) else query:
             return rank(self._shelf, query, most, now, wanted=wanted, unwanted=unwanted)
         return load_all(self._shelf, most, now, wanted=wanted, unwanted=unwanted)
+
+    def keywords_like(self, term: str) -> set[str]:
+        """The stems of keywords that a stem no memory has may be a misspelling of."""
+        self._files.catch_up()
+        return self._shelf.keywords_like(term)
 
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may take that back."""

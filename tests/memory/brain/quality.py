@@ -140,7 +140,7 @@ def filled(folder: Path, said: Sequence[Said]) -> Memories:
 
 def ask(memories: Memories, question: str) -> list[Scored]:
     """What would enter the brain."""
-    return rank(question, list(of_memories(memories, question, NOW)), now=NOW)[:MAX_RECALLED]
+    return rank(question, list(of_memories(memories, question, NOW)), now=NOW, most=MAX_RECALLED)
 
 
 def quality(found: Sequence[Answer]) -> Quality:
