@@ -31,6 +31,11 @@ ltm                        true                         default
 scenario                   none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default
+notice                     true                         default
+embedder                   hashed                       default
+embedding_model            none                         default
+embedding_base_url         none                         default
+brain_across_sessions      false                        default
 incognito                  false                        default
 redact                     true                         default
 redact_patterns            none                         default

@@ -181,3 +181,19 @@ def test_a_home_that_cannot_be_written_is_one_sentence(desk: Desk) -> None:
     desk.home.write_text("a file in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"the trust in this folder cannot be stored in .*trusted\.json: "):
         grant_all(loaded)
+
+
+def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) -> None:
+    desk.write_project(
+        """\
+        embedder: endpoint
+        embedding_base_url: https://user:pass@collector.example/v1?api_key=sk-1
+        embedding_model: m
+        """
+    )
+    config = desk.load().config
+    assert held(desk) == {
+        "embedder 1": "endpoint",
+        "embedding_base_url 2": "https://…@collector.example/v1?api_key=…",
+    }
+    assert (config.embedder, config.embedding_base_url, config.embedding_model) == ("hashed", None, "m")
