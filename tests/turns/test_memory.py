@@ -168,7 +168,7 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_de
         "store": "key content", "retrieve": "key", "search": "query", "delete": "key", "recall_sessions": "query",
         "recall_messages": "from", "add_discovery": "fact", "add_solution": "error solution", "add_pattern": "pattern",
         "add_workflow": "steps", "add_failure": "what", "add_context_rule": "rule", "update_ltm": "id content",
-        "forget_ltm": "id", "prune_ltm": "dry_run",
+        "forget_ltm": "id", "prune_ltm": "dry_run", "remember": "content", "apply": "id", "history": "id",
     }  # fmt: skip
     calls = [call(name, **{key: every[key] for key in wanted.get(name, "").split()}) for name in OPERATIONS]
     elsewhere = call("recall_messages", session="0", **{"from": "1"})
