@@ -20,8 +20,13 @@ _MARKS = re.compile("[“”„‟]")
 
 def one_line(text: str) -> str:
     """The text on one line, unable to open or close a tag."""
-    line = " ".join(_NOISE.sub("", text).split())
+    line = " ".join(seen(text).split())
     return _OPENING.sub(_disarmed, line)
+
+
+def seen(text: str) -> str:
+    """The text without control characters, direction overrides and letters nobody sees."""
+    return _NOISE.sub("", text)
 
 
 def quotation(text: str) -> str:

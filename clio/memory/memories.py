@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -88,9 +89,7 @@ class Memories:
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
         """The memories of both scopes that answer a query, best first; they count as used. See `TypedStore.recall`."""
         found = self.peek(query, limit, type)
-        for store in self._stores.values():
-            known = {record.id for record in store.records()}
-            store.use([hit.record.id for hit in found if hit.record.id in known])
+        self.apply([hit.record.id for hit in found])
         return found
 
     def peek(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
@@ -124,6 +123,10 @@ class Memories:
         """All that is live, the project's first."""
         return [record for store in self._stores.values() for record in store.records()]
 
+    def live(self, ids: Sequence[str]) -> list[MemoryRecord]:
+        """Those of these ids that nothing has taken the place of, and that are not forgotten."""
+        return [record for store in self._stores.values() for record in store.live(ids)]
+
     def find(self, id: str) -> MemoryRecord:
         """The memory of that id, or of the only one that begins or ends so. Raises UserError."""
         return self._holding(id)[1]
@@ -154,12 +157,18 @@ class Memories:
         store, record = self._holding(id)
         return store.history(record.id)
 
+    def successor(self, id: str) -> MemoryRecord | None:
+        """The live memory that took the place of one; None where there is none, as after it was forgotten."""
+        for store in self._stores.values():
+            with suppress(UserError):
+                return next((record for record in store.history(id) if record.is_live and record.id != id), None)
+        return None
+
     def apply(self, ids: Sequence[str]) -> int:
         """Say that these were used in an answer, which keeps them; how many there are of them."""
         used = 0
         for store in self._stores.values():
-            known = {record.id for record in store.records()}
-            mine = [id for id in dict.fromkeys(ids) if id in known]
+            mine = [record.id for record in store.live(dict.fromkeys(ids))]
             if mine:
                 store.use(mine)
             used += len(mine)

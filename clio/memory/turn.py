@@ -4,25 +4,26 @@ What the model was told stays in its window with the turn it came with, so nothi
 go.
 """
 
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.algorithms.brain_math import brain_budget
-from clio.algorithms.lexical import rough_tokens
 from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
-from clio.memory.brain.candidates import of_document, of_memories, of_turn
+from clio.memory.brain.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.brain.ranker import Candidate, Scored, rank
 from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
 from clio.memory.preferences.book import Preferences, Weighed
-from clio.memory.preferences.fragment import hard_limits_fragment, tastes_fragment
+from clio.memory.preferences.fragment import hard_limits_fragment, lifted_limits_fragment, tastes_fragment
 from clio.memory.preferences.infer import infer
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
+from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8
 MAX_TASTES = 12
@@ -53,18 +54,19 @@ class TurnMemory:
         self._meaning = meaning
         self._all_sessions = all_sessions
         self._clock = clock
-        self._brain = Brain(brain_budget(window_tokens), rough_tokens)
-        self._told: set[str] = set()
+        self._brain = Brain(brain_budget(window_tokens), _tokens)
         self._told_tastes = ""
-        self._limits: tuple[MemoryRecord, ...] = ()
+        self._limits: dict[str, MemoryRecord] = {}
+        self._new: dict[str, MemoryRecord] = {}
+        self._lifted: set[str] = set()
         self._indexed_trims = -1
         self.items: list[WhyItem] = []
         self.scenario: str | None = None
 
     def prefix_fragments(self) -> list[Fragment]:
         """The hard limits, for the prompt of the whole session."""
-        self._limits = tuple(self._preferences.hard_limits())
-        fragment = hard_limits_fragment(self._limits, str(self._memories.user.path))
+        self._limits = {record.id: record for record in self._preferences.hard_limits()}
+        fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._memories.user.path))
         return [fragment] if fragment else []
 
     def turn_fragments(self, text: str, session: Session | None, scenario: str | None) -> list[Fragment]:
@@ -74,26 +76,28 @@ class TurnMemory:
         """
         self.items = []
         self.scenario = scenario or infer(text, self._scenarios)
-        found = [self._new_limits(), self._tastes(), self._recalled(text, session)]
+        found = [*self._news_of_limits(), self._tastes(), self._recalled(text, session)]
         return [fragment for fragment in found if fragment]
 
     def window_trimmed(self) -> None:
         """What was told may have left the window."""
-        self._told.clear()
+        self._brain.window_trimmed()
+        self._new = {}
+        self._lifted = set()
         self._told_tastes = ""
 
-    def forget(self, ids: Sequence[str]) -> None:
-        """Take memories out that are no longer so."""
-        self._brain.drop(ids)
-
-    def _new_limits(self) -> Fragment | None:
-        """Hard limits set since the prompt was made."""
-        known = {record.id: record.content for record in self._limits}
-        now = self._preferences.hard_limits()
-        new = [record for record in now if known.get(record.id) != record.content and record.id not in self._told]
-        self._told.update(record.id for record in new)
-        self.items += [self._why_record(record, "a hard limit: in every prompt", 0.0) for record in now]
-        return hard_limits_fragment(new, str(self._memories.user.path))
+    def _news_of_limits(self) -> list[Fragment]:
+        """Hard limits set or lifted since the prompt was made, each told once until a trim."""
+        now = {record.id: record for record in self._preferences.hard_limits()}
+        self.items += [self._why_record(record, "a hard limit: in every prompt", 0.0) for record in now.values()]
+        told = self._limits | self._new
+        new = [record for id, record in now.items() if id not in told or told[id].content != record.content]
+        gone = [record for id, record in told.items() if id not in now and id not in self._lifted]
+        self._new |= {record.id: record for record in new}
+        self._lifted = (self._lifted | {record.id for record in gone}) - now.keys()
+        path = str(self._memories.user.path)
+        found = [lifted_limits_fragment(gone, path), hard_limits_fragment(new, path)]
+        return [fragment for fragment in found if fragment]
 
     def _tastes(self) -> Fragment | None:
         """The heaviest preferences for this kind of work, where they are others than told before."""
@@ -121,14 +125,32 @@ class TurnMemory:
             *(of_document(hit) for hit in (documents.search(text) if documents.exist else ())),
         ]
         found = rank(text, candidates, now=now, most=MAX_RECALLED)
+        found += self._changed({one.candidate.id for one in found}, now)
         kept, cut = self._brain.push(found, _date)
         self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
         used = [one.candidate.id for one in kept if one.candidate.source == "memory"]
         if used:
             self._memories.apply(used)
-        fragment = self._brain.fragment(without=self._told)
-        self._told.update(self._brain.ids)
-        return fragment
+        return self._brain.fragment()
+
+    def _changed(self, found: Container[str], now: float) -> list[Scored]:
+        """What memories the model was told have become, so that it does not go on from the old words."""
+        held = self._brain.texts("memory")
+        live = {record.id: record for record in self._memories.live(tuple(held))}
+        stale = [id for id, text in held.items() if id not in live or live[id].content != text]
+        told = [id for id in stale if self._brain.was_told(id)]
+        self._brain.drop(stale)
+        new = [live[id] if id in live else self._memories.successor(id) for id in told]
+        return [
+            Scored(
+                candidate=of_record(record, self._memories, now),
+                score=0.0,
+                signals={},
+                reason="takes the place of what was told before",
+            )
+            for record in new
+            if record is not None and record.id not in found
+        ]
 
     def _of_turns(self, text: str, session: Session | None) -> Iterable[Candidate]:
         """Turns that left the window and mean something like the question."""
@@ -150,7 +172,7 @@ class TurnMemory:
             reason=reason,
             signals={"score": record.score or 0.0, "weight": round(weight, 3)},
             age_s=max(self._clock() - record.seen, 0.0),
-            tokens=rough_tokens(record.content),
+            tokens=_tokens(record.content),
         )
 
 
@@ -163,9 +185,13 @@ def _why(one: Scored, now: float, *, included: bool) -> WhyItem:
         reason=one.reason,
         signals=one.signals | {"rank": one.score},
         age_s=max(now - candidate.created, 0.0) if candidate.created else None,
-        tokens=rough_tokens(candidate.text),
+        tokens=_tokens(candidate.text),
         included=included,
     )
+
+
+def _tokens(text: str) -> int:
+    return math.ceil(text_units(text) / DEFAULT_RATIO)
 
 
 def _date(timestamp: float) -> str:

@@ -1,9 +1,10 @@
 """What could be brought up for a question: typed memories with a word of it, turns that left the window, documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from clio.memory.brain.ranker import Candidate
 from clio.memory.memories import Memories
+from clio.memory.typed.record import MemoryRecord
 from clio.memory.vectors.documents import DocumentHit
 from clio.memory.vectors.ejected import Neighbour
 
@@ -15,25 +16,30 @@ _DOCUMENT_STRENGTH = 0.6
 def of_memories(memories: Memories, question: str, now: float) -> Iterator[Candidate]:
     """Facts, events and notes with a word of the question in any of its forms; preferences have their own place."""
     for hit in memories.matching(question, MAX_CANDIDATES):
-        record = hit.record
-        yield Candidate(
-            source="memory",
-            id=record.id,
-            text=record.content,
-            kind=record.type,
-            said_by=record.provenance.asserted_by if record.provenance else "",
-            keywords=record.keywords,
-            created=record.updated or record.created,
-            strength=record.strength(now),
-            signals={
-                "hits": float(hit.hits),
-                "similarity": round(hit.similarity, 3),
-                "importance": record.importance,
-                "recency": round(hit.recency, 3),
-                "score": round(hit.score, 3),
-            },
-            label=memories.drifted(record),
-        )
+        similarity = {
+            "similarity": round(hit.similarity, 3),
+            "recency": round(hit.recency, 3),
+            "score": round(hit.score, 3),
+        }
+        yield of_record(hit.record, memories, now, similarity)
+
+
+def of_record(
+    record: MemoryRecord, memories: Memories, now: float, signals: Mapping[str, float] | None = None
+) -> Candidate:
+    """A typed memory, as it is ranked. signals: what is to be said of it beside its importance."""
+    return Candidate(
+        source="memory",
+        id=record.id,
+        text=record.content,
+        kind=record.type,
+        said_by=record.provenance.asserted_by if record.provenance else "",
+        keywords=record.keywords,
+        created=record.updated or record.created,
+        strength=record.strength(now),
+        signals={"importance": record.importance, **(signals or {})},
+        label=memories.drifted(record),
+    )
 
 
 def of_turn(turn: Neighbour, session: str) -> Candidate:

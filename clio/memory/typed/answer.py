@@ -2,11 +2,13 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from clio.errors import ProviderError
 from clio.prompt_files import fill_prompt
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
@@ -28,6 +30,14 @@ KEEP = Decision()
 def question(old: str, new: str) -> str:
     """The prompt that asks whether two memories say the same."""
     return fill_prompt("memory/dedupe", old=msgspec.json.encode(old).decode(), new=msgspec.json.encode(new).decode())
+
+
+def ask(decide: Callable[[str], str], old: str, new: str) -> Decision:
+    """What a model says to two memories; KEEP where it cannot be asked."""
+    try:
+        return read_decision(decide(question(old, new)))
+    except (ProviderError, OSError, ValueError, TimeoutError):
+        return KEEP
 
 
 def read_decision(answer: str) -> Decision:

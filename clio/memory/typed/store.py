@@ -8,10 +8,10 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.errors import ProviderError, UserError
+from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.records import Provenance
-from clio.memory.typed.answer import KEEP, Decision, question, read_decision
+from clio.memory.typed.answer import Decision, ask
 from clio.memory.typed.files import Line, MemoryFiles
 from clio.memory.typed.links import lineage
 from clio.memory.typed.merging import Plan, Remembered, join, nearest, plan
@@ -139,7 +139,8 @@ class TypedStore:
                     planned = plan(record, near, decided.get(doubt.id) if doubt else None, self._clock())
                     self._files.append(Line(put=planned.after))
                     break
-            decided[doubt.id] = _ask(decide, doubt, record)  # others may write meanwhile, so it is looked at again
+            # Others may write meanwhile, so it is looked at again.
+            decided[doubt.id] = ask(decide, doubt.content, record.content)
         self._tell(planned)
         return planned.remembered
 
@@ -206,6 +207,12 @@ class TypedStore:
         self._files.catch_up()
         found = self._shelf.records.values() if superseded else self._shelf.live()
         return sorted(found, key=lambda record: (record.created, record.id))
+
+    def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
+        """Those of these that are live, in their order."""
+        self._files.catch_up()
+        found = (self._shelf.records.get(id) for id in ids)
+        return [record for record in found if record is not None and record.is_live]
 
     def each(self, type: MemoryType) -> Iterator[MemoryRecord]:
         """The live memories of one type, in no particular order, without the cost of one."""
@@ -362,7 +369,7 @@ class TypedStore:
                 if decide is None or asked >= MAX_ASKED:
                     continue
                 asked += 1
-                decision = _ask(decide, near.record, record)
+                decision = ask(decide, near.record.content, record.content)
                 if decision.action == "keep":
                     continue
             joined += self._join(near.record, record, decision)
@@ -381,13 +388,6 @@ class TypedStore:
 
 
 _DONE = {"new": "remembered", "merged": "confirmed", "superseded": "remembered", "kept_both": "remembered"}
-
-
-def _ask(decide: Decide, old: MemoryRecord, new: MemoryRecord) -> Decision:
-    try:
-        return read_decision(decide(question(old.content, new.content)))
-    except (ProviderError, OSError, ValueError, TimeoutError):
-        return KEEP
 
 
 def _filter(type: str) -> tuple[str, str]:
