@@ -21,6 +21,8 @@ from clio.memory.preferences.own_words import FILLER, Said, own_sentences
 MAX_NOTICED = 8
 """Of one message; who says more is writing a document."""
 _RULES = (order, taste, swap)
+_ONE_THING = LatePattern(r"\b(?:the|an?)\b", re.I)
+"""A rule about "the" something, said behind a task, may be about that task alone."""
 _TURN = LatePattern(
     r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
     r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
@@ -34,10 +36,22 @@ _THANKS = LatePattern(
 def notice(text: str) -> tuple[Noticed, ...]:
     """What a person's message says about how they want things done, in the order it is said; nothing twice."""
     found: dict[str, Noticed] = {}
+    at_work = False
     for said in own_sentences(text):
         for noticed in _in_sentence(said):
-            found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text))
+            certain = noticed.certain and not (
+                at_work and noticed.kind == "rule" and _ONE_THING.search(noticed.content)
+            )
+            found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
+        at_work = at_work or _is_task(said)
     return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
+
+
+def _is_task(said: Said) -> bool:
+    """Whether a sentence asks for work, about which the next one may still be."""
+    lead = LEAD.match(said.masked)
+    words = said.masked[lead.end() if lead else 0 :].split()
+    return len(words) > 1 and not said.is_question and is_order(words[0]) is True
 
 
 def _in_sentence(said: Said) -> Iterator[Noticed]:

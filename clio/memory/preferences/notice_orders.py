@@ -40,6 +40,12 @@ _DONT = LatePattern(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|m
 _AGAIN = LatePattern(r"\b(?:ever again|again|ever|any ?more)$", re.I)
 _STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I)
 _SO_MUCH = LatePattern(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
+_AT_WORK = LatePattern(
+    r"stop (?!say|repeat|explain|ask|mention|thank|apologi)\w+ing (?:to |in |from )?(?:the (?!words?\b)|my |that )"
+    r"|.*\b(?:once|when|after|until|if|before)\b",
+    re.I,
+)
+"""What code, or the work at hand, is to stop doing."""
 _NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I)
 _WANT_NEVER = LatePattern(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I)
 ASKED_TO_STOP = LatePattern(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I)
@@ -144,7 +150,12 @@ def _stop(part: Sentence) -> Noticed | None:
     more = rest.masked[found.end() :]
     if (more.strip() and is_pointing(more)) or NOW.search(more) or found["what"].lower() == "doing":
         return None
-    if not MANNER_GERUNDS.fullmatch(found["what"]) or _SO_MUCH.match(more) or HERE.search(more):
+    if (
+        not MANNER_GERUNDS.fullmatch(found["what"])
+        or _SO_MUCH.match(more)
+        or _AT_WORK.match(rest.masked)
+        or HERE.search(more)
+    ):
         return None
     return made("rule", small(rest.text), NEVER, certain=part.sure)
 

@@ -48,7 +48,7 @@ def _prefers(part: Sentence) -> Noticed | None:
     rest = part.after(found.end()).without_tail(TAIL)
     if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
         return None
-    if found["would"] and HERE.search(rest.masked):
+    if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
         return None
     general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
     certain = part.sure and bool(general) and not HERE.search(rest.masked)
@@ -135,6 +135,6 @@ def swap(part: Sentence) -> Noticed | None:
     if found is None or is_pointing(found["this"]) or is_pointing(found["that"]) or NOW.search(rest.masked):
         return None
     names = _NAME.fullmatch(found["this"]) and _NAME.fullmatch(found["that"]) and not HERE.search(rest.masked)
-    if not names or found["this"].isdigit():
+    if not names or found["this"][0].isdigit() or found["that"][0].isdigit():
         return None
     return made("preference", small(rest.text), LIKED, certain=part.sure)

@@ -23,7 +23,7 @@ VERBS = frozenset(
     understand unwrap update upgrade upload use validate verify wait wrap write yield apologise apologize introduce
     commit-squash propagate reply scaffold simulate stub praise compliment greet narrate recap disclose leak expose
     reveal hand-edit hotfix pass rely supply multiply pin hallucinate truncate obey deviate
-    trim claim pretend invoke spawn restrict favour favor quantify paraphrase stay bypass
+    trim claim pretend invoke spawn restrict favour favor shadow amend quantify paraphrase stay bypass
     """.split()
 )
 """Base forms that begin an order. A verb that is not here makes an order doubtful."""

@@ -5,6 +5,7 @@ clio's home adds to them or changes them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -108,7 +109,7 @@ class ScenarioBook:
 
     def says(self, name: str, text: str) -> bool:
         """Whether a text has one of the scenario's words, whole and in any of their forms, or its name."""
-        said = [stem(word) for word in words(text)]
+        said = _stems_in(text)
         single, phrases = self._stems(self.resolve(name))
         return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
 
@@ -123,6 +124,12 @@ class ScenarioBook:
     def tags(self, keywords: Iterable[str]) -> tuple[str, ...]:
         """The scenarios that keywords belong to: two of its words, or its name."""
         return tuple(name for name, scenario in self._scenarios.items() if belongs(name, scenario.keywords, keywords))
+
+
+@lru_cache(maxsize=16_384)
+def _stems_in(text: str) -> tuple[str, ...]:
+    """The words of a text as they are compared; the same preferences are asked about in every turn."""
+    return tuple(stem(word) for word in words(text))
 
 
 def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]) -> bool:

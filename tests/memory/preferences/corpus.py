@@ -5,10 +5,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.preferences.notice import Noticed
+from clio.memory.preferences.notice import Noticed, notice
 
 HERE = Path(__file__).parent
-NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt")
+NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt", "last.txt")
+UNSEEN = "unseen.txt"
+"""No rule was changed for a line of it, and none is to be: else it says nothing any more."""
 
 
 class Line(Struct, frozen=True):
@@ -22,6 +24,39 @@ class Line(Struct, frozen=True):
 def notice_lines(name: str) -> list[Line]:
     """The lines of one file about what is noticed."""
     return [Line(*parts) for parts in _parts(name, 3)]
+
+
+class Score(Struct, frozen=True, kw_only=True):
+    """How well a file's lines come out, in numbers of lines and of what was noticed."""
+
+    lines: int
+    recorded: int
+    recorded_right: int
+    asked: int
+    asked_right: int
+    wanted: int
+    found: int
+
+
+def score(name: str) -> Score:
+    """The score of one file. A line with several rules names one of them; the others count as right."""
+    lines = notice_lines(name)
+    given, right, found = {"!": 0, "?": 0}, {"!": 0, "?": 0}, 0
+    for line in lines:
+        outcomes = [as_outcome(one) for one in notice(line.text)]
+        found += (line.outcome, line.content) in outcomes
+        for outcome in outcomes:
+            given[outcome[0][-1]] += 1
+            right[outcome[0][-1]] += outcome == (line.outcome, line.content) or len(outcomes) > 1
+    return Score(
+        lines=len(lines),
+        recorded=given["!"],
+        recorded_right=right["!"],
+        asked=given["?"],
+        asked_right=right["?"],
+        wanted=sum(line.outcome != "-" for line in lines),
+        found=found,
+    )
 
 
 def scenario_lines() -> list[tuple[str, str | None]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clio.memory.preferences.notice import MAX_NOTICED, notice
 from clio.memory.preferences.own_words import MAX_CHARS, own_sentences
-from tests.memory.preferences.corpus import NOTICE_FILES, Line, as_outcome, notice_lines
+from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, Line, as_outcome, notice_lines, score
 
 LINES = [line for name in NOTICE_FILES for line in notice_lines(name)]
 
@@ -20,6 +20,14 @@ def test_every_line_of_the_corpus_comes_out_as_it_should(name: str) -> None:
         if not right:
             wrong.append((line, found))
     assert wrong == []
+
+
+def test_what_is_recorded_unasked_of_lines_no_rule_has_seen_is_right() -> None:
+    unseen = score(UNSEEN)
+    assert unseen.lines >= 100
+    assert unseen.recorded_right / unseen.recorded >= 0.95
+    assert (unseen.recorded_right + unseen.asked_right) / (unseen.recorded + unseen.asked) >= 0.90
+    assert unseen.found / unseen.wanted >= 0.95
 
 
 def test_the_corpus_is_large_and_mostly_of_lines_that_tempt() -> None:
