@@ -1,0 +1,134 @@
+"""/docs on real files, in the shell and on the command line, and what of it reaches a request."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult
+from clio.commands.registry import complete, run_command
+from tests.commands.desk import Desk, make_desk
+
+STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "staging.md").write_text(STAGING, encoding="utf-8")
+    (tmp_path / "notes" / "old.md").write_text(STAGING.replace("5433", "1111"), encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("old.md\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+    desk.memory.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def refused(desk: Desk, line: str) -> str:
+    result = run_command(desk, line)
+    assert not result.ok
+    return result.text
+
+
+def test_a_folder_is_added_without_what_is_ignored(desk: Desk) -> None:
+    assert ok(desk, "/docs add notes").text == "Added `notes`: 1 file, 1 window."
+    [source] = data(desk, "/docs list")
+    assert (source["path"], source["files"], source["windows"], source["unread"]) == (
+        "notes",
+        ["notes/staging.md"],
+        1,
+        0,
+    )
+    table = ok(desk, "/docs").table
+    assert table is not None and table.rows[0][:3] == ("notes", "1", "1") and table.rows[0][4] == "up to date"
+
+
+def test_a_file_named_by_itself_is_added_even_if_it_is_ignored(desk: Desk) -> None:
+    [done] = data(desk, "/docs add notes/old.md")
+    assert done["files"] == ["notes/old.md"]
+
+
+def test_a_search_says_where(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    [hit] = data(desk, "/docs search which port does staging listen on")
+    assert (hit["path"], hit["line"]) == ("notes/staging.md", 1) and "5433" in hit["text"]
+    table = ok(desk, "/docs search which port does staging listen on").table
+    assert table is not None and table.rows[0][0] == "notes/staging.md:1"
+
+
+def test_a_refresh_takes_in_what_is_new(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    assert ok(desk, "/docs refresh").text == "`notes`: nothing had changed; 1 file in all."
+    (desk.loaded.project / "notes" / "zoo.md").write_text(
+        "The zebra lives behind the second fence, the giraffe behind the third one.\n", encoding="utf-8"
+    )
+    assert ok(desk, "/docs refresh notes").text == "`notes`: 1 file read again; 2 files in all."
+    assert data(desk, "/docs search where does the giraffe live")[0]["path"] == "notes/zoo.md"
+
+
+def test_what_is_removed_is_found_no_more_and_the_file_stays(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    assert data(desk, "/docs remove notes") == {"removed": ["notes"]}
+    assert ok(desk, "/docs search port of staging").text.startswith("No documents")
+    assert (desk.loaded.project / "notes" / "staging.md").exists()
+
+
+def test_what_cannot_be_done_is_one_sentence(desk: Desk) -> None:
+    assert (
+        refused(desk, "/docs add")
+        == "Which document? Write /docs add PATH, a file or a folder; ignored files are left out"
+    )
+    assert refused(desk, "/docs add nothing.md").startswith("there is nothing at 'nothing.md'")
+    assert "no document that was added; there are: none" in refused(desk, "/docs remove x")
+    assert refused(desk, "/docs remove").startswith("Which document?")
+    assert refused(desk, "/docs search").startswith("Search for what?")
+    assert refused(desk, "/docs list x").startswith("/docs list takes nothing")
+    (desk.loaded.project / "empty").mkdir()
+    assert refused(desk, "/docs add empty") == "'empty' has no text to take in"
+
+
+def test_an_incognito_shell_has_no_documents(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, incognito=True)
+    for line in ("/docs", "/docs add .", "/docs search x", "/docs refresh", "/docs remove x"):
+        assert "incognito" in refused(desk, line)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_paths_are_completed(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    assert [suggestion.text for suggestion, _ in complete(desk, "/docs add not")] == ["notes/"]
+    assert [suggestion.text for suggestion, _ in complete(desk, "/docs remove n")] == ["notes"]
+    assert list(complete(make_desk(desk.loaded.project, incognito=True), "/docs remove n")) == []
+
+
+def test_a_window_that_answers_stands_in_the_turn_with_its_place(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    [fragment] = desk.memory.turn_fragments("which port does staging listen on")
+    [memory] = json.loads(fragment.text)["memories"]
+    assert "port 5433" in memory["content"]
+    assert (memory["type"], memory["said_by"], memory["note"]) == ("from a document", "document", "notes/staging.md:1")
+    report = desk.memory.last_turn()
+    assert report is not None and [(item.source, item.included) for item in report.items] == [("document", True)]
+    assert desk.memory.turn_fragments("please rename the parser") == []
+
+
+def test_documents_are_silent_where_memory_is_off(desk: Desk) -> None:
+    ok(desk, "/docs add notes")
+    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.is_off = True
+    assert desk.memory.turn_fragments("which port does staging listen on") == []
+    assert "memory is off" in refused(desk, "/docs search staging")

@@ -1,0 +1,291 @@
+"""Documents: cut into windows that lose nothing, found by what they say, read again when they change."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.algorithms.windows import windows
+from clio.errors import CorruptDocument, UserError
+from clio.memory.vectors.chunks import count_tokens, pieces_of
+from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents
+from clio.memory.vectors.embedders import HashedEmbedder
+from clio.memory.vectors.store import VectorStore
+from tests.memory.vectors.support import Counting, Failing
+
+STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
+ASKED = "which port does staging listen on"
+
+
+def same(text: str) -> str:
+    return text
+
+
+def documents(project: Path, embedder: HashedEmbedder | None = None, redact: Callable[[str], str] = same) -> Documents:
+    vectors = VectorStore(project / ".clio" / "cache" / "documents", embedder or HashedEmbedder())
+    return Documents(project, vectors, redact=redact, clock=lambda: 1_800_000_000.0)
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def touch_later(path: Path, text: str) -> None:
+    """Written again at another time, however coarse the clock of the file system is."""
+    write(path, text)
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime + 5))
+
+
+def a_manual(sentences: int = 400) -> str:
+    return "".join(
+        f"Sentence number {number} of the manual speaks of matter {number % 37}.\n" for number in range(sentences)
+    )
+
+
+def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
+    path = write(tmp_path / "docs" / "staging.md", STAGING)
+    found = documents(tmp_path)
+    taken = found.add(path, [path])
+    assert (taken.source.path, taken.source.files, taken.read, taken.windows) == ("docs/staging.md",) * 1 + (
+        ("docs/staging.md",),
+        1,
+        1,
+    )
+    [hit] = documents(tmp_path).search(ASKED)
+    assert (hit.path, hit.line, hit.text) == ("docs/staging.md", 1, STAGING.strip("\n"))
+    assert hit.distance < 1.0 and not hit.changed
+
+
+def test_the_hit_is_shown_with_its_line_and_what_stands_round_it(tmp_path: Path) -> None:
+    path = write(tmp_path / "manual.md", a_manual() + STAGING + a_manual())
+    found = documents(tmp_path)
+    found.add(path, [path])
+    hit = found.search(ASKED)[0]
+    assert "port 5433" in hit.text and "Sentence number" in hit.text and len(hit.text) <= 1_000
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert hit.text.splitlines() == lines[hit.line - 1 : hit.line - 1 + len(hit.text.splitlines())]
+
+
+def test_only_hits_near_the_best_are_kept(tmp_path: Path) -> None:
+    texts = {
+        "a.md": "The zebra eats grass in the morning and the zebra sleeps at night.",
+        "b.md": "The zebra eats grass in the morning and a giraffe sleeps at night.",
+        "c.md": "Configuration of the build server is stored in another repository.",
+    }
+    paths = [write(tmp_path / name, text) for name, text in texts.items()]
+    found = documents(tmp_path)
+    found.add(tmp_path, paths)
+    hits = found.search("what does the zebra eat in the morning")
+    assert hits[0].path in ("a.md", "b.md") and "c.md" not in [hit.path for hit in hits]
+    assert all(hit.distance <= 1.10 * hits[0].distance + 1e-9 for hit in hits)
+
+
+def test_what_two_windows_share_is_one_hit(tmp_path: Path) -> None:
+    path = write(tmp_path / "manual.md", a_manual(60))
+    found = documents(tmp_path)
+    assert found.add(path, [path]).windows > 1
+    for number in range(60):
+        hits = found.search(f"sentence number {number} of the manual")
+        assert len({hit.text for hit in hits}) == len(hits)
+
+
+def test_a_short_text_is_no_chunk(tmp_path: Path) -> None:
+    path = write(tmp_path / "short.md", "x" * 50 + "  \n")
+    longer = write(tmp_path / "long.md", "word " * 11)
+    found = documents(tmp_path)
+    assert found.add(path, [path]).windows == 0
+    assert found.add(longer, [longer]).windows == 1
+
+
+def test_what_is_no_text_is_left_out_and_named(tmp_path: Path) -> None:
+    good = write(tmp_path / "d" / "good.md", STAGING)
+    binary = write(tmp_path / "d" / "picture.png", b"\x89PNG\0\0" + b"a" * 100)
+    large = write(tmp_path / "d" / "large.log", b"a" * (MAX_FILE_BYTES + 1))
+    gone = tmp_path / "d" / "gone.md"
+    taken = documents(tmp_path).add(tmp_path / "d", [good, binary, large, gone])
+    assert taken.source.files == ("d/good.md",)
+    assert dict(taken.left_out) == {
+        "d/picture.png": "not text",
+        "d/large.log": "over 1 MB",
+        "d/gone.md": "No such file or directory",
+    }
+    with pytest.raises(UserError, match=r"picture\.png' is not text"):
+        documents(tmp_path).add(binary, [binary])
+    assert [source.path for source in documents(tmp_path).sources()] == ["d"]
+
+
+def test_a_document_outside_the_project_keeps_its_whole_path(tmp_path: Path) -> None:
+    path = write(tmp_path / "elsewhere" / "staging.md", STAGING)
+    project = tmp_path / "project"
+    project.mkdir()
+    found = documents(project)
+    found.add(path, [path])
+    assert [hit.path for hit in found.search(ASKED)] == [str(path)]
+    assert found.remove(str(path)).path == str(path)
+
+
+def test_secrets_are_taken_out_before_anything_is_kept(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING + "key: sk-live-0123456789\n")
+    found = documents(tmp_path, redact=lambda text: text.replace("sk-live-0123456789", "[secret]"))
+    found.add(path, [path])
+    assert "[secret]" in found.search("the key of staging")[0].text
+    kept = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
+    assert b"sk-live" not in kept
+
+
+def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+    embedder = Counting()
+    path = write(tmp_path / "a.md", STAGING)
+    documents(tmp_path, embedder).add(path, [path])
+    before = len(embedder.texts)
+    assert documents(tmp_path, embedder).add(path, [path]).read == 0
+    os.utime(path, (1, 1))  # only its time is another
+    assert documents(tmp_path, embedder).catch_up() == 1
+    assert documents(tmp_path, embedder).catch_up() == 0
+    assert len(embedder.texts) == before
+
+
+def test_a_changed_file_answers_with_what_it_says_now(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING)
+    found = documents(tmp_path)
+    found.add(path, [path])
+    touch_later(path, STAGING.replace("5433", "5544"))
+    assert found.state(found.sources()[0]) == (1, 0)
+    [hit] = found.search(ASKED)
+    assert "5544" in hit.text and not hit.changed
+    assert found.state(found.sources()[0]) == (0, 0)
+    assert "5433" not in str(documents(tmp_path).search(ASKED))
+
+
+def test_a_large_changed_file_answers_at_once_and_says_that_it_changed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING)
+    found = documents(tmp_path)
+    found.add(path, [path])
+    touch_later(path, STAGING + "\n" * 250_000)
+    [hit] = found.search(ASKED)
+    assert hit.changed and "5433" in hit.text
+    assert found.catch_up() == 1
+    assert not found.search(ASKED)[0].changed
+
+
+def test_a_deleted_file_answers_no_more(tmp_path: Path) -> None:
+    path = write(tmp_path / "d" / "a.md", STAGING)
+    other = write(tmp_path / "d" / "b.md", "Something else that is long enough to be kept as a chunk of its own.\n")
+    found = documents(tmp_path)
+    found.add(tmp_path / "d", [path, other])
+    path.unlink()
+    assert "d/a.md" not in [hit.path for hit in found.search(ASKED)]
+    taken = found.refresh(found.sources()[0])
+    assert taken.source.files == ("d/b.md",)
+    other.unlink()
+    assert found.refresh(taken.source).source.files == ()
+
+
+def test_new_files_of_a_folder_come_with_a_refresh(tmp_path: Path) -> None:
+    first = write(tmp_path / "d" / "a.md", "Something that is long enough to be kept as a chunk of its own, I think.\n")
+    found = documents(tmp_path)
+    found.add(tmp_path / "d", [first])
+    second = write(tmp_path / "d" / "b.md", STAGING)
+    taken = found.refresh(found.sources()[0], [first, second])
+    assert (taken.read, taken.source.files) == (1, ("d/a.md", "d/b.md"))
+    assert found.search(ASKED)[0].path == "d/b.md"
+
+
+def test_what_is_removed_leaves_no_text_but_for_what_another_source_has(tmp_path: Path) -> None:
+    path = write(tmp_path / "d" / "a.md", STAGING)
+    other = write(tmp_path / "d" / "b.md", "The confidential zebra lives behind the second fence, on the left side.\n")
+    found = documents(tmp_path)
+    found.add(tmp_path / "d", [path, other])
+    found.add(path, [path])
+    found.remove("d/")
+    assert [hit.path for hit in found.search(ASKED)] == ["d/a.md"]
+    kept = b"".join(path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file())
+    assert b"confidential" not in kept
+    found.remove("d/a.md")
+    assert found.search(ASKED) == [] and found.sources() == ()
+    with pytest.raises(UserError, match=r"'d/a\.md' is no document that was added; there are: none"):
+        found.remove("d/a.md")
+
+
+def test_a_deleted_cache_is_filled_from_the_list(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING)
+    documents(tmp_path).add(path, [path])
+    shutil.rmtree(tmp_path / ".clio" / "cache")
+    found = documents(tmp_path)
+    assert found.state(found.sources()[0]) == (0, 1)
+    assert found.search(ASKED) == []
+    assert found.catch_up() == 1
+    assert [hit.path for hit in found.search(ASKED)] == ["a.md"]
+
+
+def test_catching_up_stops_when_told(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{number}.md", f"{STAGING} {number}") for number in range(3)]
+    documents(tmp_path).add(tmp_path, paths)
+    shutil.rmtree(tmp_path / ".clio" / "cache")
+    asked = iter([False, True])
+    assert documents(tmp_path).catch_up(lambda: next(asked)) == 1
+    assert documents(tmp_path).catch_up() == 2
+
+
+def test_a_damaged_list_is_set_aside_and_said(tmp_path: Path) -> None:
+    write(tmp_path / ".clio" / "documents.json", "{")
+    with pytest.raises(CorruptDocument):
+        documents(tmp_path).sources()
+    assert documents(tmp_path).sources() == ()
+
+
+def test_fields_of_a_later_clio_stay_in_the_list(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING)
+    documents(tmp_path).add(path, [path])
+    file = tmp_path / ".clio" / "documents.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"later": 1}), encoding="utf-8")
+    documents(tmp_path).add(tmp_path, [path])
+    assert json.loads(file.read_text(encoding="utf-8"))["later"] == 1
+
+
+def test_a_server_that_fails_costs_no_search(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.md", STAGING)
+    found = documents(tmp_path, Failing(answers=1))
+    found.add(path, [path])
+    assert [hit.path for hit in found.search(ASKED)] == ["a.md"]
+
+
+TEXTS = st.text(alphabet="ab .,\n\tä漢1_{}", max_size=3_000) | st.lists(
+    st.sampled_from(["word", "token_of_code", "\n", "if x:", "    return 1\n", "漢字", "…"]), max_size=900
+).map(" ".join)
+
+
+@given(TEXTS, st.integers(min_value=1, max_value=60))
+def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, words: int) -> None:
+    pieces = list(pieces_of(text, words))
+    assert all(len(piece.text.split()) <= words for piece in pieces)
+    for piece in pieces:
+        assert text.splitlines(keepends=True)[piece.line - 1 :] or not text
+    held: dict[int, str] = {}
+    for piece in pieces:
+        held[piece.window] = held.get(piece.window, "") + piece.text
+    assert all(window in text for window in held.values())
+    assert all(len(window.strip()) > 0 for window in held.values())
+    count = count_tokens(text)
+    assert len(held) <= len(windows(count))
+    if len(text.strip()) > 50 and count and count <= 512:
+        assert [window.rstrip() for window in held.values()] == [text.rstrip()]
+
+
+@given(st.integers(min_value=0, max_value=3_000))
+def test_each_token_is_in_a_window_of_512_that_shares_128_with_the_one_before(count: int) -> None:
+    text = " ".join(f"w{number % 10}" for number in range(count // 2))
+    pieces = list(pieces_of(text, 24))
+    sizes = {
+        window: count_tokens("".join(p.text for p in pieces if p.window == window))
+        for window in {p.window for p in pieces}
+    }
+    assert all(size <= 512 for size in sizes.values())
+    assert all(sizes[window] == 512 for window in sorted(sizes)[:-1])
