@@ -51,6 +51,12 @@ def contradicts(one: str, other: str) -> bool:
     return bool(differences(one, other) - {"script"})
 
 
+def before_assignment(text: str) -> str:
+    """What stands before the first word that assigns ("is", "uses", "listens on", ":"); all of it where none does."""
+    found = _ASSIGNS.search(text.casefold())
+    return text[: found.start()] if found else text
+
+
 def _plain(text: str) -> str:
     text = unicodedata.normalize("NFC", text).replace("’", "'").casefold()
     return " ".join(text.split()).rstrip(".!;, ")

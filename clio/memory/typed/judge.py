@@ -7,7 +7,7 @@ number, path, negation or value makes the new one the successor of the old.
 import re
 from typing import Literal
 
-from clio.algorithms.guards import differences
+from clio.algorithms.guards import before_assignment, differences
 from clio.algorithms.lexical import STOP_WORDS, stem
 from clio.memory.typed.record import same_words
 
@@ -40,7 +40,7 @@ def judge(old: str, new: str, similarity: float) -> Verdict:
     apart = differences(old, new)
     if similarity >= DOUBT and apart - {"script"} and _is_about_the_same(old, new, value_differs="value" in apart):
         return "successor"
-    if "script" in apart or apart:
+    if apart:
         return "successor" if is_update(old, new) else "other"
     if similarity >= MERGE:
         return "same"
@@ -62,10 +62,14 @@ def announces_change(text: str) -> bool:
 
 
 def subject_words(text: str) -> frozenset[str]:
-    """What a memory is about: its stems without stop words, numbers, paths and the words of change."""
-    found = (word.casefold() for word in _WORD.findall(text))
-    plain = (stem(word) for word in found if word not in STOP_WORDS and not _is_value(word))
-    return frozenset(plain) - _NOT_A_SUBJECT
+    """What a memory is about: its stems without stop words, numbers, paths and the words of change.
+
+    A name with a number in it, such as "db1", is a value behind "is" or "listens on", and a subject before it.
+    """
+    found = [word.casefold() for word in _WORD.findall(text)]
+    plain = {stem(word) for word in found if word not in STOP_WORDS and not _is_value(word)}
+    named = {word for word in _WORD.findall(before_assignment(text).casefold()) if _is_numbered_name(word)}
+    return frozenset(plain | named) - _NOT_A_SUBJECT
 
 
 def _is_about_the_same(old: str, new: str, *, value_differs: bool) -> bool:
@@ -78,6 +82,10 @@ def _shares_subject(old: str, new: str) -> bool:
     one, other = subject_words(old), subject_words(new)
     shared = len(one & other)
     return shared >= _LEAST_SUBJECT and shared >= _SUBJECT_SHARE * min(len(one), len(other))
+
+
+def _is_numbered_name(word: str) -> bool:
+    return word[0].isalpha() and _is_value(word) and word.isalnum()
 
 
 def _is_value(word: str) -> bool:
