@@ -31,7 +31,7 @@ from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
 
-PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md", "docs/sessions.md")
+PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md", "docs/sessions.md", "docs/preferences.md")
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -54,6 +54,13 @@ def session_commands() -> str:
     command = find("session")
     assert command is not None
     return form_table(command, "/session")
+
+
+def prefs_commands() -> str:
+    """Every form of /prefs."""
+    command = find("prefs")
+    assert command is not None
+    return form_table(command, "/prefs")
 
 
 def sessions_door() -> str:
@@ -110,6 +117,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
     "events": events,
+    "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "sessions_door": sessions_door,
     "settings": settings,
