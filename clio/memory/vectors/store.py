@@ -150,7 +150,7 @@ class VectorStore:
         """
         with self._lock:
             self._catch_up()
-            if not self._ids or count <= 0:
+            if count <= 0 or not (self._ids if groups is None else self._groups.keys() & set(groups)):
                 return []
         embedder = self.embedder
         try:

@@ -346,3 +346,20 @@ def test_many_are_put_in_steps_and_all_pieces_of_an_id_in_the_same(tmp_path: Pat
     assert store.put(pieces) == len(pieces) == 108 > BATCH
     lines = (tmp_path / "v" / NAME / "items.jsonl").read_bytes().splitlines()
     assert len(lines) == 109
+
+
+def test_a_graph_is_kept_beside_the_rows_and_taken_up_again(tmp_path: Path) -> None:
+    pytest.importorskip("usearch")
+
+    def store() -> VectorStore:
+        return VectorStore(tmp_path / "v", Counting(), graph_from=200)
+
+    first = store()
+    first.put([item(number) for number in range(300)])
+    while not list((tmp_path / "v" / NAME).glob("graph-*")):
+        assert found(first, "zebra number 5", 1) == ["g/5"]  # exact, while the graph is built beside
+    first.close()
+    again = store()
+    assert found(again, "lion number 7", 1) == ["g/7"] and not again.lacks_graph
+    again.clear()
+    assert list((tmp_path / "v" / NAME).glob("graph-*")) == []
