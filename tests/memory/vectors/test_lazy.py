@@ -1,0 +1,48 @@
+"""Nothing of vectors is imported or made before there is something to find."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.memory.vectors.support import a_session, said, turns
+
+ROOT = Path(__file__).parents[3]
+TURN = """
+import sys
+from pathlib import Path
+from clio.memory.system import MemorySystem
+from clio.sessions.store import SessionStore
+
+project = Path(sys.argv[1])
+store = SessionStore(project / ".clio" / "sessions")
+session = store.open(sys.argv[2], persist=False) if len(sys.argv) > 2 else store.new(project, persist=False)
+memory = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home")
+memory.begin(window_tokens=32_000, session_of=lambda: session)
+memory.turn_fragments("which port does staging listen on")
+memory.refresh_index()
+memory.close()
+print(sorted({"numpy", "usearch", "urllib.request"} & set(sys.modules)))
+"""
+
+
+def imported(project: Path, *arguments: str) -> str:
+    command = [sys.executable, "-c", TURN, str(project), *arguments]
+    return subprocess.check_output(command, text=True, cwd=ROOT).strip()
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["an empty project", "turns of another session"])
+def test_a_session_without_trims_imports_nothing(tmp_path: Path, others: bool) -> None:
+    if others:
+        other = a_session(tmp_path, said("the staging database listens on port 5433"))
+        turns(tmp_path).index(other)
+        other.close()
+    assert imported(tmp_path) == "[]"
+    assert (tmp_path / ".clio" / "cache" / "vectors").exists() == others
+
+
+def test_one_with_trims_imports_what_it_needs(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    session.close()
+    assert imported(tmp_path, session.id) == "['numpy']"
