@@ -24,6 +24,8 @@ from tests.turns.traces import Listener, snapshot
 
 ROOT = Path(__file__).parent.parent.parent
 MARKER = "quokka"
+KEPT_APART = "numbat"
+"""In memories and preferences, which --no-ltm leaves on."""
 """Stands in everything that is remembered, and in nothing else."""
 REFUSED = "incognito"
 ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
@@ -33,6 +35,8 @@ ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("todo_operations", {"operation": "write", "todos": [{"id": 1, "title": "look", "status": "in_progress"}]}),
     ("memory_operations", {"operation": "store", "key": "k", "content": "nothing of this"}),
     ("memory_operations", {"operation": "add_discovery", "fact": "nothing of this"}),
+    ("memory_operations", {"operation": "remember", "content": "nothing of this", "type": "fact"}),
+    ("memory_operations", {"operation": "recall", "query": "animals"}),
     ("memory_operations", {"operation": "recall_sessions", "query": "animals"}),
     ("memory_operations", {"operation": "retrieve", "key": "animals"}),
     ("memory_operations", {"operation": "search", "query": "animals"}),
@@ -58,9 +62,10 @@ class Place:
         remembering = [
             ("memory_operations", {"operation": "add_discovery", "fact": f"animals: the {MARKER} smiles"}),
             ("memory_operations", {"operation": "store", "key": "animals", "content": f"animals: a {MARKER}"}),
+            ("memory_operations", {"operation": "remember", "content": f"the {KEPT_APART} naps", "type": "fact"}),
         ]
         self.server.add(tool_calls(remembering), text(f"The animals are {MARKER}s."))
-        done = self.run("-p", f"animals: remember the {MARKER}")
+        done = self.run("-p", f"animals: remember the {MARKER}. Never wake the {KEPT_APART}.")
         assert done.returncode == 0, done.stderr
         (self.home / ".clio" / "history").write_text(f"# an earlier line\n+{MARKER}\n", encoding="utf-8")
         (self.home / ".clio" / "config.yaml").write_text("max_steps: 50\n", encoding="utf-8")
@@ -176,7 +181,7 @@ def test_one_shot_leaves_nothing_and_reads_nothing(place: Place) -> None:
     check_answers(results(place.server.requests[1]))
     assert "lines 500-" in results(place.server.requests[3])[0]
     assert "look around" in results(place.server.requests[4])[0]  # of this conversation
-    assert not [body for body in place.sent() if MARKER in body]
+    assert not [body for body in place.sent() if MARKER in body or KEPT_APART in body]
 
 
 def test_one_shot_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
@@ -206,7 +211,7 @@ def test_trims_and_an_overflow_leave_nothing(place: Place) -> None:
     assert "thread_summary" in place.sent()[-1]
     assert place.look() == before
     assert place.listener.writes == []
-    assert not [body for body in place.sent() if MARKER in body]
+    assert not [body for body in place.sent() if MARKER in body or KEPT_APART in body]
 
 
 def test_a_failure_leaves_nothing(place: Place) -> None:
@@ -254,7 +259,7 @@ def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
     assert place.look() == before
     assert place.listener.writes == []
     check_answers(results(place.server.requests[1]))
-    assert not [body for body in place.sent() if MARKER in body]
+    assert not [body for body in place.sent() if MARKER in body or KEPT_APART in body]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
