@@ -8,6 +8,7 @@ from clio.commands.memory_account import stats, why
 from clio.commands.memory_changes import add, edit, undo
 from clio.commands.memory_looks import search, show, show_list
 from clio.commands.memory_prune import prune
+from clio.commands.memory_switch import turn_off, turn_on
 from clio.commands.memory_transfer import export, import_
 from clio.commands.memory_verbs import (
     compact,
@@ -128,6 +129,8 @@ MEMORY = (
                 ),
             ),
             Command(name="why", summary="what memory gave the model in the last turn", handler=why),
+            Command(name="off", summary="bring nothing up and remember nothing until /memory on", handler=turn_off),
+            Command(name="on", summary="bring things up and remember again", handler=turn_on),
             Command(name="undo", summary="take the last change of memory back", handler=undo),
             Command(
                 name="export",

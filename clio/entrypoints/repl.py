@@ -281,7 +281,8 @@ class Repl:
         if self._parts is None:
             return (self._loaded.config.model or "", self._loaded.config.approve, incognito)
         app = self._parts.app
-        return (app.provider.model, app.policy.mode, incognito, app.session.name or "")
+        silent = incognito or ("memory off" if app.memory.is_off else "")
+        return (app.provider.model, app.policy.mode, silent, app.session.name or "")
 
     def _catch_interrupts(self) -> None:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""

@@ -310,7 +310,7 @@ class MemorySystem:
 
     def write_progress(self, page: str) -> None:
         """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
-        if not self._incognito:
+        if not self.is_silent:
             self._notes.store_page(PROGRESS_KEY, self._redact(page))
 
     def read_progress(self) -> str:
@@ -318,7 +318,7 @@ class MemorySystem:
 
         A note the model stored under the same name is not it.
         """
-        return "" if self._incognito else self._notes.page(PROGRESS_KEY)
+        return "" if self.is_silent else self._notes.page(PROGRESS_KEY)
 
     # Finding, and taking back
 

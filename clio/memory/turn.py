@@ -26,6 +26,8 @@ from clio.sessions.session import Session
 from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8
+MAX_ACCOUNTED = 24
+"""What fits a question beyond those recalled is named in the account as left out, up to so many in all."""
 MAX_TASTES = 12
 LEAST_TASTE = 3.0
 """Of the weight: what has faded below is not brought up unasked."""
@@ -55,7 +57,7 @@ class TurnMemory:
         self._all_sessions = all_sessions
         self._clock = clock
         self._brain = Brain(brain_budget(window_tokens), _tokens)
-        self._told_tastes = ""
+        self._told_tastes: set[str] = set()
         self._limits: dict[str, MemoryRecord] = {}
         self._new: dict[str, MemoryRecord] = {}
         self._lifted: set[str] = set()
@@ -84,7 +86,7 @@ class TurnMemory:
         self._brain.window_trimmed()
         self._new = {}
         self._lifted = set()
-        self._told_tastes = ""
+        self._told_tastes.clear()
 
     def _news_of_limits(self) -> list[Fragment]:
         """Hard limits set or lifted since the prompt was made, each told once until a trim."""
@@ -108,9 +110,9 @@ class TurnMemory:
             return None
         reason = f"a preference for {self.scenario or 'any work'}"
         self.items += [self._why_record(one.record, reason, one.weight) for one in fitting if one.score > HARD_LIMIT]
-        if fragment.text == self._told_tastes:
+        if fragment.text in self._told_tastes:
             return None
-        self._told_tastes = fragment.text
+        self._told_tastes.add(fragment.text)
         return fragment
 
     def _fits(self, one: Weighed) -> bool:
@@ -124,10 +126,12 @@ class TurnMemory:
             *self._of_turns(text, session),
             *(of_document(hit) for hit in (documents.search(text) if documents.exist else ())),
         ]
-        found = rank(text, candidates, now=now, most=MAX_RECALLED)
-        found += self._changed({one.candidate.id for one in found}, now)
-        kept, cut = self._brain.push(found, _date)
-        self.items += [_why(one, now, included=True) for one in kept] + [_why(one, now, included=False) for one in cut]
+        found = rank(text, candidates, now=now, most=MAX_ACCOUNTED)
+        best, rest = found[:MAX_RECALLED], found[MAX_RECALLED:]
+        best += self._changed({one.candidate.id for one in found}, now)
+        kept, cut = self._brain.push(best, _date)
+        self.items += [self._why_recalled(one, now, included=True) for one in kept]
+        self.items += [self._why_recalled(one, now, included=False) for one in (*cut, *rest)]
         used = [one.candidate.id for one in kept if one.candidate.source == "memory"]
         if used:
             self._memories.apply(used)
@@ -164,6 +168,20 @@ class TurnMemory:
         for turn in self._meaning.ejected.search(text, sessions=sessions, session=session):
             yield of_turn(turn, own)
 
+    def _why_recalled(self, one: Scored, now: float, *, included: bool) -> WhyItem:
+        candidate = one.candidate
+        before = "; told before" if included and self._brain.is_told(candidate.id) else ""
+        return WhyItem(
+            source=candidate.source,
+            id=candidate.id,
+            text=candidate.text,
+            reason=one.reason + before,
+            signals=one.signals | {"rank": one.score},
+            age_s=max(now - candidate.created, 0.0) if candidate.created else None,
+            tokens=_tokens(candidate.text),
+            included=included,
+        )
+
     def _why_record(self, record: MemoryRecord, reason: str, weight: float) -> WhyItem:
         return WhyItem(
             source="preference",
@@ -174,20 +192,6 @@ class TurnMemory:
             age_s=max(self._clock() - record.seen, 0.0),
             tokens=_tokens(record.content),
         )
-
-
-def _why(one: Scored, now: float, *, included: bool) -> WhyItem:
-    candidate = one.candidate
-    return WhyItem(
-        source=candidate.source,
-        id=candidate.id,
-        text=candidate.text,
-        reason=one.reason,
-        signals=one.signals | {"rank": one.score},
-        age_s=max(now - candidate.created, 0.0) if candidate.created else None,
-        tokens=_tokens(candidate.text),
-        included=included,
-    )
 
 
 def _tokens(text: str) -> int:

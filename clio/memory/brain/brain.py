@@ -104,12 +104,16 @@ class Brain:
         return {held.id: held.text for held in self._held if held.source == source}
 
     def was_told(self, id: str) -> bool:
-        """Whether the model has it in its window."""
+        """Whether the model has it in its window, in these words or in others."""
         return id in self._told
+
+    def is_told(self, id: str) -> bool:
+        """Whether the model has what is in of it as it is now."""
+        return any(held.id == id and self._told.get(id) == held.news for held in self._held)
 
     def fragment(self) -> Fragment | None:
         """The one fragment of what was not told yet, as it is now; None where all of it was. It counts as told then."""
-        new = [held for held in self._held if self._told.get(held.id) != held.news]
+        new = [held for held in self._held if not self.is_told(held.id)]
         if not new:
             return None
         self._told |= {held.id: held.news for held in new}

@@ -16,6 +16,7 @@ from clio.algorithms.misspelling import is_misspelling
 ENOUGH = 0.34
 """Of the question's words by weight, or of the text's own, for two words to be a reason."""
 _SURE = 0.6  # where it is one word, or only words of every day
+_ALL = 0.95
 _RARE, _RARE_ENOUGH = 2, 0.4  # one word that so few texts have says more
 _LEAST_TOTAL = 50  # so that rarity means the same in a small store
 _EVERYDAY = 0.4
@@ -111,7 +112,7 @@ def _is_enough(words: float, places: Sequence[int], telling: Sequence[int], ques
     if not places:
         return False
     if not telling:  # "when is the talk" is about the talk; "yes, delete them" is about nothing remembered
-        return words >= _SURE and (len(places) > 1 or question.is_asking)
+        return words >= _SURE if question.is_asking else len(places) > 1 and words >= _ALL
     if len(places) > 1 or len(question.words) == 1:
         return words >= ENOUGH
     return words >= (_RARE_ENOUGH if telling[0] in question.rare else _SURE)
