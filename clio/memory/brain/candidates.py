@@ -46,7 +46,7 @@ def of_turn(turn: Neighbour, session: str) -> Candidate:
     """A turn that left the window of this session or of another one, as it is ranked."""
     return Candidate(
         source="turn",
-        id=f"{turn.session}/{turn.message}",
+        id=f"{turn.session}/{turn.message}#{turn.piece}",
         text=turn.text,
         kind="said earlier in this session" if turn.session == session else "said in an earlier session",
         role=turn.role,
@@ -60,7 +60,7 @@ def of_document(hit: DocumentHit) -> Candidate:
     """A window of a document, as it is ranked. Nobody vouches for what it says."""
     return Candidate(
         source="document",
-        id=hit.id,
+        id=f"{hit.path}:{hit.line}",
         text=hit.text,
         kind="from a document",
         said_by="document",

@@ -172,9 +172,7 @@ def test_no_more_than_asked_for() -> None:
 def test_whatever_is_given_the_order_is_by_score_and_the_same_again(
     question: str, texts: list[str], strength: float, distance: float | None
 ) -> None:
-    candidates = [
-        memory(text, str(number), strength=strength, distance=distance) for number, text in enumerate(texts)
-    ]
+    candidates = [memory(text, str(number), strength=strength, distance=distance) for number, text in enumerate(texts)]
     found = rank(question, candidates, now=NOW)
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True)
