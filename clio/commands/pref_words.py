@@ -6,7 +6,7 @@ from typing import Any
 from clio.algorithms.bands import ALIASES, BANDS, HARD_LIMIT, band_name, label_of
 from clio.algorithms.decay import score_exponent
 from clio.commands.arguments import Given
-from clio.commands.base import Shell, Suggestion, Table
+from clio.commands.base import Shell, Suggestion, SuggestWord, Table
 from clio.commands.free_text import as_number
 from clio.commands.memory_words import short_age
 from clio.errors import ClioError, UsageError
@@ -116,7 +116,7 @@ def suggest_items(shell: Shell) -> Iterable[Suggestion]:
     return [Suggestion(text=one.record.content, note=standing(one)) for one in _known(shell)][:_MAX_SUGGESTED]
 
 
-def suggest_filters(*options: str) -> Any:
+def suggest_filters(*options: str) -> SuggestWord:
     """Options of a filter, and behind one of them the names it takes."""
 
     def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
