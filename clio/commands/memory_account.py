@@ -111,7 +111,8 @@ def _last_turn(report: WhyReport) -> CommandResult:
 
 
 def _because(item: WhyItem) -> str:
-    signals = ", ".join(f"{name} {value:g}" for name, value in item.signals.items())
+    unsaid = {name: value for name, value in item.signals.items() if f"{name} " not in item.reason}
+    signals = ", ".join(f"{name} {value:.3g}" for name, value in unsaid.items())
     return f"{item.reason} ({signals})" if signals else item.reason
 
 

@@ -91,7 +91,7 @@ class TurnMemory:
     def _news_of_limits(self) -> list[Fragment]:
         """Hard limits set or lifted since the prompt was made, each told once until a trim."""
         now = {record.id: record for record in self._preferences.hard_limits()}
-        self.items += [self._why_record(record, "a hard limit: in every prompt", 0.0) for record in now.values()]
+        self.items += [self._why_record(record, "a hard limit: in every prompt") for record in now.values()]
         told = self._limits | self._new
         new = [record for id, record in now.items() if id not in told or told[id].content != record.content]
         gone = [record for id, record in told.items() if id not in now and id not in self._lifted]
@@ -182,13 +182,13 @@ class TurnMemory:
             included=included,
         )
 
-    def _why_record(self, record: MemoryRecord, reason: str, weight: float) -> WhyItem:
+    def _why_record(self, record: MemoryRecord, reason: str, weight: float | None = None) -> WhyItem:
         return WhyItem(
             source="preference",
             id=record.id,
             text=record.content,
             reason=reason,
-            signals={"score": record.score or 0.0, "weight": round(weight, 3)},
+            signals={"score": record.score or 0.0} | ({} if weight is None else {"weight": round(weight, 3)}),
             age_s=max(self._clock() - record.seen, 0.0),
             tokens=_tokens(record.content),
         )

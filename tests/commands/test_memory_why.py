@@ -1,0 +1,154 @@
+"""/memory why: what the last turn was given and what was left out, each with its reason; /memory off and on."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.commands.base import CommandResult
+from clio.commands.registry import run_command
+from clio.memory.system import MemorySystem
+from clio.sessions.store import SessionStore
+from clio.ui.table import table_lines
+from clio.ui.width import cells_of
+from tests.commands.desk import Desk, make_desk
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, text
+
+PORT = "the staging server listens on port 8443"
+ASKED = "which port does staging use?"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    json.dumps(result.data)
+    return result
+
+
+def rows(result: CommandResult) -> list[tuple[str, ...]]:
+    assert result.table is not None
+    return list(result.table.rows)
+
+
+def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(desk: Desk) -> None:
+    desk.memory.memories.remember(PORT, "fact", 0.8)
+    desk.memory.preferences.add("force pushes", "", 0.5, explicit=True)
+    desk.memory.prefix_fragments()
+    desk.memory.turn_fragments(ASKED)
+    result = ok(desk, "/memory why")
+    assert result.text.startswith(f"For `“{ASKED}”`")
+    assert "2 items, about" in result.text
+    limit, memory = rows(result)
+    assert limit[:2] == ("preference", "force pushes · a hard limit: in every prompt (score 0.5)")
+    source, what, age, tokens = memory
+    assert source == "memory" and age == "now" and int(tokens) > 5
+    assert what.startswith(f"{PORT} · says port, staging; importance 0.8, said today (")
+    assert what.count("importance") == 1
+    for name in ("similarity", "recency", "score", "hits", "relevance", "strength", "rank"):
+        assert f"{name} " in what
+    data = json.loads(json.dumps(result.data))
+    assert data["question"] == ASKED
+    assert [item["source"] for item in data["items"]] == ["preference", "memory"]
+    assert data["items"][1]["signals"]["importance"] == 0.8
+    assert data["items"][1]["included"] is True
+
+
+def test_what_was_left_out_is_there_too_and_not_counted_in(desk: Desk) -> None:
+    for number in range(12):
+        filler = " ".join(f"{number}word{place}" for place in range(160))
+        desk.memory.memories.remember(f"the zebra of keeper{number}abc: {filler}", "fact")
+    desk.memory.turn_fragments("tell me about the zebra")
+    result = ok(desk, "/memory why")
+    sources = [row[0] for row in rows(result)]
+    inside, cut = sources.count("memory"), sources.count("memory, cut")
+    assert inside + cut == 12 and inside and cut
+    assert f"{inside} items, about" in result.text and f"; {cut} left out by limits." in result.text
+
+
+def test_a_turn_that_was_given_nothing_says_so(desk: Desk) -> None:
+    desk.memory.turn_fragments("write a poem about rain")
+    result = ok(desk, "/memory why")
+    assert result.table is None
+    assert result.text == "Memory gave the model nothing for `“write a poem about rain”`."
+
+
+def test_hostile_text_is_on_its_one_row(desk: Desk) -> None:
+    desk.memory.memories.remember("staging port\n| a | b |\n\x1b[31mred `code` **bold**", "fact")
+    desk.memory.turn_fragments(ASKED)
+    [row] = rows(ok(desk, "/memory why"))
+    assert "\n" not in row[1]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_the_account_fits_the_terminal(desk: Desk, columns: int) -> None:
+    desk.memory.memories.remember(f"{PORT}; 日本語の説明 {'x' * 90}", "fact", 0.8)
+    desk.memory.turn_fragments(ASKED)
+    table = ok(desk, "/memory why").table
+    assert table is not None
+    heading, lines = table_lines(table, columns)
+    assert all(cells_of(line) <= columns for line in (heading, *lines))
+
+
+def test_off_refuses_what_reads_or_writes_until_it_is_on(desk: Desk) -> None:
+    assert ok(desk, "/memory off").data == {"on": False}
+    for line in ("/memory add discovery x", "/memory why", "/memory remember x", "/note set a b", "/prefs"):
+        refused = run_command(desk, line)
+        assert not refused.ok and "/memory on" in refused.text
+    assert desk.memory.turn_fragments(ASKED) == []
+    assert ok(desk, "/memory on").data == {"on": True}
+    assert ok(desk, "/memory remember x").ok
+
+
+def test_on_and_off_take_nothing_and_belong_to_a_conversation(desk: Desk, tmp_path: Path) -> None:
+    assert not run_command(desk, "/memory off please").ok
+    assert not run_command(desk, "/memory on please").ok
+    hidden = make_desk(tmp_path / "other", incognito=True)
+    assert "incognito" in run_command(hidden, "/memory off").text
+    hidden.session.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize("columns", [100, 40])
+def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
+    with ChatServer(models=[{"id": "test-model", "max_model_len": 32_000}]) as server:
+        place: Place = make_place(tmp_path, server)
+        sessions = SessionStore(place.project / ".clio" / "sessions")
+        memory = MemorySystem(
+            place.project, sessions, incognito=False, ltm=True, home=place.home / ".clio", clock=time.time
+        )
+        memory.memories.remember(PORT, "fact", 0.8)
+        server.add(text("It is port 8443."), text("I do not know."))
+        with place.clio(columns=columns, lines=40) as clio:
+            clio.wait_for("test-model · ask")
+            clio.line(ASKED)
+            clio.wait_for("It is port 8443.")
+            clio.line("/memory why")
+            shown = " ".join(clio.wait_for(r"rank\s+\d", regex=True).split())
+            assert all(part in shown for part in ("says port, staging;", "importance 0.8,", "said today"))
+            assert all(len(line) <= columns for line in clio.lines)
+            clio.line("/memory off")
+            clio.wait_for("ask · memory off")
+            clio.line(ASKED)
+            clio.wait_for("I do not know.")
+            clio.line("/memory on")
+            clio.wait_gone("ask · memory off")
+            clio.line("/exit")
+            clio.wait_exit()
+    first, second = [
+        [message["content"] for message in request.body["messages"] if message["role"] == "user"][-1]
+        for request in server.requests
+        if "tools" in request.body
+    ]
+    assert PORT in first and PORT not in second
