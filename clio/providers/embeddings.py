@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 BATCH = 64
 QUESTION_TIMEOUT_S = 5.0
-"""For a single text: somebody waits for the answer."""
+"""For a single text, with all attempts: somebody waits for the answer."""
 BATCH_TIMEOUT_S = 60.0
 _PAUSES_S = (0.3, 1.0)
 _LONGEST_PAUSE_S = 5.0
+_LEAST_TIMEOUT_S = 0.5
 _LARGEST_ANSWER = 64_000_000
 _OPENAI_MODEL = "text-embedding-3-small"
 _AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504))
@@ -66,37 +67,39 @@ class EmbeddingServer:
 
     def _batch(self, texts: Sequence[str]) -> list[list[float]]:
         pauses = list(_PAUSES_S)
+        timeout_s = QUESTION_TIMEOUT_S if len(texts) == 1 else BATCH_TIMEOUT_S
+        end = time.monotonic() + (timeout_s if len(texts) == 1 else 3 * timeout_s)
         while True:
             try:
-                return self._ask(texts)
+                return self._ask(texts, min(timeout_s, end - time.monotonic()))
             except ServerFailed as error:
-                if not error.retryable or not pauses:
-                    raise
-                pause = pauses.pop(0)
-                if error.retry_after_s is not None:
+                pause = pauses.pop(0) if error.retryable and pauses else None
+                if pause is not None and error.retry_after_s is not None:
                     pause = max(pause, min(error.retry_after_s, _LONGEST_PAUSE_S))
+                if pause is None or time.monotonic() + pause >= end - _LEAST_TIMEOUT_S:
+                    raise
                 time.sleep(pause)
 
-    def _ask(self, texts: Sequence[str]) -> list[list[float]]:
+    def _ask(self, texts: Sequence[str], timeout_s: float) -> list[list[float]]:
         import urllib.error
         from http.client import HTTPException
 
         place = without_login(self.base_url)
         try:
-            return self._read(self._post(texts), len(texts), place)
+            return self._read(self._post(texts, timeout_s), len(texts), place)
         except urllib.error.HTTPError as error:
             with error:
                 said = " ".join(error.read(2_000).decode("utf-8", "replace").split())[:200]
             if error.code in (400, 422) and self._dimensions is not None:
                 self._dimensions = None
-                return self._ask(texts)
+                return self._ask(texts, timeout_s)
             raise _refused(error.code, dict(error.headers.items()), said, place, self.model) from error
         except (OSError, HTTPException) as error:  # URLError is an OSError
             reason = getattr(error, "reason", error)
             nobody = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
             raise ServerFailed(f"no answer from {place} ({reason})", retryable=not nobody) from error
 
-    def _post(self, texts: Sequence[str]) -> bytes:
+    def _post(self, texts: Sequence[str], timeout_s: float) -> bytes:
         import urllib.request
 
         body: dict[str, object] = {"model": self.model, "input": list(texts), "encoding_format": "float"}
@@ -106,10 +109,9 @@ class EmbeddingServer:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(f"{self.base_url}/embeddings", msgspec.json.encode(body), headers)
-        timeout = QUESTION_TIMEOUT_S if len(texts) == 1 else BATCH_TIMEOUT_S
         if self._opener is None:
             self._opener = _make_opener(self.base_url)
-        with self._opener.open(request, timeout=timeout) as answer:
+        with self._opener.open(request, timeout=timeout_s) as answer:
             return answer.read(_LARGEST_ANSWER)
 
     @staticmethod

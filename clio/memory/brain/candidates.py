@@ -1,5 +1,6 @@
 """What could be brought up for a question: typed memories with a word of it, turns that left the window, documents."""
 
+import zlib
 from collections.abc import Iterator, Mapping
 
 from clio.memory.brain.ranker import Candidate
@@ -60,7 +61,7 @@ def of_document(hit: DocumentHit) -> Candidate:
     """A window of a document, as it is ranked. Nobody vouches for what it says."""
     return Candidate(
         source="document",
-        id=f"{hit.path}:{hit.line}",
+        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",  # another text is told anew
         text=hit.text,
         kind="from a document",
         said_by="document",

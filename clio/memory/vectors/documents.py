@@ -63,7 +63,6 @@ class DocumentHit(Struct, frozen=True, kw_only=True):
     line: where the text begins, from 1. changed: the file has changed since it was read.
     """
 
-    id: str
     path: str
     line: int
     text: str
@@ -252,9 +251,7 @@ class Documents:
                 first -= 1
                 chars += len(pieces[first].text)
         text = "".join(piece.text for piece in pieces[first : last + 1]).strip("\n")
-        return DocumentHit(
-            id=item.id, path=item.group, line=pieces[first].line, text=text, distance=distance, changed=changed
-        )
+        return DocumentHit(path=item.group, line=pieces[first].line, text=text, distance=distance, changed=changed)
 
     def _changed(self, file: str, mark: str) -> bool:
         try:

@@ -32,10 +32,14 @@ _ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):
-    """A turn near the question. text: its nearest piece with what stands round it. distance: of the piece."""
+    """A turn near the question. text: its nearest piece with what stands round it. distance: of the piece.
+
+    piece: which one of the turn it is, from 0.
+    """
 
     session: str
     message: str
+    piece: int
     role: str
     text: str
     created: float
@@ -132,36 +136,35 @@ class EjectedTurns:
             self._last_by = self._vectors.embedder  # the former one failed, and its vectors are of no use to this one
             self._put(*self._last)
             found = self._vectors.search(question, count, groups=sessions, without=seen)
-        return [
-            Neighbour(
-                session=item.group,
-                message=item.id.partition("/")[2],
-                role=item.role,
-                text=self._around(item),
-                created=item.created,
-                distance=distance,
-            )
-            for item, distance in found
-            if distance < limit
-        ]
+        return [self._neighbour(item, distance) for item, distance in found if distance < limit]
 
-    def _around(self, item: VectorItem) -> str:
-        """The piece with those before and after it, as far as they are short enough."""
+    def _neighbour(self, item: VectorItem, distance: float) -> Neighbour:
+        piece, text = self._around(item)
+        return Neighbour(
+            session=item.group,
+            message=item.id.partition("/")[2],
+            piece=piece,
+            role=item.role,
+            text=text,
+            created=item.created,
+            distance=distance,
+        )
+
+    def _around(self, item: VectorItem) -> tuple[int, str]:
+        """The place of the piece in its turn, and its text with what stands round it as far as there is room."""
         all_pieces = self._vectors.pieces_of(item.id)
-        first = next((place for place, piece in enumerate(all_pieces) if piece is item), None)
-        if first is None:  # another clio cleared them meanwhile
-            return item.text
-        last, words = first, len(item.text.split())
+        at = next((place for place, piece in enumerate(all_pieces) if piece is item), None)
+        if at is None:  # another clio cleared them meanwhile
+            return 0, item.text
+        first = last = at
+        words = len(item.text.split())
         while True:
-            room = [
-                (place, size)
-                for place in (last + 1, first - 1)
-                if 0 <= place < len(all_pieces) and words + (size := len(all_pieces[place].text.split())) <= SHOWN_WORDS
-            ]
-            if not room:
-                return " ".join(piece.text for piece in all_pieces[first : last + 1])
-            place, size = room[0]
-            first, last, words = min(first, place), max(last, place), words + size
+            beside = sorted((first - 1, last + 1), key=lambda place: abs(place - at))
+            sizes = {place: len(all_pieces[place].text.split()) for place in beside if 0 <= place < len(all_pieces)}
+            place = next((place for place, size in sizes.items() if words + size <= SHOWN_WORDS), None)
+            if place is None:
+                return at, " ".join(piece.text for piece in all_pieces[first : last + 1])
+            first, last, words = min(first, place), max(last, place), words + sizes[place]
 
     def _put(self, session: str, turns: Iterable[TurnDoc]) -> int:
         size = self._vectors.embedder.piece_words

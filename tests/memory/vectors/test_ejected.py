@@ -116,6 +116,8 @@ def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
     found = turns(tmp_path)
     found.index(session)
     [hit] = found.search(ASKED, sessions=[session.id])
+    before, _, after = hit.text.partition(PORT)
+    assert hit.piece > 10 and len(before.split()) > 10 and len(after.split()) > 10
     assert PORT in hit.text and "of other matters" in hit.text and 40 < len(hit.text.split()) <= 60
 
 

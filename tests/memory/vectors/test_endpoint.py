@@ -246,3 +246,11 @@ def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, t
     assert "failed (status 500)" in notice
     assert meaning.take_notices() == []
     meaning.close()
+
+
+def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.providers.embeddings.QUESTION_TIMEOUT_S", 0.6)
+    server = serve(lambda body: (503, {}))
+    with pytest.raises(EmbeddingFailed):
+        make_embedder(config(server.url), {}).embed(["a text"])
+    assert len(server.asked) == 1
