@@ -106,6 +106,24 @@ def test_what_is_remembered_comes_back_when_it_is_asked_for_in_other_words(desk:
     assert {"hits", "similarity", "importance", "recency", "score", "strength", "rank"} <= item.signals.keys()
 
 
+@pytest.mark.parametrize(
+    ("content", "keywords", "question"),
+    [
+        ("It fires after 1.6 seconds", ("watchdog",), "whatchdog timeout?"),
+        ("We release every second Thursday", (), "when is the next release?"),
+        ("fetchWithBackoff gives up after 30 seconds", (), "what happens when the backoff ends"),
+        ("UART1 belongs to the modem", (), "what is on the uart?"),
+        ("The orders are in Postgres", (), "which db do we use?"),
+    ],
+)
+def test_misspelt_keywords_parts_of_names_and_other_words_find_it(
+    desk: Desk, content: str, keywords: tuple[str, ...], question: str
+) -> None:
+    desk.remember(content, keywords=keywords)
+    desk.remember("carts expire after thirty days")
+    assert desk.contents(question) == [content]
+
+
 def test_it_is_told_once_and_again_after_a_trim(desk: Desk) -> None:
     desk.remember(PORT)
     assert desk.contents(ASKED) == [PORT]
