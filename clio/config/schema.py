@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
-Embedder = Literal["hashed", "endpoint"]
+Embedder = Literal["hashed", "endpoint", "minilm"]
 PositiveInt = Annotated[int, Meta(ge=1)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
@@ -59,9 +59,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     notice: bool = True
     """Whether what you say plainly about how things are to be done is remembered, in a line you can undo."""
     embedder: Embedder = "hashed"
-    """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings)."""
+    """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings), minilm (a
+    small model's weights on this machine)."""
     embedding_model: str | None = None
     """The model that makes embeddings, as its server knows it."""
+    embedding_folder: str | None = None
+    """Where the weights of minilm lie, where they are not an installed package."""
     embedding_base_url: str | None = None
     """The address of the server that makes them, where it is not the one of the model."""
     brain_across_sessions: bool = False

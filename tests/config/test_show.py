@@ -34,6 +34,7 @@ preference_floor           0.1                          default
 notice                     true                         default
 embedder                   hashed                       default
 embedding_model            none                         default
+embedding_folder           none                         default
 embedding_base_url         none                         default
 brain_across_sessions      false                        default
 incognito                  false                        default

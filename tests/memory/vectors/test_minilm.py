@@ -1,0 +1,117 @@
+"""A small language model in numpy: the published similarities where its weights are, its laws with made-up ones."""
+
+import importlib.util
+import json
+import math
+import random
+import struct
+from array import array
+from pathlib import Path
+
+import pytest
+
+from clio.memory.vectors.embedders import EmbeddingFailed
+from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder, words
+
+WIDTH, INNER = 384, 64
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "port", "the", "data", "##base", "is", "open", ".", "a"]
+
+
+def made_up_weights(folder: Path) -> Path:
+    """One layer of random numbers, in the form the real weights have."""
+    rng = random.Random(1)
+    shapes = {
+        "embeddings.word_embeddings.weight": (len(VOCABULARY), WIDTH),
+        "embeddings.position_embeddings.weight": (256, WIDTH),
+        "embeddings.token_type_embeddings.weight": (2, WIDTH),
+        "embeddings.LayerNorm.weight": (WIDTH,),
+        "embeddings.LayerNorm.bias": (WIDTH,),
+        "encoder.layer.0.intermediate.dense.weight": (INNER, WIDTH),
+        "encoder.layer.0.intermediate.dense.bias": (INNER,),
+        "encoder.layer.0.output.dense.weight": (WIDTH, INNER),
+        "encoder.layer.0.output.dense.bias": (WIDTH,),
+        "encoder.layer.0.output.LayerNorm.weight": (WIDTH,),
+        "encoder.layer.0.output.LayerNorm.bias": (WIDTH,),
+        "encoder.layer.0.attention.output.dense.weight": (WIDTH, WIDTH),
+        "encoder.layer.0.attention.output.dense.bias": (WIDTH,),
+        "encoder.layer.0.attention.output.LayerNorm.weight": (WIDTH,),
+        "encoder.layer.0.attention.output.LayerNorm.bias": (WIDTH,),
+    }
+    for part in ("query", "key", "value"):
+        shapes[f"encoder.layer.0.attention.self.{part}.weight"] = (WIDTH, WIDTH)
+        shapes[f"encoder.layer.0.attention.self.{part}.bias"] = (WIDTH,)
+    header, data = dict[str, object](), b""
+    for name, shape in shapes.items():
+        block = array("f", [rng.gauss(0, 0.1) for _ in range(math.prod(shape))]).tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(block)]}
+        data += block
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> MiniLmEmbedder:
+    return MiniLmEmbedder(made_up_weights(tmp_path_factory.mktemp("weights")))
+
+
+def test_a_text_has_the_same_vector_alone_and_beside_a_longer_one(made_up: MiniLmEmbedder) -> None:
+    [alone] = made_up.embed(["the port is open"])
+    beside = made_up.embed(["the port is open", "the database is open. " * 20])[0]
+    assert list(alone) == pytest.approx(list(beside), abs=1e-5)
+    assert math.hypot(*alone) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_order_of_words_counts_and_capitals_do_not(made_up: MiniLmEmbedder) -> None:
+    one, other, loud = made_up.embed(["the port is open", "is the port open", "THE PORT IS OPEN"])
+    assert list(one) == list(loud)
+    assert math.dist(one, other) > 1e-3
+
+
+def test_what_is_longer_than_the_model_reads_is_read_as_far_as_it_goes(made_up: MiniLmEmbedder) -> None:
+    long, longer = made_up.embed(["port " * 254, "port " * 900])
+    assert list(long) == pytest.approx(list(longer), abs=1e-6)
+
+
+def test_no_text_and_unknown_words_have_vectors_too(made_up: MiniLmEmbedder) -> None:
+    assert made_up.embed([]) == []
+    for row in made_up.embed(["", "漢字 🎉", "x" * 500]):
+        assert math.hypot(*row) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The database, is OPEN.", ["the", "database", ",", "is", "open", "."]),
+        ("naïve café", ["naive", "cafe"]),
+        ("snake_case x+y", ["snake", "_", "case", "x", "+", "y"]),
+        ("漢字", ["漢", "字"]),
+        ("zero\u200bwidth\x00nul", ["zerowidth", "nul"]),
+        ("", []),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert list(words(text)) == expected
+
+
+def test_missing_and_broken_weights_are_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingFailed, match="cannot be read"):
+        MiniLmEmbedder(tmp_path).embed(["a"])
+    (tmp_path / "vocab.txt").write_text("a", encoding="utf-8")
+    (tmp_path / "model.safetensors").write_bytes(b"garbage, and not enough of it")
+    with pytest.raises(EmbeddingFailed, match="cannot be read"):
+        MiniLmEmbedder(tmp_path).embed(["a"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the weights are not installed (90 MB)")
+def test_the_published_similarities() -> None:
+    """Of the model's page: 0.6660, 0.1046 and 0.1411."""
+    rows = MiniLmEmbedder().embed(
+        ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
+    )
+
+    def cosine(one: int, other: int) -> float:
+        return sum(a * b for a, b in zip(rows[one], rows[other], strict=True))
+
+    assert [cosine(0, 1), cosine(0, 2), cosine(1, 2)] == pytest.approx([0.6660, 0.1046, 0.1411], abs=2e-4)
