@@ -4,6 +4,8 @@ Three kinds: what everybody says, what a developer asks for or names whatever th
 times are spoken of.
 """
 
+from functools import cache
+
 from clio.algorithms.lexical import stem
 
 _SAID_BY_ALL = """
@@ -41,7 +43,6 @@ _COUNTED = """
 one two three four five six seven eight nine ten twelve twenty thirty hundred thousand million minute hour day week
 month year morning evening night time times date number amount count total
 """
-_WORDS = frozenset(stem(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())
 _TELLING_DIGITS = 3
 
 
@@ -49,4 +50,9 @@ def is_everyday(word: str) -> bool:
     """Whether a stem is one of these words, a single letter, or a number of one or two digits."""
     if not word.isascii():
         return False
-    return word in _WORDS or len(word) == 1 or (word.isdigit() and len(word) < _TELLING_DIGITS)
+    return word in _stems() or len(word) == 1 or (word.isdigit() and len(word) < _TELLING_DIGITS)
+
+
+@cache
+def _stems() -> frozenset[str]:
+    return frozenset(stem(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())

@@ -1,5 +1,7 @@
 """Words developers use for one another, as stems: what a question says may be said otherwise in a memory."""
 
+from functools import cache
+
 from clio.algorithms.lexical import stem
 
 _GROUPS = """
@@ -78,6 +80,7 @@ retry retries retrying
 queue broker
 ticket issue
 """
+_WIDER = _GROUPS + _ALSO
 # What a kind of thing is asked for, and what it is called where it stands; the other way round says nothing.
 _KINDS = """
 database: postgres postgresql mysql mariadb sqlite mongodb oracle cockroachdb dynamodb
@@ -100,6 +103,7 @@ computer: laptop macbook thinkpad
 """
 
 
+@cache
 def _table(groups: str) -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
     for line in groups.strip().splitlines():
@@ -109,14 +113,13 @@ def _table(groups: str) -> dict[str, frozenset[str]]:
     return table
 
 
+@cache
 def _kinds() -> dict[str, frozenset[str]]:
     lines = (line.split(":") for line in _KINDS.strip().splitlines())
     return {stem(kind): frozenset(stem(word) for word in members.split()) for kind, members in lines}
 
 
 SYNONYMS = _table(_GROUPS)
-_WIDER = _table(_GROUPS + _ALSO)
-_MEMBERS = _kinds()
 
 
 def expanded(word: str) -> frozenset[str]:
@@ -126,19 +129,20 @@ def expanded(word: str) -> frozenset[str]:
 
 def other_words(word: str) -> frozenset[str]:
     """The stem and the stems of other words for what a question calls so; more of them than `expanded` knows."""
-    return _WIDER.get(word, frozenset((word,)))
+    return _table(_WIDER).get(word, frozenset((word,)))
 
 
 def of_its_kind(word: str) -> frozenset[str]:
     """The stems of things that are one of what a question calls so, as Vim is an editor; none for most words."""
-    return frozenset[str]().union(*(_MEMBERS[one] for one in other_words(word) if one in _MEMBERS))
+    return frozenset[str]().union(*(_kinds().get(one, frozenset()) for one in other_words(word)))
 
 
 def canonical(word: str) -> str:
     """The one stem that stands for all of a word's group, the first there; a stem of no group stands for itself."""
-    return _CANONICAL.get(word, word)
+    return _first_words().get(word, word)
 
 
+@cache
 def _first_words() -> dict[str, str]:
     first: dict[str, str] = {}
     for line in _GROUPS.strip().splitlines():
@@ -146,6 +150,3 @@ def _first_words() -> dict[str, str]:
         for word in stems:
             first.setdefault(word, stems[0])
     return first
-
-
-_CANONICAL = _first_words()
