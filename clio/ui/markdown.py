@@ -1,5 +1,6 @@
 """Markdown for the screen: the parts of a streamed answer, and whole texts such as the result of a slash command."""
 
+import re
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING
@@ -84,7 +85,7 @@ def whole(text: str, theme: Theme) -> list[Part]:
 def prose(text: str) -> "Markdown":
     """Markdown with tags shown as they are, link targets in sight, and no boxes around headings or code."""
     markdown = copy(_template())
-    markdown.parsed = _parser().parse(text)
+    markdown.parsed = _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
     return markdown
 
 
@@ -162,3 +163,5 @@ def _markdown_class() -> "type[Markdown]":
 
 
 _NARROWEST_COLUMN = 8
+# "8443." as a whole line is an answer, not the empty item of a list it is in CommonMark.
+_LONE_NUMBER = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

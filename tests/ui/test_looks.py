@@ -1,15 +1,17 @@
 """Terminal detection, the words for times and tokens, widths, highlighting."""
 
+import io
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 from rich.text import Text
 
 from clio.agent.events import TurnFinished
 from clio.messages import Usage
 from clio.ui.code_block import CodeHighlighter
-from clio.ui.markdown import whole
+from clio.ui.markdown import prose, whole
 from clio.ui.painter import Painter
 from clio.ui.status import footer, format_seconds, format_tokens, format_usage
 from clio.ui.theme import Terminal, Theme, detect_terminal
@@ -102,6 +104,14 @@ def test_any_width_will_do(columns: int) -> None:
     for part in whole(text, theme):
         assert painter.lines(part).endswith("\n")
         assert all("\n" not in row for row in painter.rows(part))
+
+
+@pytest.mark.parametrize("answer", ["8443.", "It is\n\n7)", "42."])
+def test_an_answer_that_is_a_number_is_shown(answer: str) -> None:
+    console = Console(width=40, file=io.StringIO(), color_system=None)
+    console.print(prose(answer))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert shown.split() == answer.split()
 
 
 def test_nothing_heavy_is_imported_with_the_screen() -> None:
