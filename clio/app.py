@@ -351,22 +351,18 @@ class App:
         """What stands in the prompt of the whole session, in pieces of at most `cap_tokens`, where that is given."""
         instructions = project_instructions(self.project)
         most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
-        try:
-            knowledge = self.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, chars_per_token))
-        except (StorageError, OSError) as error:
-            self._warn(f"project knowledge is left out: {error}")
-            knowledge = []
-        return [*([instructions] if instructions else []), *knowledge]
+        remembered = self.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, chars_per_token))
+        self._tell_of_memory()
+        return [*([instructions] if instructions else []), *remembered]
 
     async def _turn_fragments(self, text: str) -> list[Fragment]:
-        try:
-            fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
-            for sentence in self.memory.take_notices():
-                self._warn(sentence)
-            return fragments
-        except (StorageError, OSError) as error:
-            self._warn(f"what is new in memory is left out: {error}")
-            return []
+        fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
+        self._tell_of_memory()
+        return fragments
+
+    def _tell_of_memory(self) -> None:
+        for sentence in self.memory.take_notices():
+            self._warn(sentence)
 
     def _remember_rule(self, rule: str) -> None:
         if self.config.incognito:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm_news import news_fragment, news_since
@@ -29,7 +30,7 @@ class Briefing:
         """The block in the prompt, and the news of the last turn."""
         return tuple(part for part in (self._prompt, self._news) if part)
 
-    def prompt(self, cap_tokens: int, chars_per_token: float = CHARS_PER_TOKEN) -> Injected | None:
+    def prompt(self, cap_tokens: int, chars_per_token: float = CHARS_PER_TOKEN) -> list[Fragment]:
         """The block for the prompt of the whole session; from now on everything else is news."""
         knowledge = self._ltm.read()
         rules = matching_rules(knowledge.of("rule"), self._project, self._start)
@@ -40,19 +41,19 @@ class Briefing:
             knowledge, freshness, self._source, cap_tokens, rules=rules, chars_per_token=chars_per_token
         )
         self._shown = set(_ids(self._prompt))
-        return self._prompt
+        return [self._prompt.fragment] if self._prompt else []
 
-    def news(self) -> Injected | None:
+    def news(self) -> list[Fragment]:
         """What was learned, changed or given up since the model was told last, here or by another process."""
         self._news = None
         if self._told is None:
-            return None
+            return []
         known = self._ltm.read()
         news, self._told = news_since(self._told, known, self._shown), known
         entries: Sequence[Entry] = (*news.new, *news.changed)
         self._news = news_fragment(news, self._ltm.freshness(entries), self._source)
         self._shown.update(_ids(self._news))
-        return self._news
+        return [self._news.fragment] if self._news else []
 
     def window_trimmed(self) -> None:
         """What the turns were told may have left the window: it is news again."""

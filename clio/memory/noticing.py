@@ -26,14 +26,16 @@ def look_for_notices(memory: MemorySystem, text: str) -> tuple[list[Noticed], li
 def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: str) -> str:
     """Keep what was noticed; the line that says so, or why it was not kept. Empty where there is nothing."""
     kept: list[str] = []
+    failed = ""
     said = Provenance(session=session, asserted_by="user")
     for one in noticed:
         try:
             clean = structs.replace(one, content=memory.redacted(one.content), quote=memory.redacted(one.quote))
             kept.append(_keep(memory.preferences, clean, said))
         except (UserError, StorageError, OSError) as error:
-            return f"not remembered: {error}"
-    return f"remembered: {'; '.join(kept)} · /memory undo" if kept else ""
+            failed = f"not remembered: {error}"
+    remembered = f"remembered: {'; '.join(kept)} · /memory undo" if kept else ""
+    return "; ".join(part for part in (remembered, failed) if part)
 
 
 def question(one: Noticed) -> str:

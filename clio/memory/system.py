@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
-
-from msgspec import structs
+from typing import Any
 
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
+from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.briefing import Briefing
+from clio.memory.cleaning import cleaned, cleaned_entry
 from clio.memory.handles import find_handle
 from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.long_term import LongTermMemory
@@ -104,6 +105,7 @@ class MemorySystem:
         self._of_turn: TurnMemory | None = None
         self._why_file = WhyFile(folder / "cache" / "why.json")
         self._report: WhyReport | None = None
+        self._apart = Apart()
         self.scenario: str | None = None
         self.is_off = False
         self._briefing = self._new_briefing()
@@ -144,18 +146,19 @@ class MemorySystem:
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
         if self.is_silent:
             return []
-        limits = self._of_turn.prefix_fragments() if self._of_turn else []
-        known = self._briefing.prompt(cap_tokens, chars_per_token) if self._inject else None
-        return [*limits, *([known.fragment] if known else [])]
+        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments) if self._of_turn else []
+        prompt = partial(self._briefing.prompt, cap_tokens, chars_per_token)
+        return [*limits, *(self._apart.ask("project knowledge is", prompt) if self._inject else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
         if self.is_silent:
             return []
         session = self._session_of()
-        recalled = self._of_turn.turn_fragments(text, session, self.scenario) if self._of_turn else []
-        news = self._briefing.news() if self._inject else None
-        fragments = [*([news.fragment] if news else []), *recalled]
+        news = self._apart.ask("news of the project knowledge are", self._briefing.news) if self._inject else []
+        turn = self._of_turn
+        recall = partial(turn.turn_fragments, text, session, self.scenario) if turn else list[Fragment]
+        fragments = [*news, *self._apart.ask("memories are", recall)]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
@@ -213,12 +216,12 @@ class MemorySystem:
     def add(self, draft: Entry, provenance: Provenance) -> Added:
         """Remember something about the project, or confirm what says the same."""
         self._refuse_incognito()
-        return self._ltm.add(self._cleaned(draft), provenance)
+        return self._ltm.add(cleaned_entry(draft, self._redact), provenance)
 
     def update(self, id: str, **changes: Any) -> Entry:
         """Change fields of an entry, which then counts as confirmed."""
         self._refuse_incognito()
-        return self._ltm.update(id, **{name: self._clean(value) for name, value in changes.items()})
+        return self._ltm.update(id, **{name: cleaned(value, self._redact) for name, value in changes.items()})
 
     def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
         """Move entries to the archive."""
@@ -275,8 +278,8 @@ class MemorySystem:
         return self._meaning.documents
 
     def take_notices(self) -> list[str]:
-        """What happened to vectors that a person should know, one sentence each, each told once."""
-        return self._meaning.take_notices()
+        """What went wrong with memory that a person should know, one sentence each, each told once."""
+        return [*self._apart.take(), *self._meaning.take_notices()]
 
     # Notes
 
@@ -380,21 +383,8 @@ class MemorySystem:
         self._recall.close()
         self._meaning.close()
 
-    def _cleaned(self, draft: Entry) -> Entry:
-        texts = {name: self._clean(getattr(draft, name)) for name in _TEXTS}
-        return structs.replace(draft, **texts)
-
-    def _clean(self, value: Any) -> Any:
-        """A text, or texts, without secrets; anything else as it is."""
-        if isinstance(value, str):
-            return self._redact(value)
-        return tuple(self._clean(one) for one in cast(tuple[object, ...], value)) if isinstance(value, tuple) else value
-
     def _refuse_incognito(self) -> None:
         if self.is_off:
             raise ToolFailed("memory is off: nothing is stored or recalled; `/memory on` turns it on again")
         if self._incognito:
             raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")
-
-
-_TEXTS = ("text", "solution", "also", "impact", "steps", "context", "examples")
