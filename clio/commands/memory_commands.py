@@ -6,9 +6,12 @@ from clio.commands.base import Command, Shell, Suggestion
 from clio.commands.memory_access import suggest_entry, suggest_options, suggest_words
 from clio.commands.memory_account import stats, why
 from clio.commands.memory_changes import add, edit, undo
+from clio.commands.memory_control import CONTROL_ROWS
 from clio.commands.memory_looks import search, show, show_list
 from clio.commands.memory_prune import prune
+from clio.commands.memory_sleep import SLEEP_ROWS
 from clio.commands.memory_switch import turn_off, turn_on
+from clio.commands.memory_time import TIME_ROWS
 from clio.commands.memory_transfer import export, import_
 from clio.commands.memory_verbs import (
     compact,
@@ -146,6 +149,9 @@ MEMORY = (
                 handler=import_,
                 suggest_word=_suggest_paths,
             ),
+            *TIME_ROWS,
+            *SLEEP_ROWS,
+            *CONTROL_ROWS,
         ),
     ),
 )

@@ -7,14 +7,17 @@ from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table,
 from clio.commands.context_commands import CONTEXT
 from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
+from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.matching import nearest
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
 from clio.commands.note_commands import NOTE
 from clio.commands.pref_commands import PREFS
+from clio.commands.recall_commands import RECALL
 from clio.commands.scenario_commands import SCENARIO
 from clio.commands.session_commands import SESSION
+from clio.commands.style_commands import STYLE
 from clio.commands.todo_commands import TODO
 
 _COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
@@ -62,6 +65,9 @@ COMMANDS: tuple[Command, ...] = (
     *DOCS,
     *PREFS,
     *SCENARIO,
+    *RECALL,
+    *FEEDBACK,
+    *STYLE,
     *TODO,
     *GENERAL,
 )

@@ -11,9 +11,9 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from clio.context.deeds import deeds_of
 from clio.context.units import is_substantive
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.sessions.deeds import deeds_of
 
 TEXT_CHARS = 2_000
 """A longer request, question or answer keeps its beginning and its end; the archive has the whole."""

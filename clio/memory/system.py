@@ -1,31 +1,23 @@
 """The one door to everything that is remembered: project knowledge, notes, earlier sessions."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from clio.errors import ToolFailed
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.briefing import Briefing
-from clio.memory.cleaning import cleaned, cleaned_entry
-from clio.memory.handles import find_handle
 from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
-from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.known import KnownOfProject
 from clio.memory.memories import Memories
-from clio.memory.note_changes import note_change, revert_note
-from clio.memory.notes import Notes
+from clio.memory.note_changes import revert_note
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.ranking import rank
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
-from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
 from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
@@ -49,7 +41,7 @@ def _unchanged(text: str) -> str:
     return text
 
 
-class MemorySystem:
+class MemorySystem(KnownOfProject):
     """What one project remembers.
 
     incognito: nothing is read and nothing written; every method but those that give fragments, the progress pair and
@@ -84,16 +76,11 @@ class MemorySystem:
         across_sessions: bool = False,
     ) -> None:
         folder = project / ".clio"
+        undo = UndoLog(folder / "memory.undo.jsonl")
+        super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock)
         self._project = project
         self._start = start or project
-        self._incognito = incognito
         self._inject = ltm and not incognito
-        self._redact = redact
-        self._clock = clock
-        self._ltm_path = folder / "ltm.json"
-        self._undo = UndoLog(folder / "memory.undo.jsonl")
-        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=self._undo, clock=clock)
-        self._notes = Notes(folder / "memory", clock)
         self._store = store
         self._recall = SessionRecall(store, None if incognito else folder / "cache")
         self._memories = Memories(project, home or folder, undo=self._undo, redact=redact, clock=clock)
@@ -107,7 +94,6 @@ class MemorySystem:
         self._report: WhyReport | None = None
         self._apart = Apart()
         self.scenario: str | None = None
-        self.is_off = False
         self._briefing = self._new_briefing()
 
     # What a request is given
@@ -196,65 +182,6 @@ class MemorySystem:
         """The kind of work the last turn was taken for; None where nothing said which."""
         return self.scenario or (self._of_turn.scenario if self._of_turn else None)
 
-    # Project knowledge
-
-    def knowledge(self) -> Knowledge:
-        """The whole project knowledge."""
-        self._refuse_incognito()
-        return self._ltm.read()
-
-    def freshness(self, entries: Sequence[Entry]) -> dict[str, Freshness]:
-        """How each entry stands to its example files, by id."""
-        self._refuse_incognito()
-        return self._ltm.freshness(entries)
-
-    def find(self, id: str) -> Entry:
-        """The entry of that id, or of the only one that begins so."""
-        known = {entry.id: entry for entry in self.knowledge().entries}
-        return known[find_handle(id, known)]
-
-    def add(self, draft: Entry, provenance: Provenance) -> Added:
-        """Remember something about the project, or confirm what says the same."""
-        self._refuse_incognito()
-        return self._ltm.add(cleaned_entry(draft, self._redact), provenance)
-
-    def update(self, id: str, **changes: Any) -> Entry:
-        """Change fields of an entry, which then counts as confirmed."""
-        self._refuse_incognito()
-        return self._ltm.update(id, **{name: cleaned(value, self._redact) for name, value in changes.items()})
-
-    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
-        """Move entries to the archive."""
-        self._refuse_incognito()
-        return self._ltm.forget(ids)
-
-    def prune(
-        self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
-    ) -> Pruned:
-        """Move what is old or doubtful to the archive, or say what would be moved."""
-        self._refuse_incognito()
-        return self._ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
-
-    def ltm_stats(self) -> LtmStats:
-        """The project knowledge in numbers."""
-        self._refuse_incognito()
-        return self._ltm.stats()
-
-    def archived(self) -> tuple[Entry, ...]:
-        """What was forgotten or pruned, the newest to leave first."""
-        self._refuse_incognito()
-        return self._ltm.archived()
-
-    def export_knowledge(self) -> str:
-        """The whole of `ltm.json`, secrets taken out."""
-        self._refuse_incognito()
-        return self._redact(self._ltm.export())
-
-    def import_knowledge(self, text: str, provenance: Provenance) -> tuple[int, int]:
-        """Take in another `ltm.json`: how many entries were new, how many were known and are now confirmed."""
-        self._refuse_incognito()
-        return self._ltm.import_(text, provenance, self._redact)
-
     # Typed memories and preferences
 
     @property
@@ -281,35 +208,7 @@ class MemorySystem:
         """What went wrong with memory that a person should know, one sentence each, each told once."""
         return [*self._apart.take(), *self._meaning.take_notices()]
 
-    # Notes
-
-    def store_note(self, key: str, content: str) -> bool:
-        """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
-        self._refuse_incognito()
-        key, content = self._redact(key), self._redact(content)
-        before = self._notes.retrieve(key)
-        new = self._notes.store(key, content)
-        self._undo.record(note_change(key, before, content, at=self._clock()))
-        return new
-
-    def retrieve_note(self, key: str) -> Note | None:
-        """The note of that key, or None."""
-        self._refuse_incognito()
-        return self._notes.retrieve(self._redact(key))
-
-    def list_notes(self) -> tuple[Note, ...]:
-        """All notes, newest first."""
-        self._refuse_incognito()
-        return self._notes.newest_first()
-
-    def delete_note(self, key: str) -> bool:
-        """Delete a note; False if there was none."""
-        self._refuse_incognito()
-        key = self._redact(key)
-        before = self._notes.retrieve(key)
-        if before is not None:
-            self._undo.record(note_change(key, before, None, at=self._clock()))
-        return self._notes.delete(key)
+    # How the work stands
 
     def write_progress(self, page: str) -> None:
         """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
@@ -324,11 +223,6 @@ class MemorySystem:
         return "" if self.is_silent else self._notes.page(PROGRESS_KEY)
 
     # Finding, and taking back
-
-    def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
-        self._refuse_incognito()
-        return rank(query, self._ltm.read(), self._notes.newest_first(), limit)
 
     def recall_sessions(
         self,
@@ -382,9 +276,3 @@ class MemorySystem:
         """Let go of the index."""
         self._recall.close()
         self._meaning.close()
-
-    def _refuse_incognito(self) -> None:
-        if self.is_off:
-            raise ToolFailed("memory is off: nothing is stored or recalled; `/memory on` turns it on again")
-        if self._incognito:
-            raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")

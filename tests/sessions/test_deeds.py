@@ -9,7 +9,7 @@ import pytest
 
 from clio.agent.deed_notes import note_deeds
 from clio.algorithms.commit_lines import commit_lines, runs_commit
-from clio.context.deeds import deeds_of
+from clio.sessions.deeds import deeds_of
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace

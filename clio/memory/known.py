@@ -1,0 +1,144 @@
+"""The half of memory's door that is about what the project knows: the entries of `ltm.json`, and notes."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from clio.errors import ToolFailed
+from clio.memory.cleaning import cleaned, cleaned_entry
+from clio.memory.handles import find_handle
+from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.note_changes import note_change
+from clio.memory.notes import Notes
+from clio.memory.ranking import rank
+from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
+from clio.memory.undo import UndoLog
+
+
+class KnownOfProject:
+    """Project knowledge and notes, cleaned of secrets on the way in.
+
+    is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
+    All methods raise ToolFailed while memory is off, StorageError for a file that is not what it should be, UserError
+    for what cannot be found, and OSError.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        *,
+        incognito: bool,
+        undo: UndoLog,
+        redact: Callable[[str], str],
+        clock: Callable[[], float],
+    ) -> None:
+        folder = project / ".clio"
+        self._incognito = incognito
+        self._redact = redact
+        self._clock = clock
+        self._undo = undo
+        self._ltm_path = folder / "ltm.json"
+        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=undo, clock=clock)
+        self._notes = Notes(folder / "memory", clock)
+        self.is_off = False
+
+    def _refuse_incognito(self) -> None:
+        if self.is_off:
+            raise ToolFailed("memory is off: nothing is stored or recalled; `/memory on` turns it on again")
+        if self._incognito:
+            raise ToolFailed("memory is off in an incognito session: nothing is stored or recalled; go on without it")
+
+    # Project knowledge
+
+    def knowledge(self) -> Knowledge:
+        """The whole project knowledge."""
+        self._refuse_incognito()
+        return self._ltm.read()
+
+    def freshness(self, entries: Sequence[Entry]) -> dict[str, Freshness]:
+        """How each entry stands to its example files, by id."""
+        self._refuse_incognito()
+        return self._ltm.freshness(entries)
+
+    def find(self, id: str) -> Entry:
+        """The entry of that id, or of the only one that begins so."""
+        known = {entry.id: entry for entry in self.knowledge().entries}
+        return known[find_handle(id, known)]
+
+    def add(self, draft: Entry, provenance: Provenance) -> Added:
+        """Remember something about the project, or confirm what says the same."""
+        self._refuse_incognito()
+        return self._ltm.add(cleaned_entry(draft, self._redact), provenance)
+
+    def update(self, id: str, **changes: Any) -> Entry:
+        """Change fields of an entry, which then counts as confirmed."""
+        self._refuse_incognito()
+        return self._ltm.update(id, **{name: cleaned(value, self._redact) for name, value in changes.items()})
+
+    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
+        """Move entries to the archive."""
+        self._refuse_incognito()
+        return self._ltm.forget(ids)
+
+    def prune(
+        self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
+    ) -> Pruned:
+        """Move what is old or doubtful to the archive, or say what would be moved."""
+        self._refuse_incognito()
+        return self._ltm.prune(max_age_days=max_age_days, min_confidence=min_confidence, dry_run=dry_run)
+
+    def ltm_stats(self) -> LtmStats:
+        """The project knowledge in numbers."""
+        self._refuse_incognito()
+        return self._ltm.stats()
+
+    def archived(self) -> tuple[Entry, ...]:
+        """What was forgotten or pruned, the newest to leave first."""
+        self._refuse_incognito()
+        return self._ltm.archived()
+
+    def export_knowledge(self) -> str:
+        """The whole of `ltm.json`, secrets taken out."""
+        self._refuse_incognito()
+        return self._redact(self._ltm.export())
+
+    def import_knowledge(self, text: str, provenance: Provenance) -> tuple[int, int]:
+        """Take in another `ltm.json`: how many entries were new, how many were known and are now confirmed."""
+        self._refuse_incognito()
+        return self._ltm.import_(text, provenance, self._redact)
+
+    # Notes
+
+    def store_note(self, key: str, content: str) -> bool:
+        """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
+        self._refuse_incognito()
+        key, content = self._redact(key), self._redact(content)
+        before = self._notes.retrieve(key)
+        new = self._notes.store(key, content)
+        self._undo.record(note_change(key, before, content, at=self._clock()))
+        return new
+
+    def retrieve_note(self, key: str) -> Note | None:
+        """The note of that key, or None."""
+        self._refuse_incognito()
+        return self._notes.retrieve(self._redact(key))
+
+    def list_notes(self) -> tuple[Note, ...]:
+        """All notes, newest first."""
+        self._refuse_incognito()
+        return self._notes.newest_first()
+
+    def delete_note(self, key: str) -> bool:
+        """Delete a note; False if there was none."""
+        self._refuse_incognito()
+        key = self._redact(key)
+        before = self._notes.retrieve(key)
+        if before is not None:
+            self._undo.record(note_change(key, before, None, at=self._clock()))
+        return self._notes.delete(key)
+
+    def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
+        """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
+        self._refuse_incognito()
+        return rank(query, self._ltm.read(), self._notes.newest_first(), limit)
