@@ -64,20 +64,36 @@ def stems_of(text: str) -> frozenset[str]:
 def weighed(question: str, bags: Sequence[frozenset[str]]) -> Question:
     """The question, each word weighed: more where few of the texts have it in any form, less where none has."""
     said = asked(question)
-    places = {form: place for place in reversed(range(len(said))) for form in said[place].forms}
-    counts = Counter(place for bag in bags for place in {places[word] for word in bag if word in places})
-    total = max(len(bags), _LEAST_TOTAL)
+    return weighed_by(question, said, having(said, bags), len(bags))
+
+
+def places_of(said: Sequence[Asked]) -> dict[str, int]:
+    """Which word of a question a stem in a text stands for, in any of the word's forms."""
+    return {form: place for place in reversed(range(len(said))) for form in said[place].forms}
+
+
+def having(said: Sequence[Asked], bags: Iterable[frozenset[str]]) -> Counter[int]:
+    """By the place of a word: how many of the texts have it in any form."""
+    places = places_of(said)
+    return Counter(place for bag in bags for place in {places[word] for word in bag if word in places})
+
+
+def weighed_by(question: str, said: Sequence[Asked], counts: Mapping[int, int], total: int) -> Question:
+    """The question, its words weighed by how many of `total` texts have each of them, by place."""
+    total = max(total, _LEAST_TOTAL)
     weights = tuple(
-        math.log(1 + (total + 1) / (1 + counts[place]))
-        * (1.0 if counts[place] else _UNHEARD)
+        math.log(1 + (total + 1) / (1 + counts.get(place, 0)))
+        * (1.0 if counts.get(place) else _UNHEARD)
         * (_EVERYDAY if word.everyday else 1.0)
         for place, word in enumerate(said)
     )
-    rare = frozenset(place for place, word in enumerate(said) if not word.everyday and 0 < counts[place] <= _RARE)
+    rare = frozenset(
+        place for place, word in enumerate(said) if not word.everyday and 0 < counts.get(place, 0) <= _RARE
+    )
     return Question(
         words=tuple(said),
         weights=weights,
-        places=places,
+        places=places_of(said),
         rare=rare,
         whole=sum(weights),
         is_asking=is_asking(question),

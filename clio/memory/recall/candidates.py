@@ -5,6 +5,7 @@ counted first, and where all passages that have one would be too many, the rarer
 weigh: those passages are looked at that have a rare word, or two common ones.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,8 +66,13 @@ class Candidates:
         """In how many passages each term stands."""
         return [self._count(_any(term)) for term in terms]
 
-    def passages(self, query: Query, counts: Sequence[int], exclude: frozenset[int]) -> list[Candidate]:
-        """The passages that fit best by FTS5's own rank, the best first. exclude: sessions that are left out."""
+    def passages(
+        self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
+    ) -> list[Candidate]:
+        """The passages that fit best by FTS5's own rank, the best first.
+
+        exclude: sessions that are left out. until: what was said later is, too.
+        """
         choice = self._choice(query, counts)
         if not choice:
             return []
@@ -81,7 +87,9 @@ class Candidates:
             turns = self.turns({int(str(row)) >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(int(str(row)) >> PASSAGE_BITS)
-                if turn is not None and turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
+                if turn is None or turn.created > until:
+                    continue
+                if turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
                     of_session[turn.session] += 1
                     number = int(str(row)) & ((1 << PASSAGE_BITS) - 1)
                     found.append(Candidate(turn=turn, number=number, score=-float(str(rank))))

@@ -71,6 +71,13 @@ class SessionHit(Struct, frozen=True, kw_only=True):
     current: bool = False
 
 
+class Having(Struct, frozen=True, kw_only=True):
+    """How common words are: how many passages there are, and in how many of them each word of a query stands."""
+
+    passages: int = 0
+    words: dict[str, int] = {}
+
+
 class Recall(Struct, frozen=True, kw_only=True):
     """What a search of earlier sessions gave, the best session first.
 

@@ -1,12 +1,13 @@
 """The search index of earlier sessions: what is put in, what is taken out, what is found."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self, overload
 
 from clio.memory.recall.candidates import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
 from clio.memory.recall.database import Database
-from clio.memory.recall.docs import Recalled, SessionDoc, SessionHit, TurnDoc
+from clio.memory.recall.docs import Having, Recalled, SessionDoc, SessionHit, TurnDoc
 from clio.memory.recall.passages import passages
 from clio.memory.recall.searching import Search
 from clio.memory.recall.text_blocks import Ref, TextBlocks
@@ -89,6 +90,7 @@ class RecallIndex:
         limit: int = ...,
         passages: int = ...,
         total: int | None = ...,
+        until: float = ...,
     ) -> tuple[Recalled, ...]: ...
     @overload
     def search(
@@ -100,6 +102,7 @@ class RecallIndex:
         limit: int = ...,
         passages: int = ...,
         total: int | None = ...,
+        until: float = ...,
     ) -> tuple[SessionHit, ...]: ...
     def search(
         self,
@@ -110,18 +113,26 @@ class RecallIndex:
         limit: int = 10,
         passages: int = 5,
         total: int | None = None,
+        until: float = math.inf,
     ) -> tuple[Recalled, ...] | tuple[SessionHit, ...]:
         """What answers a query, best first: sessions with their best passages, or single turns of all sessions.
 
         Any text may be a query; one that shares no word with any session finds nothing. Words in double quotes must
         stand together; `in:output` searches the outputs of tools, `in:title` the titles.
         limit: how many sessions, or turns. passages: how many of each session. total: how many of all
-        sessions, the best of each first. exclude: ids of sessions left out.
+        sessions, the best of each first. exclude: ids of sessions left out. until: nothing said later is found.
         """
-        search = Search(Candidates(self._database), parse(query), exclude)
+        search = Search(Candidates(self._database), parse(query), exclude, until)
         if mode == "turns":
             return search.turns(max(limit, 0))
         return search.sessions(max(limit, 0), max(passages, 0), max(limit * passages if total is None else total, 0))
+
+    def having(self, query: str) -> Having:
+        """In how many passages each word of a query stands, in any of its forms."""
+        candidates, terms = Candidates(self._database), parse(query).terms
+        counts = candidates.counts(terms)
+        words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
+        return Having(passages=candidates.totals().passages, words=words)
 
     def _put_turns(self, session: int, place: int, turns: Sequence[TurnDoc]) -> None:
         said, gave = [_clean(turn.text) for turn in turns], [_clean(turn.output) for turn in turns]

@@ -1,5 +1,6 @@
 """The door to recall: what was said in earlier sessions, found by its words."""
 
+import math
 import threading
 import time
 import zlib
@@ -13,7 +14,7 @@ from msgspec import structs
 from clio.errors import StorageError
 from clio.memory.recall.cache_file import CacheFile
 from clio.memory.recall.database import RecallIndexBusy
-from clio.memory.recall.docs import Recall, SessionHit
+from clio.memory.recall.docs import Having, Recall, SessionHit
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.sync import SessionSync
 from clio.memory.recall.words import parse
@@ -59,6 +60,7 @@ class SessionRecall:
         max_sessions: int = 10,
         max_results: int = 5,
         deadline_s: float = 2.0,
+        until: float = math.inf,
     ) -> Recall:
         """The sessions that answer a query, the best first, each with its best passages.
 
@@ -69,6 +71,7 @@ class SessionRecall:
         deadline_s: how long to bring the index up to date, newest sessions first; the answer is of what is indexed
             then, and `unsearched` says how many sessions are not. The search itself comes on top. The outputs of
             tools are indexed by `refresh`, and by a search that asks for them with `in:output`.
+        until: nothing said later is found; seconds since the epoch.
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
@@ -83,7 +86,12 @@ class SessionRecall:
                 self._catch_up(index, end, skip, outputs=outputs)
                 out = skip | self._sync.gone
                 return index.search(
-                    query, exclude=out, limit=max(max_sessions, 0), passages=max(max_results, 0), total=max_results
+                    query,
+                    exclude=out,
+                    limit=max(max_sessions, 0),
+                    passages=max(max_results, 0),
+                    total=max_results,
+                    until=until,
                 )
 
             hits = self._healed(act)
@@ -92,6 +100,11 @@ class SessionRecall:
                 unreadable=tuple(id for id in self._sync.unreadable if id not in skip),
                 unsearched=self._sync.waiting(skip, outputs=outputs),
             )
+
+    def having(self, query: str) -> Having:
+        """How common the words of a query are in what is indexed by now. Raises what `search` raises."""
+        with self._lock:
+            return Having() if self._nothing_there() else self._healed(lambda index: index.having(query))
 
     def refresh(self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None) -> int:
         """Bring the index up to date in small steps, for a thread in the background; how many sessions were read.

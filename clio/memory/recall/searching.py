@@ -1,5 +1,6 @@
 """One search: candidates from the index, weighed by the pipeline, with the snippets and points people see."""
 
+import math
 from collections.abc import Sequence
 
 from clio.algorithms.porter import porter
@@ -35,12 +36,13 @@ MAX_OUTPUT_CHARS = 100_000
 
 
 class Search:
-    """What one query finds. exclude: the ids of sessions that are left out."""
+    """What one query finds. exclude: the ids of sessions that are left out. until: nothing said later is found."""
 
-    def __init__(self, candidates: Candidates, query: Query, exclude: frozenset[str]) -> None:
+    def __init__(self, candidates: Candidates, query: Query, exclude: frozenset[str], until: float = math.inf) -> None:
         self._candidates = candidates
         self._query = query
         self._exclude = candidates.session_keys(exclude)
+        self._until = until
         self._rarities: list[float] = []
         self._column = "output" if query.scope == "output" else "text"
 
@@ -59,7 +61,8 @@ class Search:
         scored = self._scored(SESSIONS)
         titles = self._titles()
         known = {item.turn.session for item in scored}
-        scored += [Scored(turn=turn, score=0.0) for turn in self._candidates.first_turns(titles.keys() - known)]
+        firsts = self._candidates.first_turns(titles.keys() - known)
+        scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
         ranked = by_session(in_context(scored, titles, SESSIONS), self._rarities, SESSIONS)[:limit]
         inside = grouped(in_context(scored, titles, TURNS))
         kept = {session: folded(inside[session], passages) for session, _ in ranked}
@@ -81,7 +84,7 @@ class Search:
         """The turns round the best ones: an answer need not say again what was asked."""
         known = {item.turn.key for item in scored}
         near = self._candidates.around((item.turn for item in by_rank(scored)[:NEIGHBOURS_OF]), reach=2)
-        return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known]
+        return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
 
     def _scored(self, weights: Weights) -> list[Scored]:
         query = self._query
@@ -92,7 +95,8 @@ class Search:
         self._rarities = [idf(totals.passages, count) for count in counts]
         weigh = weigher(query, self._rarities, totals.mean_words, weights)
         if query.scope == "output":
-            turns = self._candidates.outputs(query, self._exclude)[:WEIGHED_OUTPUTS]
+            found = self._candidates.outputs(query, self._exclude)
+            turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
             texts = self._candidates.texts((turn.key for turn in turns), "output")
             words = {turn.key: stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
             phrases = [[porter(word) for word in phrase] for phrase in query.phrases]
@@ -101,7 +105,7 @@ class Search:
             return [_scored(turn, weighing) for turn, weighing in weighed if weighing.found]
         if query.scope == "title":
             return []
-        found = self._candidates.passages(query, counts, self._exclude)
+        found = self._candidates.passages(query, counts, self._exclude, self._until)
         head, tail = found[:WEIGHED], found[WEIGHED:]
         texts = self._candidates.texts(candidate.turn.key for candidate in head)
         best: dict[int, Scored] = {}
