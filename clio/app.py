@@ -30,12 +30,10 @@ from clio.fragments import Fragment
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.noticing import look_for_notices, question, remember_noticed
-from clio.memory.preferences.book import Fading
+from clio.memory.opening import open_memory
 from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.memory.system import MemorySystem
-from clio.memory.vectors.endpoint import make_embedder
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
 from clio.security.approval import Approver, Policy
@@ -95,17 +93,12 @@ class App:
         )
         self.jobs = JobTable()
         scenarios = read_scenarios(self.home)
-        self.memory = MemorySystem(
-            self.project,
+        self.memory = open_memory(
+            loaded,
             self.store,
-            incognito=self.config.incognito,
-            ltm=self.config.ltm,
             redact=lambda text: self.redactor.redact(text).text,
-            home=self.home,
-            embedder=make_embedder(self.config, env),
-            across_sessions=self.config.brain_across_sessions,
+            env=env,
             scenarios=scenarios,
-            fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
         )
         self.memory.scenario = check_scenario(scenarios, self.config.scenario) if self.config.scenario else None
         self.emit = emit
@@ -134,7 +127,19 @@ class App:
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)
         self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
-        return await loop.run_turn(text)
+        finished = await loop.run_turn(text)
+        await asyncio.to_thread(self._learn_from_turn, finished.status)
+        return finished
+
+    def _learn_from_turn(self, status: str) -> None:
+        try:
+            noted = self.memory.end_turn(self.session, status)
+        except (StorageError, OSError) as error:
+            self._warn(f"nothing was learned from this turn: {error}")
+            return
+        for one in noted:
+            sign = "+" if one.rating.reward > 0 else "−"
+            self.emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))
 
     def _remember_noticed(self, noticed: Sequence[Noticed]) -> None:
         if line := remember_noticed(self.memory, noticed, self.session.id):

@@ -21,6 +21,15 @@ def load_prompt(name: str) -> str:
     raise FileNotFoundError(f"no prompt named {name!r}: the installation is incomplete, reinstall clio")
 
 
+@cache
+def prompt_names(folder: str) -> tuple[str, ...]:
+    """The names of all prompts in `prompts/<folder>`, in order, as `load_prompt` takes them."""
+    for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
+        if (root / folder).is_dir():
+            return tuple(sorted(f"{folder}/{path.stem}" for path in (root / folder).glob("*.md")))
+    return ()
+
+
 def fill_prompt(name: str, **values: str) -> str:
     """The prompt with each `$name` replaced. Raises ValueError for a value that is missing, and for one not used."""
     text = load_prompt(name)

@@ -19,26 +19,27 @@ BUCKETS = 100
 ANY = "any"
 _FIRST_EPSILON, _EPSILON_DECAY, _LEAST_EPSILON = 0.1, 0.95, 0.05
 _NEW_RATE, _OLD_RATE, _ESTABLISHED = 0.3, 0.1, 10
-_NEUTRAL, _SWING, _LOWEST, _HIGHEST = 0.5, 0.3, 0.2, 0.9
-_VECTOR_RATE = 0.1
+_NEUTRAL = 0.5
+REWARD_SWING, LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.3, 0.2, 0.9
+VECTOR_RATE = 0.1
 _ROUNDING = 1e-9
 
 T = TypeVar("T")
 
 
 class Posterior(Struct, frozen=True, kw_only=True):
-    """Beta(1 + ups, 1 + downs) of one style in one context."""
+    """Beta(1 + ups, 1 + downs) of one style in one context. A sign that is no person's word counts a fraction."""
 
-    ups: int = 0
-    downs: int = 0
+    ups: float = 0
+    downs: float = 0
 
     @property
-    def alpha(self) -> int:
+    def alpha(self) -> float:
         """1 + ups."""
         return 1 + self.ups
 
     @property
-    def beta(self) -> int:
+    def beta(self) -> float:
         """1 + downs."""
         return 1 + self.downs
 
@@ -78,10 +79,10 @@ def posterior_of(rewards: Iterable[int]) -> Posterior:
 
 
 def win_probability(one: Posterior, other: Posterior) -> float:
-    """How often a draw from the first is above one from the second, exactly (Evan Miller, Bayesian A/B testing)."""
+    """How often a draw from the first is above one from the second, for whole ups (Miller, Bayesian A/B testing)."""
     a, b, c, d = one.alpha, one.beta, other.alpha, other.beta
     total = 0.0
-    for i in range(a):
+    for i in range(round(a)):
         total += math.exp(_log_beta(c + i, b + d) - math.log(b + i) - _log_beta(1 + i, b) - _log_beta(c, d))
     return total
 
@@ -96,15 +97,20 @@ def confidence_after(confidence: float, reward: int, uses: int) -> float:
     check_reward(reward)
     if reward == 0:
         return confidence
-    rate = _NEW_RATE if uses < _ESTABLISHED else _OLD_RATE
-    moved = (1.0 - rate) * confidence + rate * (_NEUTRAL + _SWING * reward)
-    return min(max(moved, _LOWEST), _HIGHEST)
+    rate = confidence_rate(uses)
+    moved = (1.0 - rate) * confidence + rate * (_NEUTRAL + REWARD_SWING * reward)
+    return min(max(moved, LOWEST_CONFIDENCE), HIGHEST_CONFIDENCE)
+
+
+def confidence_rate(uses: int) -> float:
+    """How far one reward moves a confidence: 0.3 below ten uses, else 0.1."""
+    return _NEW_RATE if uses < _ESTABLISHED else _OLD_RATE
 
 
 def vector_after(preference: Sequence[float], skill: Sequence[float], reward: int) -> tuple[float, ...]:
     """p' = p + reward·0.1·(skill − p) in every dimension, kept in 0 to 1. Both have the same length."""
     check_reward(reward)
-    moved = (p + reward * _VECTOR_RATE * (s - p) for p, s in zip(preference, skill, strict=True))
+    moved = (p + reward * VECTOR_RATE * (s - p) for p, s in zip(preference, skill, strict=True))
     return tuple(min(max(value, 0.0), 1.0) for value in moved)
 
 

@@ -67,23 +67,11 @@ class LightShell:
     @property
     def memory(self) -> "MemorySystem":
         """As a conversation has it."""
-        from clio.memory.preferences.book import Fading
-        from clio.memory.preferences.scenario_file import read_scenarios
-        from clio.memory.system import MemorySystem
-        from clio.memory.vectors.endpoint import make_embedder
+        from clio.memory.opening import open_memory
 
         if self._memory is None:
-            self._memory = MemorySystem(
-                self.loaded.project,
-                self.store,
-                incognito=self.config.incognito,
-                ltm=self.config.ltm,
-                redact=lambda text: self.redactor.redact(text).text,
-                home=self.loaded.home,
-                embedder=make_embedder(self.config, os.environ),
-                across_sessions=self.config.brain_across_sessions,
-                scenarios=read_scenarios(self.loaded.home),
-                fading=Fading(half_life_days=self.config.preference_half_life_days, floor=self.config.preference_floor),
+            self._memory = open_memory(
+                self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
             )
         return self._memory
 

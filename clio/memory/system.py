@@ -1,5 +1,6 @@
 """The one door to everything that is remembered: project knowledge, notes, earlier sessions."""
 
+import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,8 @@ from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.briefing import Briefing
+from clio.memory.feedback.feedback import Feedback, Noted
+from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.known import KnownOfProject
 from clio.memory.memories import Memories
@@ -18,6 +21,7 @@ from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
+from clio.memory.styles.styles import Styles
 from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
@@ -52,6 +56,7 @@ class MemorySystem(KnownOfProject):
     home: clio's own folder, where the person's memories lie (default: the project's `.clio`).
     scenarios, fading: what kinds of work there are, and how preferences fade.
     scenario: the kind of work somebody named; None leaves it to be told from the words of each turn.
+    rng: where chance comes from, in the choice of a style and in what sleep replays.
     embedder: what makes vectors of turns and documents (default: the hashed one).
     across_sessions: whether turns that left the windows of other sessions may come back by themselves.
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
@@ -74,6 +79,7 @@ class MemorySystem(KnownOfProject):
         fading: Fading | None = None,
         embedder: Embedder | None = None,
         across_sessions: bool = False,
+        rng: random.Random | None = None,
     ) -> None:
         folder = project / ".clio"
         undo = UndoLog(folder / "memory.undo.jsonl")
@@ -87,6 +93,16 @@ class MemorySystem(KnownOfProject):
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
         self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
+        self._styles = Styles(project, home or folder, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
+        self._feedback = Feedback(
+            Trajectories(folder / "trajectories.jsonl"),
+            self._styles,
+            store,
+            session_of=lambda: self._session_of(),
+            redact=redact,
+            embedder=embedder,
+            clock=clock,
+        )
         self._across_sessions = across_sessions
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
@@ -144,7 +160,8 @@ class MemorySystem(KnownOfProject):
         news = self._apart.ask("news of the project knowledge are", self._briefing.news) if self._inject else []
         turn = self._of_turn
         recall = partial(turn.turn_fragments, text, session, self.scenario) if turn else list[Fragment]
-        fragments = [*news, *self._apart.ask("memories are", recall)]
+        style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text))
+        fragments = [*news, *self._apart.ask("memories are", recall), *style]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
@@ -155,6 +172,14 @@ class MemorySystem(KnownOfProject):
         with suppress(OSError):  # the answer does not depend on it
             self._why_file.write(self._report)
         return fragments
+
+    def _style_fragments(self, text: str) -> list[Fragment]:
+        fragment = self._styles.fragment(text)
+        return [fragment] if fragment else []
+
+    def end_turn(self, session: Session, status: str) -> list[Noted]:
+        """Note how a turn ended, for what is learned from it; what signs of a person's opinion taught."""
+        return [] if self.is_silent else self._feedback.end_turn(session, status)
 
     def window_trimmed(self) -> None:
         """What earlier turns were told may have left the window: the next one is told again."""
@@ -195,6 +220,20 @@ class MemorySystem(KnownOfProject):
         """What the person likes, dislikes and forbids."""
         self._refuse_incognito()
         return self._preferences
+
+    # Styles, and what the person thinks of answers
+
+    @property
+    def styles(self) -> Styles:
+        """How answers are worded, and what was learned about that."""
+        self._refuse_incognito()
+        return self._styles
+
+    @property
+    def feedback(self) -> Feedback:
+        """What the person thinks of answers."""
+        self._refuse_incognito()
+        return self._feedback
 
     # Documents
 

@@ -1,0 +1,193 @@
+"""What a person thinks of answers: kept with the turn it is about, and learned from by the style the answer had."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from clio.algorithms.feedback import Category, check_words
+from clio.errors import UserError
+from clio.memory.feedback.classify import reason_of
+from clio.memory.feedback.signals import signals_in
+from clio.memory.feedback.trajectories import Rated, Rating, Source, Trajectories, Trajectory
+from clio.memory.styles.styles import Learned, Styles
+from clio.memory.vectors.embedders import Embedder
+from clio.messages import Message, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+
+QUESTION_CHARS = 80
+NOT_THE_STYLE = 0.25
+"""What a complaint about the content counts against the style the answer had."""
+_ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
+_WANTED: Mapping[Category, Mapping[str, float]] = {
+    "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
+    "too_brief": {"verbosity": 1.0, "explanation_depth": 1.0, "patience": 1.0},
+}
+
+
+class Noted(Struct, frozen=True, kw_only=True):
+    """What became of a feedback. learned: what it changed of the style the answer had; None where it had none."""
+
+    turn: Trajectory
+    rating: Rating
+    learned: Learned | None = None
+    changed: Rating | None = None
+
+
+class Feedback:
+    """Ratings of one project's answers.
+
+    redact: applied to a person's words before they are kept. Methods raise UserError where there is no answer to rate,
+    StorageError, OSError, TimeoutError.
+    """
+
+    def __init__(
+        self,
+        trajectories: Trajectories,
+        styles: Styles,
+        store: SessionStore,
+        *,
+        session_of: Callable[[], Session | None],
+        redact: Callable[[str], str],
+        embedder: Embedder | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.trajectories = trajectories
+        self._styles = styles
+        self._store = store
+        self._session_of = session_of
+        self._redact = redact
+        self._embedder = embedder
+        self._clock = clock
+
+    def rate(self, reward: int, *, reason: Category | None = None, text: str = "") -> Noted:
+        """Keep what the person thinks of the last answer: of this session, else the newest of the project.
+
+        reward: −1, 0 or 1. reason: else told from the text, up to 300 characters. A second rating replaces the first.
+        """
+        try:
+            words = self._redact(check_words(text.strip()))
+        except ValueError as error:
+            raise UserError(f"{error}; shorten it") from error
+        known = self._target()
+        if reason is None and words:
+            reason = reason_of(words, self._embedder)
+        rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=words)
+        return self._note(known, rating)
+
+    def withdraw(self) -> Noted:
+        """Take back what the person said of the last answer."""
+        known = self._target()
+        if not _of(known, "you"):
+            raise UserError("the last answer was not rated, so there is nothing to take back")
+        return self._note(known, Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True))
+
+    def recent(self, limit: int = 20) -> list[Rated]:
+        """The turns that were rated last, the newest first."""
+        rated = [one for one in self.trajectories.all() if one.ratings]
+        return sorted(rated, key=lambda one: -one.ratings[-1].at)[: max(limit, 0)]
+
+    def end_turn(self, session: Session, status: str) -> list[Noted]:
+        """Note a turn that ended, and what signs in it say of it and of the one before. Nothing where styles are off."""
+        if not self._styles.is_on or not session.persistent:
+            return []
+        turn, before = last_turns(session.messages)
+        if not turn:
+            return []
+        chosen = self._styles.current
+        trajectory = self._trajectory(session, turn[0], status)
+        self.trajectories.add(trajectory)
+        if chosen is not None:
+            self._styles.count_use(chosen.skill.id)
+        noted: list[Noted] = []
+        for signal in signals_in(turn, before):
+            message = turn[0].id if signal.target == "this" else before[0].id if before else ""
+            known = Rated(turn=trajectory) if signal.target == "this" else self.trajectories.find(message)
+            if known is None or _of(known, "you"):  # a sign says nothing where the person has spoken
+                continue
+            rating = Rating(
+                message=message,
+                at=self._clock(),
+                reward=signal.reward,
+                weight=signal.weight,
+                source=signal.source,
+                note=self._redact(signal.note),
+            )
+            noted.append(self._note(known, rating))
+        return noted
+
+    def _target(self) -> Rated:
+        session = self._session_of()
+        if session is not None and session.id:
+            turn, _ = last_turns(session.messages)
+            if not turn or len(turn) == 1:
+                raise UserError("there is no answer yet; ask something first, then say how the answer was")
+            known = self.trajectories.find(turn[0].id)
+            return known or Rated(turn=self._trajectory(session, turn[0], "", styled=False))
+        if (newest := self.trajectories.last()) is not None:
+            return newest
+        for info in self._store.list():
+            messages = self._store.read(info.id)
+            turn, _ = last_turns(messages)
+            if len(turn) > 1:
+                question = self._question(turn[0])
+                return Rated(
+                    turn=Trajectory(message=turn[0].id, session=info.id, at=turn[0].created, question=question)
+                )
+        raise UserError("no answer was given in this project yet; start clio and ask something first")
+
+    def _note(self, known: Rated, rating: Rating) -> Noted:
+        turn = known.turn
+        before = _of(known, rating.source)
+        if before is not None and turn.style:
+            self._styles.unlearn(turn.bucket, turn.style, before.reward, _weight(before))
+        new = () if self.trajectories.find(turn.message) else (turn,)
+        self.trajectories.add(*new, rating)
+        learned = None
+        if turn.style and not rating.withdrawn:
+            learned = self._styles.learn(turn.bucket, turn.style, rating.reward, _weight(rating))
+        wanted = _WANTED.get(rating.reason) if rating.reason else None
+        if turn.bucket and wanted and rating.reward <= 0:
+            self._styles.nudge(turn.bucket, wanted)
+        return Noted(turn=turn, rating=rating, learned=learned, changed=before)
+
+    def _trajectory(self, session: Session, first: Message, status: str, *, styled: bool = True) -> Trajectory:
+        chosen = self._styles.current if styled else None
+        return Trajectory(
+            message=first.id,
+            session=session.id,
+            at=self._clock(),
+            question=self._question(first),
+            bucket=chosen.bucket if chosen else "",
+            style=chosen.skill.id if chosen else "",
+            explored=bool(chosen and chosen.explored),
+            status=status,
+        )
+
+    def _question(self, message: Message) -> str:
+        words = message.content[: 5 * QUESTION_CHARS]
+        return self._redact(" ".join(words.split())[:QUESTION_CHARS])
+
+
+def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The messages of the last turn and of the one before it; empty where there is none."""
+    places: list[int] = []
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if isinstance(message, UserMessage) and message.origin == "user":
+            places.append(place)
+            if len(places) == 2:
+                break
+    if not places:
+        return (), ()
+    last = places[0]
+    return messages[last:], messages[places[1] : last] if len(places) == 2 else ()
+
+
+def _of(known: Rated, source: Source) -> Rating | None:
+    return next((one for one in known.ratings if one.source == source), None)
+
+
+def _weight(rating: Rating) -> float:
+    return rating.weight * (NOT_THE_STYLE if rating.reason in _ABOUT_CONTENT and rating.reward < 0 else 1.0)

@@ -1,0 +1,41 @@
+"""Memory as the configuration wants it, for everything that opens it: a conversation, a sub-command, the MCP server."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from clio.config.loaded import Loaded
+from clio.memory.preferences.book import Fading
+from clio.memory.preferences.scenario_file import read_scenarios
+from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.system import MemorySystem
+from clio.memory.vectors.endpoint import make_embedder
+from clio.sessions.store import SessionStore
+
+
+def open_memory(
+    loaded: Loaded,
+    store: SessionStore,
+    *,
+    redact: Callable[[str], str],
+    env: Mapping[str, str],
+    scenarios: ScenarioBook | None = None,
+    clock: Callable[[], float] = time.time,
+) -> MemorySystem:
+    """The memory of a project and of the person. redact: takes secrets out of all that is stored.
+
+    scenarios: those of the home folder, where they were read already.
+    """
+    config = loaded.config
+    return MemorySystem(
+        loaded.project,
+        store,
+        incognito=config.incognito,
+        ltm=config.ltm,
+        redact=redact,
+        clock=clock,
+        home=loaded.home,
+        embedder=make_embedder(config, env),
+        across_sessions=config.brain_across_sessions,
+        scenarios=scenarios or read_scenarios(loaded.home),
+        fading=Fading(half_life_days=config.preference_half_life_days, floor=config.preference_floor),
+    )

@@ -1,0 +1,83 @@
+"""The styles there are: the built-in ones, the person's own, and the project's."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.errors import UserError
+from clio.memory.styles.skill import StyleSkill, parse_skill
+from clio.prompt_files import load_prompt, prompt_names
+
+MAX_FILES = 100
+MAX_BYTES = 16_384
+
+
+class SkillSet(Struct, frozen=True, kw_only=True):
+    """Styles by id, built-in ones first. Of one id the project's counts, else the person's, else the built-in one.
+
+    problems: one sentence for each file that holds no style.
+    """
+
+    skills: tuple[StyleSkill, ...]
+    problems: tuple[str, ...] = ()
+
+    def get(self, id: str) -> StyleSkill | None:
+        """The style of that id."""
+        return next((skill for skill in self.skills if skill.id == id), None)
+
+
+class SkillFolders:
+    """Reads the styles of some folders, the last one counting most; read again only where a file changed."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = tuple(folders)
+        self._stamp: tuple[tuple[str, int, int], ...] | None = None
+        self._found = SkillSet(skills=())
+
+    def read(self) -> SkillSet:
+        """All styles."""
+        files = list(_files(self._folders))
+        stamp = tuple((str(path), size, changed) for path, size, changed in files)
+        if stamp != self._stamp:
+            self._found = _read(path for path, _, _ in files)
+            self._stamp = stamp
+        return self._found
+
+
+@cache
+def built_in() -> tuple[StyleSkill, ...]:
+    """The styles clio comes with."""
+    names = prompt_names("styles")
+    return tuple(parse_skill(load_prompt(name), f"prompts/{name}.md", built_in=True) for name in names)
+
+
+def _files(folders: Iterable[Path]) -> Iterable[tuple[Path, int, int]]:
+    for folder in folders:
+        try:
+            paths = sorted(path for path in folder.iterdir() if path.suffix == ".md")[:MAX_FILES]
+        except OSError:
+            continue  # no such folder, or none that may be read: it has no styles
+        for path in paths:
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            yield path, status.st_size, status.st_mtime_ns
+
+
+def _read(paths: Iterable[Path]) -> SkillSet:
+    found = {skill.id: skill for skill in built_in()}
+    problems: list[str] = []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+            if len(data) > MAX_BYTES:
+                raise UserError(f"{str(path)!r}: a style has up to {MAX_BYTES:,} bytes; shorten it")
+            skill = parse_skill(data.decode("utf-8", "replace"), str(path))
+            found[skill.id] = skill
+        except (UserError, OSError) as error:
+            problems.append(str(error))
+    return SkillSet(skills=tuple(found.values()), problems=tuple(problems))

@@ -1,0 +1,260 @@
+"""Style skills, the verbs: which one an answer gets, what the person thought of it, and all that was learned."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.config.nearest import did_you_mean
+from clio.errors import UserError
+from clio.fragments import Fragment
+from clio.memory.styles.chooser import Choice, choose_style
+from clio.memory.styles.situation import situation_of
+from clio.memory.styles.skill import StyleSkill
+from clio.memory.styles.skill_files import SkillFolders, SkillSet
+from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_of
+from clio.memory.styles.topics import topic_similarity
+from clio.memory.vectors.embedders import Embedder
+from clio.storage.atomic import write_atomic
+from clio.storage.folders import make_ignored_folder
+
+CAP_TOKENS = 300
+"""Of a style's text; one has up to 1,200 characters."""
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """The style a turn was given. bucket: the context what the person thinks of it is learned for."""
+
+    skill: StyleSkill
+    bucket: str
+    explored: bool = False
+    pinned: bool = False
+
+
+class StyleView(Struct, frozen=True, kw_only=True):
+    """A style with what was learned about it. earned: by intent, only where it was rated."""
+
+    skill: StyleSkill
+    earned: dict[str, Earned]
+    use: Use = Use()
+
+
+class Learned(Struct, frozen=True, kw_only=True):
+    """What one reward changed: what a style had earned in its context before and after."""
+
+    style: str
+    bucket: str
+    before: Earned
+    after: Earned
+
+
+class StylesExport(Struct, frozen=True, kw_only=True):
+    """All that was learned, and the styles that are not built in."""
+
+    state: StyleState
+    skills: tuple[StyleSkill, ...] = ()
+
+
+class Styles:
+    """The styles of one person in one project. Off until somebody turns them on.
+
+    home: clio's own folder, where what was learned lies (`styles.json`), with the person's styles (`styles/`).
+    rng: where chance comes from. persist: False reads and writes nothing, and chooses nothing.
+    Methods raise StorageError for a file that is not what it should be, UserError for a style there is not, OSError.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        home: Path,
+        *,
+        rng: random.Random | None = None,
+        clock: Callable[[], float] = time.time,
+        embedder: Embedder | None = None,
+        persist: bool = True,
+    ) -> None:
+        self._file = StyleFile(home / "styles.json")
+        self._folders = SkillFolders((home / "styles", project / ".clio" / "styles"))
+        self._account = project / ".clio" / "cache" / "style.json"
+        self._rng = rng or random.Random()
+        self._clock = clock
+        self._embedder = embedder
+        self._persist = persist
+        self._choice: Choice | None = None
+        self.current: Chosen | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where what was learned lies."""
+        return self._file.path
+
+    @property
+    def is_on(self) -> bool:
+        """Whether answers get a style."""
+        return self._persist and self._file.read().on
+
+    @property
+    def pinned(self) -> str | None:
+        """The style the person named for every answer; None: clio chooses."""
+        return self._file.read().pinned or None
+
+    def turn_on(self) -> None:
+        """From the next turn on answers get a style."""
+        self._file.change(lambda state: structs.replace(state, on=True))
+
+    def turn_off(self) -> None:
+        """They get none any more; what was learned stays."""
+        self.current = None
+        self._file.change(lambda state: structs.replace(state, on=False))
+
+    def use(self, id: str | None) -> StyleSkill | None:
+        """Give every answer this style; None: choose again."""
+        skill = self.find(id) if id else None
+        self._file.change(lambda state: structs.replace(state, pinned=skill.id if skill else "", on=True))
+        return skill
+
+    def skills(self) -> SkillSet:
+        """All styles, and the files that hold none."""
+        return self._folders.read()
+
+    def find(self, id: str) -> StyleSkill:
+        """The style of that id or name."""
+        wanted = id.strip().lower()
+        known = self.skills().skills
+        for skill in known:
+            if wanted in (skill.id, skill.name.lower()):
+                return skill
+        hint = did_you_mean(wanted, [skill.id for skill in known])
+        raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows those there are'}")
+
+    def choose(self, text: str) -> Chosen | None:
+        """The style for the turn that begins with these words; None where styles are off, or none fits."""
+        state = self._file.read() if self._persist else StyleState()
+        self.current, self._choice = None, None
+        if not state.on:
+            return None
+        now = self._clock()
+        situation = situation_of(text, now)
+        skills = self.skills()
+        if state.pinned and (skill := skills.get(state.pinned)):
+            self._choice = Choice(situation=situation, chosen=skill.id, pinned=True, at=now)
+            self.current = Chosen(skill=skill, bucket=situation.bucket, pinned=True)
+            return self.current
+        topic = partial(topic_similarity, text=situation.text, embedder=self._embedder)
+        choice = self._choice = choose_style(situation, skills.skills, state, self._rng, now, topic)
+        skill = skills.get(choice.chosen) if choice.chosen else None
+        if skill is not None:
+            self.current = Chosen(skill=skill, bucket=situation.bucket, explored=choice.explored)
+        return self.current
+
+    def fragment(self, text: str) -> Fragment | None:
+        """What the model is told of the style of this turn, and the account kept for whoever asks."""
+        chosen = self.choose(text)
+        self._keep_account()
+        if chosen is None:
+            return None
+        how = "the person named it" if chosen.pinned else "tried out" if chosen.explored else "chosen"
+        return Fragment(
+            name="style",
+            text=f"For the wording of this answer: {chosen.skill.text}",
+            source=chosen.skill.source,
+            reason=f"{how} for {chosen.bucket}",
+            cap_tokens=CAP_TOKENS,
+        )
+
+    def why(self) -> Choice | None:
+        """The account of the last choice: this clio's, else the project's."""
+        if self._choice is not None or not self._persist:
+            return self._choice
+        try:
+            return msgspec.json.decode(self._account.read_bytes(), type=Choice)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+    def count_use(self, id: str) -> None:
+        """An answer with this style was given."""
+        now = self._clock()
+        self._file.change(lambda state: state.used(id, now))
+
+    def learn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> Learned | None:
+        """Take in what an answer earned. None for a neutral reward, and for a style there is no more.
+
+        reward: −1, 0 or 1. weight: 1.0 for a person's word, less for a sign of it.
+        """
+        skill = self.skills().get(id)
+        if skill is None or reward == 0:
+            return None
+        now = self._clock()
+        before = self._file.read().earned(bucket, id, now)
+        state = self._file.change(lambda state: state.after(bucket, id, skill.dimensions, reward, weight, now))
+        return Learned(style=id, bucket=bucket, before=before, after=state.earned(bucket, id, now))
+
+    def nudge(self, bucket: str, wanted: Mapping[str, float]) -> None:
+        """Take in how the person wants it in a context: values from 0.0 to 1.0 of some of `skill.DIMENSIONS`."""
+        if wanted:
+            self._file.change(lambda state: state.nudged(bucket, wanted))
+
+    def unlearn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> None:
+        """Take back what an answer earned."""
+        skill = self.skills().get(id)
+        if skill is not None and reward != 0:
+            self._file.change(lambda state: state.before(bucket, id, skill.dimensions, reward, weight))
+
+    def views(self) -> list[StyleView]:
+        """Every style with what was learned about it."""
+        state, now = self._file.read(), self._clock()
+        return [
+            StyleView(
+                skill=skill,
+                earned={
+                    place: arms[skill.id].faded(now)
+                    for place, arms in state.contexts.items()
+                    if skill.id in arms and place == intent_of(place)
+                },
+                use=state.uses.get(skill.id, Use()),
+            )
+            for skill in self.skills().skills
+        ]
+
+    def state(self) -> StyleState:
+        """All that was learned."""
+        return self._file.read()
+
+    def vector(self, bucket: str) -> tuple[float, ...]:
+        """How the person likes it in a context, one number for each of `skill.DIMENSIONS`."""
+        return self._file.read().vector(bucket)
+
+    def reset(self, id: str | None = None) -> None:
+        """Forget what was learned about a style; None: about all of them."""
+        style = self.find(id).id if id else None
+        self._file.change(lambda state: state.without(style))
+
+    def delete(self, id: str) -> Path:
+        """Delete the file of a style somebody wrote, and what was learned about it."""
+        skill = self.find(id)
+        if skill.built_in:
+            raise UserError(
+                f"the style {skill.id!r} is built in; `/style reset {skill.id}` forgets what was learned of it"
+            )
+        path = Path(skill.source)
+        path.unlink(missing_ok=True)
+        self._file.change(lambda state: state.without(skill.id))
+        return path
+
+    def export(self) -> StylesExport:
+        """All that was learned, and the styles that are not built in, to hand on."""
+        return StylesExport(
+            state=self._file.read(), skills=tuple(skill for skill in self.skills().skills if not skill.built_in)
+        )
+
+    def _keep_account(self) -> None:
+        if self._choice is None or not self._persist:
+            return
+        with suppress(OSError):  # the answer does not depend on it
+            make_ignored_folder(self._account.parent, self._account.parent.parent)
+            write_atomic(self._account, msgspec.json.encode(self._choice), durable=False)
