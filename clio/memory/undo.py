@@ -1,11 +1,18 @@
-"""What was changed in memory, so that it can be taken back: the newest changes, of every process, in one file."""
+"""What was changed in memory, so that it can be taken back: the newest changes, of every process, in one file.
+
+Changes that belong together, as those of one night's sleep, carry the id of their group: they count as one, and are
+taken back together.
+"""
 
 import os
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from clio.ids import new_id
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
@@ -29,6 +36,8 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: a UUID version 7, so that the changes of several processes never meet. at: seconds since the epoch.
     what: one line for people. key: what it was about, as the store names it.
     before, after: how it was and became, in the store's own form; NOTHING where it was not, or is no more.
+    group, title: id of the group it belongs to and what that was, one line for people; empty for a change of its own.
+    part: its place in the group, from 1.
     """
 
     id: str
@@ -38,6 +47,35 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     key: str = ""
     before: Raw = NOTHING
     after: Raw = NOTHING
+    group: str = ""
+    title: str = ""
+    part: int = 0
+
+
+class _Member(Struct, frozen=True):
+    """What of a line tells which others it belongs to."""
+
+    id: str = ""
+    group: str = ""
+
+
+class _Group:
+    """A group that is open, and how many changes it has so far."""
+
+    def __init__(self, title: str) -> None:
+        self.id = new_id()
+        self.title = title
+        self.parts = 0
+
+    def take_in(self, change: Change) -> Change:
+        """The change as the next of the group."""
+        self.parts += 1
+        return structs.replace(change, group=self.id, title=self.title, part=self.parts)
+
+
+T = TypeVar("T", Change, _Member)
+_open_group: ContextVar[tuple["UndoLog", _Group] | None] = ContextVar("open_group", default=None)
+"""Of this thread or task: what others change meanwhile is theirs."""
 
 
 def new_change(
@@ -54,7 +92,9 @@ def new_change(
 
 
 class UndoLog:
-    """`memory.undo.jsonl`: the last 200 changes. All methods raise OSError; those that write also TimeoutError.
+    """`memory.undo.jsonl`: the last 200 changes, a group of them counting as one.
+
+    All methods raise OSError; those that write also TimeoutError.
 
     A line that does not parse is passed over: what is lost is one undo, never a memory.
     """
@@ -63,7 +103,9 @@ class UndoLog:
         self.path = path
 
     def record(self, change: Change) -> None:
-        """Add a change, on disk when this returns."""
+        """Add a change, on disk when this returns; to the open group, where this thread has opened one."""
+        group = self._group()
+        change = group.take_in(change) if group else change
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
@@ -80,32 +122,63 @@ class UndoLog:
                 os.close(fd)
             if end == 0:
                 sync_folder(self.path.parent)
-            if size > FOLD_BYTES:
+            if size > (MOST_BYTES if group else FOLD_BYTES):
                 self._fold(size)
+
+    @contextmanager
+    def group(self, title: str) -> Generator[None]:
+        """What this thread changes meanwhile is one change to whoever takes it back, also if it dies on the way.
+
+        title: one line on what they are in all.
+        """
+        token = _open_group.set((self, _Group(title)))
+        try:
+            yield
+        finally:
+            _open_group.reset(token)
 
     def last(self) -> Change | None:
         """The newest change; None where there is none to take back."""
         return next(reversed(self.all()), None)
 
+    def last_whole(self) -> tuple[Change, ...]:
+        """The newest change with all of its group, newest first; empty where there is none to take back."""
+        changes = self.all()
+        if not changes:
+            return ()
+        last = changes[-1]
+        return tuple(change for change in reversed(changes) if _unit(change) == _unit(last))
+
     def all(self) -> tuple[Change, ...]:
-        """The changes, oldest first, at most 200."""
+        """The changes, oldest first, at most 200 groups and changes without one."""
         found = [change for line in read_lines(self.path).lines if (change := _decode(line))]
-        return tuple(found[-MAX_CHANGES:])
+        return tuple(_newest(found, MAX_CHANGES))
 
     def take(self, id: str) -> None:
         """Take a change out, once it was reverted. Does nothing where it is not there."""
-        if not self.path.exists():
+        self.take_all((id,))
+
+    def take_all(self, ids: Iterable[str]) -> None:
+        """The same for several at once."""
+        gone = frozenset(ids)
+        if not gone or not self.path.exists():
             return
         with self._lock():
-            kept = [change for change in self.all() if change.id != id]
+            kept = [change for change in self.all() if change.id not in gone]
             write_atomic(self.path, b"".join(msgspec.json.encode(change) + b"\n" for change in kept))
+
+    def _group(self) -> _Group | None:
+        opened = _open_group.get()
+        return opened[1] if opened and opened[0] is self else None
 
     def _fold(self, size: int) -> None:
         lines = read_lines(self.path).lines
-        if len(lines) <= 2 * MAX_CHANGES and size <= MOST_BYTES:
+        members = [_member(line) for line in lines]
+        if len(set(map(_unit, members))) <= 2 * MAX_CHANGES and size <= MOST_BYTES:
             return
+        newest = len(_newest(members, MAX_CHANGES))
         kept, room = [lines[-1]], MOST_BYTES // 2 - len(lines[-1])
-        for line in reversed(lines[-MAX_CHANGES:-1]):
+        for line in reversed(lines[-newest:-1] if newest else ()):
             room -= len(line)
             if room < 0:
                 break
@@ -114,6 +187,28 @@ class UndoLog:
 
     def _lock(self) -> FileLock:
         return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+
+def _unit(change: Change | _Member) -> str:
+    """What counts as one: a group, or a change without one."""
+    return change.group or change.id
+
+
+def _newest(changes: Sequence[T], most: int) -> Sequence[T]:
+    """The newest of these that make up so many groups and changes without one. A group that was begun stays whole."""
+    units: set[str] = set()
+    for place in range(len(changes) - 1, -1, -1):
+        units.add(_unit(changes[place]))
+        if len(units) > most:
+            return changes[place + 1 :]
+    return changes
+
+
+def _member(line: bytes) -> _Member:
+    try:
+        return msgspec.json.decode(line, type=_Member)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Member()
 
 
 def _decode(line: bytes) -> Change | None:
