@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from clio.algorithms.feedback import Category, classify, similar_categories
+from clio.algorithms.feedback import CATEGORIES, Category, classify, similar_categories
 from clio.memory.feedback.reason_examples import EXAMPLES
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder
 
@@ -28,7 +28,7 @@ def reason_of(text: str, embedder: Embedder | None) -> Category | None:
         likeness = {name: _cosine(vector, centroid) for name, centroid in _centroids_by(embedder).items()}
     except (EmbeddingFailed, OSError):  # a reason is a detail of the feedback, which is kept all the same
         return None
-    best = max(likeness, key=lambda name: likeness[name])
+    best = max(CATEGORIES, key=lambda name: likeness[name])
     return best if best in similar_categories(likeness) else None
 
 

@@ -1,0 +1,43 @@
+"""Turns as the tests of feedback tell them: words, calls with what they did, an answer."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+
+Step = tuple[str, dict[str, str], Deeds]
+"""A call's name, its arguments, and what it did."""
+
+
+def turn(words: str, steps: Iterable[Step] = (), answer: str = "Done.") -> list[Message]:
+    """One turn with a call in each step."""
+    messages: list[Message] = [UserMessage(content=words)]
+    for number, (name, arguments, deeds) in enumerate(steps):
+        call = ToolCall(id=f"call_{number}", name=name, arguments=msgspec.json.encode(arguments).decode())
+        ok = deeds.exit_code in (None, 0)
+        messages.append(AssistantMessage(tool_calls=(call,)))
+        messages.append(ToolMessage(tool_call_id=call.id, name=name, content="…", ok=ok, deeds=deeds))
+    return [*messages, AssistantMessage(content=answer)]
+
+
+def ran(command: str, exit_code: int | None = 0, commits: Sequence[str] = ()) -> Step:
+    """A shell command that ended so."""
+    made = tuple(Commit(hash=name, subject="work") for name in commits)
+    return "run_command", {"command": command}, Deeds(command=command, exit_code=exit_code, commits=made)
+
+
+def edited(path: str, old: str = "a", new: str = "b") -> Step:
+    """One text of a file replaced by another."""
+    arguments = {"path": path, "old_string": old, "new_string": new}
+    return "edit_file", arguments, Deeds(changed=(FileDeed(path=path, kind="update"),))
+
+
+def wrote(path: str) -> Step:
+    """A new file."""
+    return "write_file", {"path": path, "content": "x"}, Deeds(changed=(FileDeed(path=path, kind="add"),))
+
+
+def deleted(path: str) -> Step:
+    """A file gone."""
+    return "delete_file", {"path": path}, Deeds(changed=(FileDeed(path=path, kind="delete"),))
