@@ -100,22 +100,28 @@ class Feedback:
         self.trajectories.add(trajectory)
         if chosen is not None:
             self._styles.count_use(chosen.skill.id)
-        noted: list[Noted] = []
+        noted: list[Noted | None] = []
         for signal in signals_in(turn, before):
             message = turn[0].id if signal.target == "this" else before[0].id if before else ""
             known = Rated(turn=trajectory) if signal.target == "this" else self.trajectories.find(message)
-            if known is None or _of(known, "you"):  # a sign says nothing where the person has spoken
-                continue
-            rating = Rating(
-                message=message,
-                at=self._clock(),
-                reward=signal.reward,
-                weight=signal.weight,
-                source=signal.source,
-                note=self._redact(signal.note),
-            )
-            noted.append(self._note(known, rating))
-        return noted
+            noted.append(self._sign(known, signal.reward, signal.weight, signal.source, signal.note))
+        return [one for one in noted if one]
+
+    def signal(self, reward: int, weight: float, source: Source, note: str) -> Noted | None:
+        """Take in a sign of what the person thinks of the last answer. None where styles are off, or they have said."""
+        session = self._session_of()
+        if not self._styles.is_on or session is None:
+            return None
+        turn, _ = last_turns(session.messages)
+        known = self.trajectories.find(turn[0].id) if turn else None
+        return self._sign(known, reward, weight, source, note)
+
+    def _sign(self, known: Rated | None, reward: int, weight: float, source: Source, note: str) -> Noted | None:
+        if known is None or _of(known, "you"):  # a sign says nothing where the person has spoken
+            return None
+        message, note = known.turn.message, self._redact(note)
+        rating = Rating(message=message, at=self._clock(), reward=reward, weight=weight, source=source, note=note)
+        return self._note(known, rating)
 
     def _target(self) -> Rated:
         session = self._session_of()
