@@ -26,6 +26,7 @@ from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
+from clio.memory.unified.recall import UnifiedRecall
 from clio.memory.vectors.documents import Documents
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
@@ -234,6 +235,14 @@ class MemorySystem(KnownOfProject):
         """What the person thinks of answers."""
         self._refuse_incognito()
         return self._feedback
+
+    # Everything at once
+
+    @property
+    def unified(self) -> UnifiedRecall:
+        """One question to all of it."""
+        self._refuse_incognito()
+        return UnifiedRecall(self._recall, self._meaning, self._memories, self._ltm, self._notes, clock=self._clock)
 
     # Documents
 

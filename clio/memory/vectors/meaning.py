@@ -40,6 +40,11 @@ class Meaning:
         self.ejected = EjectedTurns(self._of_turns)
         self.documents = Documents(project, self._of_documents, redact=redact, clock=clock)
 
+    @property
+    def is_real(self) -> bool:
+        """Whether a model makes the vectors, so that they say more than the words do."""
+        return not isinstance(self._of_turns.embedder, HashedEmbedder)
+
     def refresh(self, store: SessionStore, stop: Callable[[], bool] = never, *, all_sessions: bool) -> None:
         """Bring the vectors up to date with sessions and documents, for a thread in the background.
 
