@@ -20,6 +20,7 @@ DOORS = (
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
     Door("prefs", "what you like, dislike and forbid", "preferences"),
+    Door("recall", "one question to everything that is remembered"),
     Door("sessions", "what was said here: list, search, export, ...", "session"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.

@@ -1,4 +1,4 @@
-"""`clio memory`, `note`, `prefs` and `sessions`: the handlers of the slash commands without a conversation.
+"""`clio memory`, `note`, `prefs`, `recall` and `sessions`: the handlers of the slash commands without a conversation.
 
 No provider is made, no session begun, and nothing is imported that only a conversation needs.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
 
-_SLASH = re.compile(r"(?<![\w/.])/(docs|memory|note|prefs|session)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(docs|memory|note|prefs|recall|session)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":

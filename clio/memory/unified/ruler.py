@@ -20,7 +20,7 @@ from clio.memory.recall.words import folded_words, parse
 
 LEAST = 0.3
 """Of the query's words by weight: where a text has less, it is no answer."""
-_ALIAS_FLOOR = 0.7
+_ALIAS_FLOOR = 0.5
 _CLOSE, _EXACT = 0.15, 0.05  # of the score: words that stand together as in the query, and the query as it was typed
 _NEAR_WORDS = 3
 
@@ -75,13 +75,14 @@ class Ruler:
 
     def _fit(self, text: str, keywords: Iterable[str], *, whole: bool) -> Fit:
         question = self._question
-        found = evidence(question, stems_of(text), keywords)
+        names = tuple(keywords)
+        found = evidence(question, stems_of(" ".join((text, *names))), names)
         covered = sum(question.weights[place] for place in {question.places[word] for word in found.said})
         share = covered / question.whole if question.whole else 0.0
         if whole:
             share = max(share, found.words)
         if found.alias:
-            share = _ALIAS_FLOOR + (1 - _ALIAS_FLOOR) * share
+            share = max(share, _ALIAS_FLOOR)
         spoken = words(text)
         exact = has_phrase(spoken, self._words)
         close = 1.0 if exact else self._close(spoken)

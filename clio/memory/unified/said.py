@@ -34,7 +34,7 @@ class Said:
         recall = self._sessions.search(
             query, current=current, max_sessions=SESSIONS, max_results=PASSAGES, until=until, deadline_s=2.0
         )
-        return [_of_passage(passage) for passage in recall.passages], recall
+        return [_of_passage(passage, hit.updated) for hit in recall.sessions for passage in hit.passages], recall
 
     def having(self, query: str) -> Having:
         """How common the words of the query are in transcripts."""
@@ -72,13 +72,13 @@ def _message(found: Found) -> tuple[str, str]:
     return (found.where.session, found.where.message) if found.where else ("", found.id)
 
 
-def _of_passage(passage: Recalled) -> Found:
+def _of_passage(passage: Recalled, updated: float) -> Found:
     return Found(
         source="session",
         id=passage.message_id,
         text=passage.snippet,
         kind=passage.role,
-        when=passage.created,
+        when=passage.created or updated,
         where=Place(session=passage.session_id, message=passage.message_id, title=passage.session_name),
         title_share=passage.signals.title / _TITLE_POINTS,
     )
