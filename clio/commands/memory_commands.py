@@ -1,8 +1,6 @@
 """The table of all subcommands of /memory, and what completes them."""
 
-from collections.abc import Iterable
-
-from clio.commands.base import Command, Shell, Suggestion
+from clio.commands.base import Command
 from clio.commands.memory_access import suggest_entry, suggest_options, suggest_words
 from clio.commands.memory_account import stats, why
 from clio.commands.memory_changes import add, edit, undo
@@ -12,7 +10,6 @@ from clio.commands.memory_prune import prune
 from clio.commands.memory_sleep import SLEEP_ROWS
 from clio.commands.memory_switch import turn_off, turn_on
 from clio.commands.memory_time import TIME_ROWS
-from clio.commands.memory_transfer import export, import_
 from clio.commands.memory_verbs import (
     compact,
     count_all,
@@ -25,12 +22,6 @@ from clio.commands.memory_verbs import (
     suggest_memories,
 )
 from clio.commands.memory_words import PLURALS
-from clio.commands.session_export import suggest_paths
-
-
-def _suggest_paths(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    return suggest_paths(argument.rpartition(" ")[2])
-
 
 _KINDS = suggest_words(
     *((kind, f"only {plural}") for kind, plural in PLURALS.items()), ("archive", "what was forgotten or pruned")
@@ -135,20 +126,6 @@ MEMORY = (
             Command(name="off", summary="bring nothing up and remember nothing until /memory on", handler=turn_off),
             Command(name="on", summary="bring things up and remember again", handler=turn_on),
             Command(name="undo", summary="take the last change of memory back", handler=undo),
-            Command(
-                name="export",
-                argument="[PATH] [--force]",
-                summary="write the project knowledge as JSON",
-                handler=export,
-                suggest_word=_suggest_paths,
-            ),
-            Command(
-                name="import",
-                argument="PATH",
-                summary="take in the entries of another ltm.json",
-                handler=import_,
-                suggest_word=_suggest_paths,
-            ),
             *TIME_ROWS,
             *SLEEP_ROWS,
             *CONTROL_ROWS,

@@ -469,12 +469,13 @@ def test_export_writes_once_and_redacts(desk: Desk, tmp_path: Path) -> None:
     raw["patterns"]["discoveries"][0]["fact"] = f'the "token" is \\ {token}'
     raw["patterns"]["unknown_section"] = [{"kept": token}]
     stored.write_text(json.dumps(raw), encoding="utf-8")
-    shown = json.loads(ok(desk, "/memory export").verbatim)
-    assert shown == data(desk, "/memory export")
+    shown = json.loads(ok(desk, "/memory export --what knowledge").verbatim)
+    assert shown == data(desk, "/memory export --what knowledge")
     assert shown["patterns"]["problem_solutions"][0]["error"] == "ImportError: yaml"
-    path = tmp_path / "to hand on.json"
+    path = tmp_path / "to hand on.ltm.json"
     result = ok(desk, f"/memory export '{path}'")
-    assert result.text.startswith("Wrote 6 entries to `")
+    assert result.text.startswith(f"Wrote `{path}` (")
+    assert result.text.endswith("): 6 entries.")
     text = path.read_text(encoding="utf-8")
     assert token not in text
     assert json.loads(text) == shown
@@ -488,7 +489,7 @@ def test_export_writes_once_and_redacts(desk: Desk, tmp_path: Path) -> None:
 
 def test_what_was_exported_is_imported_elsewhere(desk: Desk, tmp_path: Path) -> None:
     ids = some_of_each_kind(desk)
-    path = tmp_path / "out.json"
+    path = tmp_path / "out.ltm.json"
     ok(desk, f"/memory export {path}")
     other = make_desk(tmp_path / "other")
     add(other, "solution ImportError: yaml => pip install pyyaml")
@@ -532,7 +533,7 @@ def test_the_originals_file_is_imported(desk: Desk, tmp_path: Path) -> None:
     ("content", "said"),
     [
         (None, "There is no file "),
-        ("folder", "is no file; give the path of an ltm.json"),
+        ("folder", "is no file; give the path of a bundle or an ltm.json"),
         ("{", "This is no ltm.json ("),
         ("[]", "This is no ltm.json ("),
         ('{"patterns": {"discoveries": 3}}', "This is no ltm.json ("),

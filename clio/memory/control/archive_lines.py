@@ -1,0 +1,99 @@
+"""Lines of an archive of typed memories, taken in and added to, whatever else they say of why a memory left."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clio.memory.control.merge_records import lowered
+from clio.memory.control.texts import Clean, clean_json
+from clio.memory.ltm_kinds import provenance_of
+from clio.memory.records import Provenance
+from clio.memory.typed.record import MemoryRecord
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
+from clio.storage.jsonl import mend_tail, read_lines
+
+_STILL_THERE = frozenset(("edited", "merged", "reinforced", "promoted", "undone"))
+"""Why a version ended while its memory went on with other words."""
+
+
+class Archived(Struct, frozen=True, kw_only=True):
+    """What tells one line from another. because: why it ended; `archived` where the line does not say."""
+
+    id: str
+    version: int = 1
+    content: str = ""
+    ended: float = 0.0
+    because: str = "archived"
+
+    @property
+    def left(self) -> bool:
+        """Whether the memory left, and not only a version of it."""
+        return self.because not in _STILL_THERE
+
+
+def archived_in(path: Path) -> dict[bytes, Archived]:
+    """The lines of an archive; those that do not parse are passed over."""
+    return {line: found for line in read_lines(path).lines if (found := _decode(line))}
+
+
+def new_lines(
+    theirs: Iterable[Raw], known: Iterable[Archived], *, by: Provenance, now: float, clean: Clean
+) -> tuple[list[bytes], int]:
+    """The lines that are not known here, claiming no more than an import may; and how many hold no memory."""
+    seen, found, unusable = set(known), list[bytes](), 0
+    for raw in theirs:
+        line = _sound(raw, by, now, clean)
+        archived = _decode(line) if line else None
+        if line is None or archived is None:
+            unusable += 1
+        elif archived not in seen:
+            seen.add(archived)
+            found.append(line)
+    return found, unusable
+
+
+def former_line(record: MemoryRecord, now: float) -> bytes:
+    """A version that ended because a newer one was taken in."""
+    fields: dict[str, Any] = msgspec.to_builtins(record)
+    return msgspec.json.encode(fields | {"ended": now, "because": "merged"})
+
+
+def append_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Add lines, on disk when this returns; to be called under the memories' lock. Raises OSError."""
+    data = b"".join(line + b"\n" for line in lines)
+    if not data:
+        return
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
+    try:
+        new = mend_tail(fd) == 0
+        write_all(fd, data)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    if new:
+        sync_folder(path.parent)
+
+
+def _sound(raw: Raw, by: Provenance, now: float, clean: Clean) -> bytes | None:
+    try:
+        fields: dict[str, Any] = clean_json(msgspec.json.decode(raw), clean)
+        record = msgspec.convert(fields, MemoryRecord)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError, AttributeError):
+        return None
+    if not record.id.strip() or not record.content.strip():
+        return None
+    fields["provenance"] = msgspec.to_builtins(lowered(provenance_of(fields), by))
+    if isinstance(fields.get("ended"), int | float):
+        fields["ended"] = min(max(fields["ended"], 0.0), now)
+    return msgspec.json.encode(fields)
+
+
+def _decode(line: bytes) -> Archived | None:
+    try:
+        return msgspec.json.decode(line, type=Archived)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

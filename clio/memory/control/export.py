@@ -1,0 +1,179 @@
+"""Everything that was learned, read from its files into one bundle."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, structs
+
+import clio
+from clio.memory.control.bundle import (
+    NOTHING,
+    SECTIONS,
+    Bundle,
+    FeedbackPart,
+    Head,
+    KnowledgePart,
+    MemoriesPart,
+    RecordsPart,
+    Section,
+    StylesPart,
+    is_nothing,
+)
+from clio.memory.control.places import Places, StyleOwner
+from clio.memory.control.texts import Clean, clean_json, clean_note, clean_record
+from clio.memory.ltm_archive import LtmArchive
+from clio.memory.ltm_file import decode_ltm, read_ltm
+from clio.memory.notes import Notes
+from clio.memory.records import Note
+from clio.memory.typed.files import MemoryFiles
+from clio.memory.typed.shelf import Shelf
+from clio.memory.typed.store import Scope
+from clio.storage.jsonl import read_lines
+
+MAX_STYLE_BYTES = 100_000
+
+
+def make_bundle(places: Places, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
+    """Everything, or the sections asked for, with `clean` applied to every text. Reads only.
+
+    Raises StorageError for a file that is not what it should be, after setting it aside; OSError.
+    """
+    clean = _once(clean)
+    bundle = Bundle(
+        knowledge=_knowledge(places, clean) if "knowledge" in what else None,
+        memories=_memories(places, clean) if "memories" in what else None,
+        notes=_notes(places, clean) if "notes" in what else None,
+        scenarios=_scenarios(places, clean) if "scenarios" in what else None,
+        styles=_styles(places, clean) if "styles" in what else None,
+        feedback=_feedback(places, clean) if "feedback" in what else None,
+    )
+    head = Head(at=round(now, 3), clio=clio.__version__, project=clean(places.project.name), counts=counts_of(bundle))
+    return structs.replace(bundle, head=head)
+
+
+def knowledge_alone(places: Places, clean: Clean) -> bytes:
+    """The project knowledge as an `ltm.json`, which other tools read too."""
+    part = _knowledge(places, _once(clean))
+    document = part.ltm if part else Raw(msgspec.json.encode({}))
+    return msgspec.json.format(document, indent=2) + b"\n"
+
+
+def counts_of(bundle: Bundle) -> dict[str, int]:
+    """How much there is of what; what there is none of is left out."""
+    found: dict[str, int] = {}
+    if bundle.knowledge:
+        found["knowledge"] = entries_in(bundle.knowledge.ltm)
+        found["archived knowledge"] = len(bundle.knowledge.archive)
+    if bundle.memories:
+        for scope, part in (("project", bundle.memories.project), ("user", bundle.memories.user)):
+            live = sum(record.is_live for record in part.records)
+            found[f"{scope} memories"] = live
+            found[f"{scope} memories replaced"] = len(part.records) - live
+            found[f"{scope} memories archived"] = len(part.archive)
+    found["notes"] = len(bundle.notes or ())
+    if bundle.styles:
+        found["style files"] = len(bundle.styles.user) + len(bundle.styles.project)
+    if bundle.feedback:
+        found["feedback"] = len(bundle.feedback.lines) + len(bundle.feedback.archive)
+    return {name: number for name, number in found.items() if number}
+
+
+def entries_in(ltm: Raw) -> int:
+    """How many entries an `ltm.json` holds. It is one that was read before."""
+    return 0 if is_nothing(ltm) else len(decode_ltm(bytes(ltm)).all())
+
+
+def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
+    archive = tuple(
+        structs.replace(kept, entry=clean_json(kept.entry, clean))
+        for kept in LtmArchive(places.knowledge_archive).read()
+    )
+    if not places.knowledge.exists():
+        return KnowledgePart(archive=archive) if archive else None
+    document = msgspec.json.decode(read_ltm(places.knowledge).encode())
+    return KnowledgePart(ltm=Raw(msgspec.json.encode(clean_json(document, clean))), archive=archive)
+
+
+def _memories(places: Places, clean: Clean) -> MemoriesPart | None:
+    project, user = _records(places, "project", clean), _records(places, "user", clean)
+    empty = RecordsPart()
+    return None if (project, user) == (empty, empty) else MemoriesPart(project=project, user=user)
+
+
+def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
+    shelf = Shelf()
+    files = MemoryFiles(places.memories(scope), shelf)
+    files.catch_up()
+    records = sorted(shelf.records.values(), key=lambda record: (record.created, record.id))
+    return RecordsPart(
+        records=tuple(clean_record(record, clean) for record in records),
+        archive=_lines(files.archive, clean),
+    )
+
+
+def _notes(places: Places, clean: Clean) -> tuple[Note, ...] | None:
+    return tuple(clean_note(note, clean) for note in Notes(places.notes).newest_first()) or None
+
+
+def _scenarios(places: Places, clean: Clean) -> str | None:
+    text = _text(places.scenarios)
+    return None if text is None else clean(text)
+
+
+def _styles(places: Places, clean: Clean) -> StylesPart | None:
+    learned = _text(places.styles)
+    part = StylesPart(
+        learned=NOTHING if learned is None else _cleaned_line(learned.encode("utf-8"), clean) or NOTHING,
+        user=_style_files(places, "user", clean),
+        project=_style_files(places, "project", clean),
+    )
+    return None if part == StylesPart() else part
+
+
+def _style_files(places: Places, owner: StyleOwner, clean: Clean) -> dict[str, str]:
+    folder = places.own_styles(owner)
+    if not folder.is_dir():
+        return {}
+    found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
+    return {name: clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
+
+
+def _feedback(places: Places, clean: Clean) -> FeedbackPart | None:
+    lines, archive = _lines(places.ratings, clean), _lines(places.ratings_archive, clean)
+    return FeedbackPart(lines=lines, archive=archive) if lines or archive else None
+
+
+def _lines(path: Path, clean: Clean) -> tuple[Raw, ...]:
+    """The lines of a file, their texts cleaned; those that are no JSON are passed over."""
+    return tuple(cleaned for line in read_lines(path).lines if (cleaned := _cleaned_line(line, clean)))
+
+
+def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
+    """A line of JSON, its texts cleaned; None where it is none."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return Raw(msgspec.json.encode(clean_json(value, clean)))
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file; None where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+    except FileNotFoundError:
+        return None
+
+
+def _once(clean: Clean) -> Clean:
+    """The same, each text looked at once: keywords, paths and names of fields come again and again."""
+    known: dict[str, str] = {}
+
+    def cleaned(text: str) -> str:
+        found = known.get(text)
+        if found is None:
+            found = known[text] = clean(text)
+        return found
+
+    return cleaned

@@ -1,0 +1,76 @@
+"""Taking a bundle in: each part is merged under the lock of its files, and all of it is one change to undo."""
+
+from collections.abc import Sequence
+
+from clio.memory.control.bundle import Bundle, MemoriesPart, RecordsPart
+from clio.memory.control.places import Places
+from clio.memory.control.take_memories import take_knowledge, take_memories
+from clio.memory.control.take_rest import take_feedback, take_notes, take_scenarios, take_styles
+from clio.memory.control.taken import Taken
+from clio.memory.control.texts import Clean
+from clio.memory.memories import SCOPES
+from clio.memory.records import Provenance
+from clio.memory.typed.store import Scope
+from clio.memory.undo import UndoLog
+
+
+def take_in(
+    places: Places,
+    bundle: Bundle,
+    *,
+    by: Provenance,
+    now: float,
+    clean: Clean,
+    undo: UndoLog,
+    name: str,
+    scope: Scope | None = None,
+    dry_run: bool = False,
+) -> tuple[Taken, ...]:
+    """Merge a bundle into what is here; what was done to each part that has anything in it.
+
+    by: whom nobody in it is trusted more than. name: of the file, for the undo log. scope: only what is the project's,
+    or the user's. dry_run: only count. What cannot be undone: archives, scenarios, styles and ratings, which only grow.
+    Raises UserError where a part is not what it should be, before anything is changed; StorageError, OSError.
+    """
+    scopes: Sequence[Scope] = (scope,) if scope else SCOPES
+    if not dry_run:  # whatever is wrong with it is found before the first change
+        take_in(places, bundle, by=by, now=now, clean=clean, undo=undo, name=name, scope=scope, dry_run=True)
+    with undo.group(f"the import of {name}"):
+        found = _take(places, bundle, scopes, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run)
+    return tuple(taken for taken in found if _anything(taken))
+
+
+def _take(
+    places: Places,
+    bundle: Bundle,
+    scopes: Sequence[Scope],
+    *,
+    by: Provenance,
+    now: float,
+    clean: Clean,
+    undo: UndoLog,
+    dry_run: bool,
+) -> list[Taken]:
+    found: list[Taken] = []
+    if "project" in scopes:
+        if bundle.knowledge:
+            found += take_knowledge(places, bundle.knowledge, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run)
+        if bundle.notes:
+            found.append(take_notes(places, bundle.notes, now=now, clean=clean, undo=undo, dry_run=dry_run))
+        if bundle.feedback:
+            found.append(take_feedback(places, bundle.feedback, clean=clean, dry_run=dry_run))
+    if "user" in scopes and bundle.scenarios is not None:
+        found.append(take_scenarios(places, bundle.scenarios, clean=clean, dry_run=dry_run))
+    memories = bundle.memories or MemoriesPart()
+    for scope in scopes:
+        part = memories.project if scope == "project" else memories.user
+        if part == RecordsPart():
+            continue
+        found += take_memories(places, part, scope, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run)
+    if bundle.styles:
+        found += take_styles(places, bundle.styles, scopes, now=now, clean=clean, dry_run=dry_run)
+    return found
+
+
+def _anything(taken: Taken) -> bool:
+    return any((taken.changes, taken.known, taken.kept, taken.forgotten, taken.unusable))

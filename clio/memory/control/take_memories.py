@@ -1,0 +1,168 @@
+"""Typed memories and project knowledge of a bundle, merged into those that are here."""
+
+import copy
+from collections.abc import Collection
+
+import msgspec
+from msgspec import structs
+
+from clio.memory.control.archive_lines import append_lines, archived_in, former_line, new_lines
+from clio.memory.control.bundle import KnowledgePart, RecordsPart, is_nothing
+from clio.memory.control.merge_records import Merged, lowered, merge_records
+from clio.memory.control.places import Places
+from clio.memory.control.taken import Taken
+from clio.memory.control.texts import Clean, clean_json
+from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_archive import Kept
+from clio.memory.ltm_file import LtmDocument, read_ltm
+from clio.memory.ltm_import import merge_in, read_foreign
+from clio.memory.ltm_kinds import identity, provenance_of, stored_id
+from clio.memory.ltm_store import LtmStore
+from clio.memory.records import Provenance
+from clio.memory.typed.files import Line, MemoryFiles
+from clio.memory.typed.shelf import Shelf
+from clio.memory.typed.store import Scope
+from clio.memory.undo import UndoLog, new_change
+
+NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "memories of yours"}
+
+
+def take_memories(
+    places: Places,
+    part: RecordsPart,
+    scope: Scope,
+    *,
+    by: Provenance,
+    now: float,
+    clean: Clean,
+    undo: UndoLog,
+    dry_run: bool,
+) -> list[Taken]:
+    """Merge the memories of one scope; its archive grows by what is not in it. Raises StorageError, OSError."""
+    shelf = Shelf()
+    files = MemoryFiles(places.memories(scope), shelf)
+    elsewhere = _ids(places, "user" if scope == "project" else "project")
+    if dry_run:
+        files.catch_up()
+        return _taken(scope, *_merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean))
+    with files.lock():
+        files.catch_up()
+        merged, lines, unusable = _merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean)
+        new = {record.id: (record.content, record.score) for record in merged.put}
+        former = [former_line(old, now) for old in merged.replaced if new[old.id] != (old.content, old.score)]
+        append_lines(files.archive, (*lines, *former))
+        if merged.put:
+            files.append(Line(put=merged.put))
+    if merged.put:
+        what = f"imported {len(merged.put):,} memories"
+        undo.record(new_change("memory", what, at=now, key=scope, before=merged.replaced or None, after=merged.put))
+    return _taken(scope, merged, lines, unusable)
+
+
+def take_knowledge(
+    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, undo: UndoLog, dry_run: bool
+) -> list[Taken]:
+    """Merge the project knowledge and what left it.
+
+    Raises UserError where it is no `ltm.json`, NewerDocument, StorageError, OSError.
+    """
+    text = "{}" if is_nothing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
+    theirs = len(read_foreign(text).all())
+    if dry_run:
+        document = read_ltm(places.knowledge)
+        merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
+        added, confirmed = merged.added, merged.confirmed
+    else:
+        ltm = LongTermMemory(places.knowledge, project=places.project, undo=undo, clock=lambda: now)
+        added, confirmed = ltm.import_(text, by, clean) if theirs else (0, 0)
+    entries = Taken(
+        section="knowledge",
+        scope="project",
+        what="entries of project knowledge",
+        new=added,
+        changed=confirmed,
+        known=max(theirs - added - confirmed, 0),
+    )
+    new = _take_archive(places, part, by=by, now=now, clean=clean, dry_run=dry_run)
+    archive = Taken(section="knowledge", scope="project", what="archived entries of project knowledge", new=new)
+    return [entries, archive.more(known=len(part.archive) - new)]
+
+
+def _take_archive(
+    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, dry_run: bool
+) -> int:
+    """How many entries that left elsewhere are in the archive here that were not."""
+    if not part.archive:
+        return 0
+    store = LtmStore(places.knowledge, clock=lambda: now)
+    if dry_run:
+        return len(_unknown(part, store.read(), store, by, now, clean))
+    with store.changing() as (document, _):
+        new = _unknown(part, document, store, by, now, clean)
+        if new:
+            store.archive.put(new)
+    return len(new)
+
+
+def _unknown(
+    part: KnowledgePart, document: LtmDocument, store: LtmStore, by: Provenance, now: float, clean: Clean
+) -> list[Kept]:
+    """Those that neither the knowledge nor its archive has, by their words, as an import may put them there."""
+    known = {(kind, *identity(kind, raw)) for kind, raw in document.all()}
+    known |= {
+        (kept.known_kind, *identity(kept.known_kind, kept.entry)) for kept in store.archive.read() if kept.known_kind
+    }
+    taken = {stored_id(raw) for _, raw in document.all()} | store.archive.handles()
+    found: list[Kept] = []
+    for kept in part.archive:
+        entry = clean_json(copy.deepcopy(kept.entry), clean)
+        kept = structs.replace(kept, entry=entry, archived=min(max(kept.archived, 0.0), now))
+        kind = kept.known_kind
+        if kind is None or (words := (kind, *identity(kind, entry))) in known or stored_id(entry) in taken:
+            continue
+        entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
+        known.add(words)
+        taken.add(stored_id(entry))
+        found.append(kept)
+    return found
+
+
+def _merge(
+    places: Places,
+    part: RecordsPart,
+    scope: Scope,
+    shelf: Shelf,
+    elsewhere: Collection[str],
+    *,
+    by: Provenance,
+    now: float,
+    clean: Clean,
+) -> tuple[Merged, list[bytes], int]:
+    """What is to be written of the memories and of their archive, and how many lines of that hold no memory."""
+    archived = archived_in(places.memories_archive(scope)).values()
+    gone = {one.id for one in archived if one.left}
+    merged = merge_records(shelf, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere)
+    lines, unusable = new_lines(part.archive, archived, by=by, now=now, clean=clean)
+    return merged, lines, unusable
+
+
+def _taken(scope: Scope, merged: Merged, lines: list[bytes], unusable: int) -> list[Taken]:
+    records = Taken(
+        section="memories",
+        scope=scope,
+        what=NAMES[scope],
+        new=merged.new,
+        changed=merged.changed,
+        known=merged.known,
+        kept=merged.kept,
+        forgotten=merged.forgotten,
+        unusable=merged.unusable,
+    )
+    archive = Taken(section="memories", scope=scope, what=f"archived {NAMES[scope]}", new=len(lines), unusable=unusable)
+    return [records, archive]
+
+
+def _ids(places: Places, scope: Scope) -> frozenset[str]:
+    shelf = Shelf()
+    MemoryFiles(places.memories(scope), shelf).catch_up()
+    return frozenset(shelf.records)

@@ -1,0 +1,174 @@
+"""Notes, scenarios, styles and ratings of a bundle, merged into those that are here."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, structs
+
+from clio.config.yaml_file import parse
+from clio.errors import ConfigError
+from clio.memory.control.bundle import FeedbackPart, StylesPart, is_nothing
+from clio.memory.control.export import MAX_STYLE_BYTES
+from clio.memory.control.places import Places
+from clio.memory.control.taken import Taken
+from clio.memory.control.texts import Clean, clean_json, clean_note
+from clio.memory.feedback.trajectories import Line, Trajectories
+from clio.memory.note_changes import note_change
+from clio.memory.notes import Notes
+from clio.memory.preferences.scenario_file import scenarios_of
+from clio.memory.records import Note
+from clio.memory.styles.state import FORMAT, StyleState
+from clio.memory.typed.store import Scope
+from clio.memory.undo import UndoLog
+from clio.storage.atomic import write_atomic
+from clio.storage.document import load, update
+from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.jsonl import read_lines
+
+HOW_THE_WORK_STANDS = "session_progress"
+"""A page about the work on another machine, which is none of this one's."""
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
+
+
+def take_notes(
+    places: Places, notes: Sequence[Note], *, now: float, clean: Clean, undo: UndoLog, dry_run: bool
+) -> Taken:
+    """Store notes whose key is free, or whose note here is older. Raises OSError."""
+    taken = Taken(section="notes", scope="project", what="notes")
+    for foreign in notes:
+        note = structs.replace(clean_note(foreign, clean), timestamp=min(max(foreign.timestamp, 0.0), now))
+        if note.key == HOW_THE_WORK_STANDS:
+            continue
+        here = Notes(places.notes, clock=lambda at=note.timestamp: at)
+        old = here.retrieve(note.key)
+        if old is not None and old.content == note.content:
+            taken = taken.more(known=1)
+        elif old is not None and old.timestamp >= note.timestamp:
+            taken = taken.more(kept=1)
+        else:
+            try:
+                if not dry_run:
+                    here.store(note.key, note.content)
+                    undo.record(note_change(note.key, old, note.content, at=now))
+                taken = taken.more(changed=1) if old else taken.more(new=1)
+            except ValueError:
+                taken = taken.more(unusable=1)
+    return taken
+
+
+def take_scenarios(places: Places, text: str, *, clean: Clean, dry_run: bool) -> Taken:
+    """Write `scenarios.yaml` where there is none; a person's own stays as it is. Raises OSError."""
+    taken = Taken(section="scenarios", scope="user", what="scenarios.yaml")
+    text = clean(text)
+    if places.scenarios.exists():
+        same = places.scenarios.read_text(encoding="utf-8", errors="replace") == text
+        return taken.more(known=1) if same else taken.more(kept=1)
+    try:
+        scenarios_of(parse(text.encode("utf-8"), "scenarios"), "scenarios")
+    except ConfigError:
+        return taken.more(unusable=1)
+    if not dry_run:
+        make_folder(places.home)
+        write_atomic(places.scenarios, text.encode("utf-8"))
+    return taken.more(new=1)
+
+
+def take_learned_styles(places: Places, learned: Raw, *, now: float, dry_run: bool) -> Taken:
+    """What was learned of a style in a context where nothing is known here. Whether styles are on stays as it is."""
+    taken = Taken(section="styles", scope="user", what="contexts of styles")
+    if is_nothing(learned):
+        return taken
+    try:
+        theirs = msgspec.json.decode(learned, type=StyleState)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return taken.more(unusable=1)
+    if dry_run:
+        document = load(places.styles, FORMAT)
+        return _count(taken, document.value if document else StyleState(), theirs)
+    ours: list[StyleState] = []
+
+    def merge(state: StyleState) -> StyleState:
+        ours.append(state)
+        new = _merged(state, theirs, now)
+        return state if new == state else new
+
+    update(places.styles, FORMAT, merge)
+    return _count(taken, ours[0], theirs)
+
+
+def take_style_files(places: Places, files: Mapping[str, str], owner: Scope, *, clean: Clean, dry_run: bool) -> Taken:
+    """Write the style files whose names are free. Raises OSError."""
+    taken = Taken(section="styles", scope=owner, what="style files")
+    folder = places.own_styles(owner)
+    for name, text in files.items():
+        path, text = folder / name, clean(text)
+        if not _FILE_NAME.fullmatch(name) or len(text) > MAX_STYLE_BYTES:
+            taken = taken.more(unusable=1)
+        elif path.exists() or path.is_symlink():
+            same = path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text
+            taken = taken.more(known=1) if same else taken.more(kept=1)
+        else:
+            taken = taken.more(new=1)
+            if not dry_run:
+                make_ignored_folder(folder, folder.parent) if owner == "project" else make_folder(folder)
+                write_atomic(path, text.encode("utf-8", "replace"))
+    return taken
+
+
+def take_feedback(places: Places, part: FeedbackPart, *, clean: Clean, dry_run: bool) -> Taken:
+    """Add the turns and ratings that are not here. They taught the styles elsewhere, and teach nothing again."""
+    taken = Taken(section="feedback", scope="project", what="rated turns and ratings")
+    known = set(_lines(places.ratings)) | set(_lines(places.ratings_archive))
+    new: dict[Line, None] = {}
+    for raw in (*part.archive, *part.lines):
+        line = _rating(msgspec.json.encode(clean_json(msgspec.json.decode(raw), clean)))
+        if line is None:
+            taken = taken.more(unusable=1)
+        elif line in known or line in new:
+            taken = taken.more(known=1)
+        else:
+            new[line] = None
+    if new and not dry_run:
+        Trajectories(places.ratings).add(*new)
+    return taken.more(new=len(new))
+
+
+def take_styles(
+    places: Places, part: StylesPart, scopes: Sequence[Scope], *, now: float, clean: Clean, dry_run: bool
+) -> list[Taken]:
+    """What was learned, and the style files of these scopes."""
+    found: list[Taken] = []
+    if "user" in scopes:
+        found.append(take_learned_styles(places, part.learned, now=now, dry_run=dry_run))
+        found.append(take_style_files(places, part.user, "user", clean=clean, dry_run=dry_run))
+    if "project" in scopes:
+        found.append(take_style_files(places, part.project, "project", clean=clean, dry_run=dry_run))
+    return found
+
+
+def _merged(ours: StyleState, theirs: StyleState, now: float) -> StyleState:
+    contexts = dict(ours.contexts)
+    for context, arms in theirs.contexts.items():
+        sound = {id: structs.replace(arm, last=min(max(arm.last, 0.0), now)) for id, arm in arms.items()}
+        contexts[context] = sound | contexts.get(context, {})
+    uses = {id: structs.replace(use, last=min(max(use.last, 0.0), now)) for id, use in theirs.uses.items()}
+    return structs.replace(ours, contexts=contexts, vectors=theirs.vectors | ours.vectors, uses=uses | ours.uses)
+
+
+def _count(taken: Taken, ours: StyleState, theirs: StyleState) -> Taken:
+    pairs = {(context, id) for context, arms in theirs.contexts.items() for id in arms}
+    known = sum(id in ours.contexts.get(context, {}) for context, id in pairs)
+    return taken.more(new=len(pairs) - known, known=known)
+
+
+def _lines(path: Path) -> list[Line]:
+    return [line for raw in read_lines(path).lines if (line := _rating(raw))]
+
+
+def _rating(line: bytes) -> Line | None:
+    try:
+        return msgspec.json.decode(line, type=Line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
