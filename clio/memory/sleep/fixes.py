@@ -1,0 +1,211 @@
+"""Errors that were mended: a command failed, something was changed, and the same command passed. By rule."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.sleep.doings import Doing, doings_of
+from clio.memory.sleep.experiences import Experience
+from clio.memory.sleep.finding import QUOTE_CHARS, Finding
+from clio.memory.sleep.outcomes import error_line, without_varying
+from clio.memory.sleep.runs import Change, Run, change_of, is_settled_by, reverts, run_of
+from clio.messages import AssistantMessage, Message, UserMessage
+
+CONFIDENCE, COMMITTED = 0.7, 0.85
+_MAX_FILES, _MAX_COMMANDS, _COMMAND_CHARS, _WORDS_CHARS = 4, 2, 100, 200
+
+_SLIP = LatePattern(
+    r"(?:\w+\.)*(?:SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|AssertionError)\b|assert\b"
+    r"|Test\w+$"
+    r"|.*(?:\bundefined:|\bnot defined\b|\bunused\b|\bdeclared and not used\b|\bimported and not used\b|\bundeclared\b"
+    r"|\bexpected\b.*\b(?:got|found|but)\b|\bgot\b.*\bwant\b|\bwant\b.*\bgot\b|\bunexpected (?:token|indent)"
+    r"|\bmissing return\b"
+    r"|\bcannot find (?:value|name)\b|\bproperly formatted\b|\breformat)",
+    re.IGNORECASE,
+)
+"""Errors of code that is being written. Where the turn itself had just written it, mending it is no lesson."""
+_UNDO = LatePattern(
+    r"\W*(?:(?:no|nope|wait|stop|ok|hm+|sorry|please|actually)\W+)*(?:undo|revert|roll ?back|take (?:that|it) back)\b",
+    re.IGNORECASE,
+)
+_CAUSE = LatePattern(
+    r"\b(?:because|root cause|caused by|due to|turned out|(?:was|were) missing|needs? to|needed to|fixed (?:it )?by"
+    r"|the (?:actual |real )?(?:issue|problem|bug|failure|error|culprit|cause|reason|fix) (?:was|is))\b",
+    re.IGNORECASE,
+)
+_HEDGED = LatePattern(
+    r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if)\b|\?",
+    re.IGNORECASE,
+)
+_SENTENCE_END = LatePattern(r"(?<=[.!?])\s+|\n+")
+_FENCED = LatePattern(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class _Failure(Struct, kw_only=True):
+    """A failing run nobody has mended yet. made: files the same turn had changed before it. changes: those since."""
+
+    run: Run
+    made: frozenset[str]
+    changes: list[Change]
+
+
+class _Mended(Struct, frozen=True, kw_only=True):
+    """A failing run, what was changed after it, and the run that passed then."""
+
+    failed: Run
+    passed: Run
+    made: frozenset[str]
+    changes: tuple[Change, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that were changed, the last one last."""
+        return tuple(dict.fromkeys(file for change in self.changes for file in change.files))
+
+
+def fixes_in(experience: Experience) -> list[Finding]:
+    """The errors that came up and were mended in one turn."""
+    return fixes_across((experience,))
+
+
+def fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
+    """The same over turns of one session that follow each other: what failed in one may pass in a later one.
+
+    A fix belongs to the turn in which the command passed. One that the person then had taken back is none.
+    """
+    messages = tuple(message for experience in experiences for message in experience.messages)
+    doings = doings_of(messages)
+    if not any(doing.deeds.exit_code is not None for doing in doings):
+        return []
+    found: list[Finding] = []
+    for mended in _mended(doings, messages):
+        line = error_line(mended.failed.output)
+        if line and not _is_slip(mended, line) and _holds(mended, doings, messages):
+            found.append(_finding(mended, line, doings, messages, _turn_of(experiences, mended.passed.place)))
+    return found
+
+
+def _mended(doings: Sequence[Doing], messages: Sequence[Message]) -> Iterator[_Mended]:
+    """Each failing run that a later one settled after a change; where it failed anew on the way, the last failure."""
+    waiting: list[_Failure] = []
+    made: set[str] = set()
+    began = 0
+    for number, doing in enumerate(doings):
+        if any(isinstance(message, UserMessage) for message in messages[began : doing.place]):
+            made = set()
+        began = doing.place
+        run = run_of(number, doing)
+        if run is not None and run.outcome == "passed":
+            settled = [failure for failure in waiting if is_settled_by(failure.run, run)]
+            waiting = [failure for failure in waiting if failure not in settled]
+            for failure in settled[-1:]:
+                if failure.changes:
+                    yield _Mended(failed=failure.run, passed=run, made=failure.made, changes=tuple(failure.changes))
+        elif run is not None and run.outcome == "failed":
+            waiting = [failure for failure in waiting if not is_settled_by(failure.run, run)]
+            waiting.append(_Failure(run=run, made=frozenset(made), changes=[]))
+            continue
+        change = change_of(doing)
+        if change is not None:
+            made.update(change.files)
+            for failure in waiting:
+                failure.changes.append(change)
+
+
+def _is_slip(mended: _Mended, line: str) -> bool:
+    """Whether the turn only corrected what it had itself just written."""
+    files = set(mended.files)
+    return bool(files) and files <= mended.made and _SLIP.match(line) is not None
+
+
+def _holds(mended: _Mended, doings: Sequence[Doing], messages: Sequence[Message]) -> bool:
+    """Whether nothing that came after took the fix back: no revert, no such failure left, no word of the person."""
+    error = without_varying(error_line(mended.failed.output))
+    committed, broken = False, False
+    for number, doing in enumerate(doings[mended.passed.number + 1 :], mended.passed.number + 1):
+        if reverts(doing, mended.files, committed=committed):
+            return False
+        committed = committed or bool(doing.deeds.commits)
+        run = run_of(number, doing)
+        if run is None or not (is_settled_by(mended.failed, run) or is_settled_by(run, mended.failed)):
+            continue
+        if run.outcome == "failed":
+            broken = broken or without_varying(error_line(run.output)) == error
+        elif run.outcome == "passed":
+            broken = False
+    after = messages[mended.passed.place :]
+    said = next((one.content for one in after if isinstance(one, UserMessage) and one.origin == "user"), "")
+    return not broken and _UNDO.match(said) is None
+
+
+def _finding(
+    mended: _Mended, line: str, doings: Sequence[Doing], messages: Sequence[Message], turn: Experience
+) -> Finding:
+    committed = any(doing.deeds.commits for doing in doings[mended.passed.number :])
+    return Finding(
+        kind="solution",
+        text=one_line(without_varying(line)),
+        solution=_told(mended, _cause(messages[mended.failed.place : _end_of_turn(messages, mended.passed.place)])),
+        files=mended.files[-_MAX_FILES:],
+        confidence=COMMITTED if committed else CONFIDENCE,
+        asserted_by="model",
+        quote=shortened(line, QUOTE_CHARS),
+        session=turn.session,
+        message=turn.message,
+        at=turn.at,
+    )
+
+
+def _told(mended: _Mended, cause: str) -> str:
+    """What was done, in one sentence; what the agent said of the cause behind it, as a quotation."""
+    removed = {file for change in mended.changes for file in change.removed}
+    changed = [file for file in mended.files if file not in removed]
+    ran = list(dict.fromkeys(change.command for change in mended.changes if change.command))
+    parts = [
+        f"changed {_listed(changed, _MAX_FILES)}" if changed else "",
+        f"removed {_listed(sorted(removed), _MAX_FILES)}" if removed else "",
+        f"ran {_listed([f'`{shortened(one_line(one), _COMMAND_CHARS)}`' for one in ran], _MAX_COMMANDS)}"
+        if ran
+        else "",
+    ]
+    what = " and ".join(part for part in parts if part)
+    passed = shortened(one_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
+    return f"{what}; then `{passed}` passed" + (f"; the agent said {quotation(cause)}" if cause else "")
+
+
+def _listed(items: Sequence[str], most: int) -> str:
+    shown = ", ".join(items[-most:])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def _cause(messages: Sequence[Message]) -> str:
+    """The last sentence of the agent's that says why it failed or what helped, if one says so without a doubt."""
+    for message in reversed(messages):
+        if not isinstance(message, AssistantMessage) or not message.content:
+            continue
+        prose = _FENCED.sub("\n", message.content).replace("**", "")
+        for sentence in reversed(_SENTENCE_END.sub("\0", prose).split("\0")):
+            words = sentence.strip(" \t-*•>#")
+            if 20 <= len(words) <= _WORDS_CHARS and _CAUSE.search(words) and not _HEDGED.search(words):
+                return words
+    return ""
+
+
+def _end_of_turn(messages: Sequence[Message], place: int) -> int:
+    ends = (
+        later
+        for later in range(place, len(messages))
+        if (message := messages[later]) and isinstance(message, UserMessage) and message.origin == "user"
+    )
+    return next(ends, len(messages))
+
+
+def _turn_of(experiences: Sequence[Experience], place: int) -> Experience:
+    for experience in experiences:
+        place -= len(experience.messages)
+        if place < 0:
+            return experience
+    return experiences[-1]

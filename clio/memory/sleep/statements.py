@@ -1,0 +1,146 @@
+"""What the person said in a turn that stays true of the project: facts, decisions, rules of the team. By rule.
+
+Precision comes first: what is asked, supposed, wished for, told of once, quoted or pasted teaches nothing, nor does
+what needs its conversation to mean something. What a person says about how they want things done is noticed while they
+say it (`clio.memory.preferences.notice`); what was certain there is not learned a second time here. English only.
+"""
+
+from collections.abc import Iterator
+
+from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.preferences.notice import notice
+from clio.memory.preferences.notice_words import TAIL, is_pointing
+from clio.memory.preferences.own_words import FILLER, Said, own_sentences
+from clio.memory.sleep import statement_words as words
+from clio.memory.sleep.doings import doings_of
+from clio.memory.sleep.experiences import Experience, is_nod
+from clio.memory.sleep.finding import QUOTE_CHARS, Finding, FindingKind
+from clio.messages import UserMessage
+
+CONFIDENCE, EXPLICIT = 0.8, 0.9
+"""Of what was said in passing, and of what the person asked to remember."""
+MAX_CHARS = 2_500
+"""Of a message; a longer one is mostly a document, of which only what is asked to be remembered is taken."""
+_MAX_STATED, _MAX_SENTENCE, _MAX_ANSWER = 6, 220, 300
+
+
+def statements_in(experience: Experience) -> list[Finding]:
+    """What the person stated in a turn, and what they answered when they were asked; nothing twice."""
+    found: dict[str, Finding] = {}
+    for message in experience.messages:
+        if isinstance(message, UserMessage) and message.origin == "user" and not is_nod(message.content):
+            for kind, text, quote, confidence in stated(message.content):
+                found.setdefault(text.casefold(), _finding(experience, kind, text, quote, confidence))
+    for doing in doings_of(experience.messages):
+        text = decision(doing.deeds.question, doing.deeds.answer) if doing.deeds.question else ""
+        if text:
+            found.setdefault(text.casefold(), _finding(experience, "fact", text, doing.deeds.answer, CONFIDENCE))
+    return list(found.values()) if len(found) <= _MAX_STATED else []
+
+
+def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
+    """What a message states for good: kind, text, the sentence it stands in, confidence."""
+    noticed = notice(text) if words.NOTICEABLE.search(text) else ()
+    taken = {one.quote for one in noticed}
+    for one in noticed:
+        if words.CREDENTIAL.search(one.content):
+            continue
+        if one.kind == "fact":
+            yield "fact", one.content, one.quote, EXPLICIT if one.certain else CONFIDENCE
+        elif one.kind == "rule" and not one.certain and words.OF_THE_TEAM.match(one.content):
+            yield "rule", one.content, one.quote, CONFIDENCE
+    if len(text) > MAX_CHARS or not words.STATEMENT_LIKE.search(text) or words.PASTED_ISSUE.search(text):
+        return
+    for said in own_sentences(text):
+        if said.is_question or said.text in taken or len(said.text) > _MAX_SENTENCE:
+            continue
+        stating = _statement(said)
+        if stating is not None:
+            yield (*stating, said.text, CONFIDENCE)
+
+
+def decision(question: str, answer: str) -> str:
+    """A question the agent put and the person's answer as one text; empty where it settles nothing that lasts."""
+    question, answer = one_line(question), one_line(answer)
+    if is_nod(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or words.NO_ANSWER.search(answer):
+        return ""
+    if words.PROCEDURE.search(question) or words.CREDENTIAL.search(question) or words.NO_CHOICE.match(answer):
+        return ""
+    return f"asked {quotation(question)}, the answer was {quotation(answer)}"
+
+
+def _statement(said: Said) -> tuple[FindingKind, str] | None:
+    """What one sentence states, if it does."""
+    lead = words.LEAD.match(said.masked)
+    start = lead.end() if lead else 0
+    masked = said.masked[start:]
+    for ends in (words.CUT, TAIL):
+        cut = ends.search(masked)
+        masked = masked[: cut.start()] if cut else masked
+    text = one_line(said.text[start : start + len(masked)])
+    if len(masked.split()) < 3 or words.CREDENTIAL.search(masked):
+        return None
+    chosen = _choice(masked, text)
+    if chosen:
+        return "fact", chosen
+    if words.DOUBT.search(words.NOW_IS_FINE.sub(" ", masked)) or masked.count(FILLER) > len(masked) // 2:
+        return None
+    rule = words.RULE.search(masked) is not None
+    return ("rule" if rule else "fact", text) if _of_team(masked) or _of_thing(masked) else None
+
+
+def _choice(masked: str, text: str) -> str:
+    """A decision that names what was chosen; empty where the sentence takes none."""
+    found = words.DECISION.fullmatch(masked)
+    if found is None or words.NO_CHOICE.match(found["what"]) or words.NO_CHOICE_AT_ALL.search(masked):
+        return ""
+    what = text[found.start("what") :]
+    how = found["how"] or found["going"]
+    if how and not (words.REASON.search(found["what"]) or words.NAMES.search(what)):
+        return ""
+    return f"decided: {words.going(found['how'], found['late'], found['going'])}{what}"
+
+
+def _of_team(masked: str) -> bool:
+    """Whether it says what the team does."""
+    found = words.WE.fullmatch(masked)
+    if found is None or not _stands_alone(found["rest"]):
+        return False
+    denied = found["not"] or words.NOBODY.match(masked) or words.ONLY.search(masked)
+    return bool(denied) or words.base(found["verb"]) not in words.ONLY_NOT
+
+
+def _of_thing(masked: str) -> bool:
+    """Whether it says what something of the project is, where it is, or what it does all the time."""
+    if words.NO_SUBJECT.match(masked):
+        return False
+    slot = words.SLOT.fullmatch(masked) or words.NAMED.fullmatch(masked)
+    if slot is not None:
+        return _stands_alone(slot["rest"])
+    found = words.LASTING.fullmatch(masked)
+    if found is None:
+        return False
+    verb, rest, subject = found["verb"].casefold(), found["rest"], found["subject"]
+    if words.NEEDS_PLACE.search(verb) and not words.PLACE.search(rest):
+        return False
+    if words.NEEDS_PROJECT.match(verb) and not words.OF_PROJECT.match(subject):
+        return False
+    return _stands_alone(rest) or (not rest.strip() and words.COMPLETE.search(verb) is not None)
+
+
+def _stands_alone(rest: str) -> bool:
+    """Whether what is said of the subject means something outside of the conversation."""
+    return bool(rest.strip(" .,")) and not is_pointing(rest) and not words.POINTING_REST.match(rest)
+
+
+def _finding(experience: Experience, kind: FindingKind, text: str, quote: str, confidence: float) -> Finding:
+    return Finding(
+        kind=kind,
+        text=one_line(text),
+        confidence=confidence,
+        asserted_by="user",
+        quote=shortened(one_line(quote), QUOTE_CHARS),
+        session=experience.session,
+        message=experience.message,
+        at=experience.at,
+    )
