@@ -109,7 +109,7 @@ def export(shell: Shell, argument: str) -> CommandResult:
     document = msgspec.to_builtins(shell.memory.styles.export())
     text = shell.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:
-        return CommandResult(verbatim=text, data=document)
+        return CommandResult(verbatim=text, data=msgspec.json.decode(text))
     path = Path(given.words[0]).expanduser()
     if path.is_dir():
         return refuse(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'styles.json')!r}")

@@ -17,7 +17,10 @@ from clio.memory.styles.skill import DIMENSIONS, Trigger
 from clio.memory.styles.state import Earned
 from clio.memory.styles.styles import Styles, StyleView
 
-OFF = "Styles are off: answers are worded as the model words them. `/style on` lets clio choose, and learn from `+` and `-`."
+OFF = (
+    "Styles are off: answers are worded as the model words them. `/style on` lets clio choose, and learn from `+` "
+    "and `-`."
+)
 _LEAST_TASTE = 0.05
 """How far from the middle a dimension must be to be told as something the person likes."""
 _TASTES = 4
@@ -85,12 +88,13 @@ def why(shell: Shell, argument: str) -> CommandResult:
         "bucket": bucket,
         "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
     }
-    head = [_chosen_line(choice), _chance_line(choice), _tastes_line(tastes, choice.situation.intent)]
-    rows = tuple(_arm_row(arm, choice) for arm in choice.arms)
-    columns = ("style", "intent+time+mood+topic", "earned", "sure", "draw", "taste", "score", "")
+    off = "" if styles.is_on else "Styles are off now. "
+    told = [off + _chosen_line(choice), _chance_line(choice), _tastes_line(tastes), _left_out_line(choice.arms)]
+    rows = tuple(_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
+    columns = ("", "style", "intent+time+mood+topic", "earned", "sure", "draw", "taste", "score")
     return CommandResult(
-        text="\n\n".join(line for line in head if line),
-        table=Table(columns=columns, rows=rows, wide=7) if rows else None,
+        text="\n\n".join(line for line in told if line),
+        table=Table(columns=columns, rows=rows, wide=1) if rows else None,
         data=data,
     )
 
@@ -185,18 +189,26 @@ def _chosen_line(choice: Choice) -> str:
 def _chance_line(choice: Choice) -> str:
     if choice.pinned:
         return ""
-    rated = (
-        f"{count(round(choice.ratings), 'answer')} with this intent rated"
-        if choice.ratings >= 0.5
-        else "None rated yet"
+    known = (
+        f"{count(round(choice.ratings), 'answer')} with this intent rated" if choice.ratings >= 0.5 else "None rated"
     )
-    rolled = "it was this time" if choice.explored else "not this time"
-    return f"{rated}; {choice.epsilon:.0%} of the answers try any style that fits: {rolled}."
+    rolled = "this one did" if choice.explored else "this one did not"
+    return f"{known}; {choice.epsilon:.0%} of the answers try any style that fits, and {rolled}."
 
 
-def _tastes_line(vector: Sequence[float], intent: str) -> str:
+def _tastes_line(vector: Sequence[float]) -> str:
     marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _marked(vector)][:_TASTES]
-    return f"What your ratings say you like there, 0.50 being nothing known: {', '.join(marked)}." if marked else ""
+    return f"Learned of your taste there, 0.50 being nothing: {', '.join(marked)}." if marked else ""
+
+
+def _left_out_line(arms: Sequence[ArmAccount]) -> str:
+    """The styles that could not be chosen, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for arm in arms:
+        if arm.left_out:
+            reasons.setdefault(arm.left_out, []).append(arm.id)
+    parts = [f"{', '.join(ids)} ({reason})" for reason, ids in reasons.items()]
+    return f"Left out: {'; '.join(parts)}." if parts else ""
 
 
 def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
@@ -207,19 +219,15 @@ def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
 
 def _arm_row(arm: ArmAccount, choice: Choice) -> tuple[str, ...]:
     parts = "+".join(_short(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
-    note = arm.left_out
-    if arm.id == choice.chosen:
-        note = "tried out" if choice.explored else "chosen"
-    weighed = not arm.left_out
     return (
+        "●" if arm.id == choice.chosen else "",
         arm.id,
         f"{parts} = {_short(arm.trigger)}",
         earned(Earned(ups=arm.ups, downs=arm.downs)) if arm.ups or arm.downs else "–",
         _short(arm.confidence),
-        _short(arm.sample) if weighed else "",
-        _short(arm.aligned) if weighed else "",
-        _short(arm.score) if weighed else "",
-        note,
+        _short(arm.sample),
+        _short(arm.aligned),
+        _short(arm.score),
     )
 
 

@@ -17,11 +17,13 @@ class Door:
 
 DOORS = (
     Door("docs", "documents the model is reminded of"),
+    Door("feedback", "how the last answer was: +, - or 0"),
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
     Door("prefs", "what you like, dislike and forbid", "preferences"),
     Door("recall", "one question to everything that is remembered"),
     Door("sessions", "what was said here: list, search, export, ...", "session"),
+    Door("style", "how answers are worded, and what was learned of it", "styles"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
 _FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())

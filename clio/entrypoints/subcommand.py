@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
 
-_SLASH = re.compile(r"(?<![\w/.])/(docs|memory|note|prefs|recall|session)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(docs|feedback|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
