@@ -14,12 +14,14 @@ from clio.memory.ltm_archive import Kept
 from clio.memory.ltm_changes import Piece, piece, read_pieces
 from clio.memory.ltm_draft import changed_raw, checked, unsurrogated
 from clio.memory.ltm_file import LtmDocument
+from clio.memory.ltm_history import begin_again
 from clio.memory.ltm_import import merge_in, read_foreign
 from clio.memory.ltm_kinds import Json, handles, identity, new_handle, set_handle, stored_id, to_entry, to_raw
 from clio.memory.ltm_merge import adopt_context, beside, confirm, label, place_for, revive, same
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
 from clio.memory.ltm_stats import count_up
 from clio.memory.ltm_store import LtmStore
+from clio.memory.ltm_versions import EntryVersion, entry_versions
 from clio.memory.records import Added, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
 from clio.memory.tolerant import number
 from clio.memory.undo import Change, UndoLog
@@ -156,6 +158,11 @@ class LongTermMemory:
             last_pruned=number(document.metadata.get("last_pruned"), 0.0),
         )
 
+    def versions(self) -> tuple[EntryVersion, ...]:
+        """Everything the entries ever said, and when, the oldest first; those that were archived too."""
+        store = self._store
+        return tuple(entry_versions(store.read(), store.history.read(), store.archive.read()))
+
     def archived(self) -> tuple[Entry, ...]:
         """What was forgotten or pruned, the newest to leave first."""
         return self._store.archive.entries()
@@ -212,6 +219,7 @@ class LongTermMemory:
             handle = new_handle(kind, new, taken | self._store.archive.handles())
             return new | {"timestamp": now, "id": handle}
         raw = revive(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
+        begin_again(raw, now)
         if stored_id(raw) in taken or not stored_id(raw):
             set_handle(raw, new_handle(kind, raw, taken))
         return raw

@@ -94,6 +94,9 @@ def to_entry(kind: Kind, raw: Json, handle: str) -> Entry:
         confirmed=max(number(raw.get("updated"), first), first),
         provenance=provenance_of(raw),
         bound=tuple(stored_hashes(raw).items()),
+        version=max(int(number(raw.get("version"), 1.0)), 1),
+        since=number(raw.get("since"), 0.0),
+        superseded_by=string(raw.get("superseded_by")),
     )
 
 

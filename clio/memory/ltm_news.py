@@ -72,7 +72,9 @@ def news_fragment(
 
 
 def _says(entry: Entry) -> Entry:
-    return structs.replace(entry, times=1, created=0.0, confirmed=0.0, confidence=0.0, bound=(), provenance=None)
+    return structs.replace(
+        entry, times=1, created=0.0, confirmed=0.0, confidence=0.0, bound=(), provenance=None, version=1, since=0.0
+    )
 
 
 def _render(lines: Sequence[Line], total: int) -> str:

@@ -10,6 +10,7 @@ from clio.errors import StorageError
 from clio.memory.ltm_archive import Kept, LtmArchive
 from clio.memory.ltm_changes import Piece, is_as, piece, put_back
 from clio.memory.ltm_file import LtmDocument, read_ltm, write_ltm
+from clio.memory.ltm_history import LtmHistory, begin_anew, endings, says_else
 from clio.memory.ltm_kinds import identity, stored_id
 from clio.memory.records import Because
 from clio.memory.undo import UndoLog, new_change
@@ -28,6 +29,7 @@ class LtmStore:
         self.path = path
         self.clock = clock
         self.archive = LtmArchive(path.with_name("ltm.archive.json"))
+        self.history = LtmHistory(path.with_name("ltm.history.jsonl"))
         self._undo = undo
 
     def read(self) -> LtmDocument:
@@ -55,8 +57,13 @@ class LtmStore:
         before: Sequence[Piece],
         after: Sequence[Piece],
         archived: Sequence[Kept] = (),
+        why: Mapping[str, Because] | None = None,
     ) -> None:
-        """Note the change, then keep what leaves, then write the file: dying in between loses nothing."""
+        """Note the change, then keep what leaves, then write the file: dying in between loses nothing.
+
+        why: of the handles that leave.
+        """
+        _begin_anew(document, now, before, after)
         document.touch(now)
         key = (before or after)[0].id if len(before) + len(after) <= 2 else ""
         change = new_change("ltm", what, at=now, key=key, before=before or None, after=after or None)
@@ -64,6 +71,7 @@ class LtmStore:
             if self._undo:
                 self._undo.record(change)
             try:
+                self.history.put(endings(before, after, now, why or {}))
                 if archived:
                     self.archive.put(archived)
                 write_ltm(self.path, document)
@@ -86,7 +94,7 @@ class LtmStore:
         for one in sorted(before, key=lambda one: -one.place):
             del document.section(one.kind)[one.place]
         if before:
-            self.write(document, now, what, before, (), kept)
+            self.write(document, now, what, before, (), kept, why)
             return
         document.touch(now)
         with _one_sentence(self.path):
@@ -104,6 +112,7 @@ class LtmStore:
             put_back(document, before, after)
             document.touch(now)
             with _one_sentence(self.path):
+                self.history.put(endings(after, before, now, undone=True))
                 if kept := [one.kept for one in before if one.kept]:
                     self.archive.put(kept)
                 write_ltm(self.path, document)
@@ -127,6 +136,16 @@ class LtmStore:
         """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
         with suppress(OSError):
             self.archive.take(gone)
+
+
+def _begin_anew(document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> None:
+    """Note in the entries that say something else, and in their pieces, from when they do."""
+    former = {one.id: one.entry for one in before if one.kept is None}
+    changed = [one for one in after if one.id in former and says_else(one.kind, former[one.id], one.entry)]
+    known = document.by_handle() if changed else {}
+    for one in changed:
+        begin_anew(one.entry, now)
+        begin_anew(known[one.id][1], now)
 
 
 @contextmanager

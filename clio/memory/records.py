@@ -12,8 +12,10 @@ Freshness = Literal["unbound", "fresh", "drifted", "gone"]
 
 A file that was renamed is gone: clio does not look for it elsewhere.
 """
-Because = Literal["forgotten", "old", "uncertain"]
-"""Why an entry lies in the archive: somebody took it out, nobody confirmed it for long, it was too doubtful."""
+Because = Literal["forgotten", "old", "uncertain", "superseded"]
+"""Why an entry lies in the archive: somebody took it out, nobody confirmed it for long, it was too doubtful, another
+one took its place.
+"""
 
 KINDS: tuple[Kind, ...] = ("discovery", "solution", "pattern", "workflow", "failure", "rule")
 DEFAULT_CONFIDENCE = 0.8
@@ -40,6 +42,9 @@ class Entry(Struct, frozen=True, kw_only=True):
     times: how often it was said, helped, or happened; at least 1.
     created, confirmed: when it was said first and last; 0.0 where the file does not say.
     bound: the examples that were files when it was said, each with the hash it had then.
+    version: grows with every change of what it says. since: when it came to say it; 0.0: from its beginning.
+    superseded_by: the handle of the entry that took its place, of an archived one.
+    accessed, access_count: when and how often somebody asked for it and got it; 0 where nobody did or nobody looked.
     """
 
     kind: Kind
@@ -58,6 +63,16 @@ class Entry(Struct, frozen=True, kw_only=True):
     confirmed: float = 0.0
     provenance: Provenance | None = None
     bound: tuple[tuple[str, str], ...] = ()
+    version: int = 1
+    since: float = 0.0
+    superseded_by: str = ""
+    accessed: float = 0.0
+    access_count: int = 0
+
+    @property
+    def begun(self) -> float:
+        """When it came to say what it says; 0.0 where the file does not tell."""
+        return self.since or self.created
 
     @property
     def line(self) -> str:

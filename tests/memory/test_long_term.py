@@ -129,6 +129,8 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
             "count": 2,
             "id": found.entry.id,
             "provenance": msgspec.to_builtins(FROM),
+            "version": 2,
+            "since": NOW,
         },
         "not an entry",
     ]
@@ -262,6 +264,8 @@ def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
             "confidence": 1.0,
             "updated": NOW,
             "id": entry.id,
+            "version": 2,
+            "since": NOW,
         }
     ]
 

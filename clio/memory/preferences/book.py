@@ -149,7 +149,7 @@ class Preferences:
             explicit=explicit or known.explicit,
             provenance=provenance or known.provenance,
         )
-        self._store.put(f"reinforced “{short(record)}”", (record,))
+        [record] = self._store.put(f"reinforced “{short(record)}”", (record,), "reinforced")
         action: Action = "merged"
         return Remembered(record=record, action=action, old=known)
 

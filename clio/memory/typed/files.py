@@ -6,12 +6,16 @@ two writes leaves a journal of the generation before, which everybody passes ove
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from clio.errors import CorruptDocument
+from clio.memory.typed.former import Former
+from clio.memory.typed.former import decode as decode_former
+from clio.memory.typed.former import encode as encode_former
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
@@ -122,30 +126,34 @@ class MemoryFiles:
         write_atomic(self.journal, self._head())
         self._remember_journal()
 
-    def set_aside(self, records: tuple[MemoryRecord, ...]) -> None:
-        """Append records to the archive, where nothing is ever taken out. Raises OSError."""
-        if not records:
+    def set_aside(self, formers: Sequence[Former]) -> None:
+        """Append what is no longer so to the archive, where nothing is ever taken out. Raises OSError.
+
+        To be done before the change itself is appended: a process that dies in between leaves the present version in
+        the archive, which `versions_of` passes over.
+        """
+        if not formers:
             return
         fd = os.open(self.archive, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
         try:
             new = mend_tail(fd) == 0
-            write_all(fd, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+            write_all(fd, b"".join(encode_former(former) + b"\n" for former in formers))
             os.fsync(fd)
         finally:
             os.close(fd)
         if new:
             sync_folder(self.archive.parent)
 
-    def archived(self) -> tuple[MemoryRecord, ...]:
+    def archived(self) -> tuple[Former, ...]:
         """What was set aside, oldest first; lines that do not parse are passed over."""
         try:
             lines = self.archive.read_bytes().splitlines()
         except FileNotFoundError:
             return ()
-        found: list[MemoryRecord] = []
+        found: list[Former] = []
         for line in lines:
             try:
-                found.append(msgspec.json.decode(line, type=MemoryRecord))
+                found.append(decode_former(line))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += 1
         return tuple(found)

@@ -7,37 +7,60 @@ from msgspec import Struct, structs
 from clio.algorithms.bands import smoothed
 from clio.algorithms.minhash import jaccard, tokens_of
 from clio.memory.typed.answer import Decision
+from clio.memory.typed.contradiction import overrules, trust, weigh
+from clio.memory.typed.former import Because, Former
 from clio.memory.typed.judge import Verdict, announces_change, judge, subject_words
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.record import MemoryRecord, says_else
 from clio.memory.typed.shelf import Shelf
 
-Action = Literal["new", "merged", "superseded", "kept_both"]
+Action = Literal["new", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"]
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50
 
 
 class Near(Struct, frozen=True, kw_only=True):
-    """The memory a new one has most to do with. similarity: the Jaccard index of their words."""
+    """The memory a new one has most to do with. similarity: the Jaccard index of their words.
+
+    main: what holds, where `record` is a variant of it. variants: of the one of the two that holds.
+    """
 
     record: MemoryRecord
     verdict: Verdict
     similarity: float
+    main: MemoryRecord | None = None
+    variants: tuple[MemoryRecord, ...] = ()
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
-    """What became of something to remember. `old`: what it was merged into, took the place of, or stands beside."""
+    """What became of something to remember.
+
+    variant, replaced_variant, dropped: it contradicts `old`, which is surer and holds on; it is kept as one of at most
+    three variants, in the place of `outweighed`, or only in the archive.
+    old: what it was merged into, took the place of, stands beside, or contradicts.
+    """
 
     record: MemoryRecord
     action: Action
     old: MemoryRecord | None = None
+    outweighed: MemoryRecord | None = None
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What is to be written: `after` in the place of `before`, records of the same id or, for a new one, of none."""
+    """What is to be written: `after` in the place of `before`, records of the same id or, for a new one, of none.
+
+    formers: what goes into the archive. What is in `before` alone leaves.
+    """
 
     remembered: Remembered
-    before: tuple[MemoryRecord, ...]
-    after: tuple[MemoryRecord, ...]
+    before: tuple[MemoryRecord, ...] = ()
+    after: tuple[MemoryRecord, ...] = ()
+    formers: tuple[Former, ...] = ()
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The ids of those that leave."""
+        kept = {record.id for record in self.after}
+        return tuple(record.id for record in self.before if record.id not in kept)
 
 
 def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
@@ -52,7 +75,19 @@ def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
         verdict = judge(old.content, new.content, similarity)
         if verdict != "other":
             found.append(Near(record=old, verdict=verdict, similarity=similarity))
-    return max(found, key=_closeness, default=None)
+    best = max(found, key=_closeness, default=None)
+    return None if best is None else _with_variants(shelf, best, new.id)
+
+
+def _with_variants(shelf: Shelf, near: Near, new: str) -> Near:
+    """With what holds and its variants. What contradicts a variant contradicts what holds."""
+    main = shelf.records.get(near.record.variants_of or "")
+    main = main if main is not None and main.is_live and main.id != new else None
+    if main is not None and near.verdict == "successor":
+        near, main = structs.replace(near, record=main), None
+    holding = main or near.record
+    variants = tuple(one for one in shelf.variants(holding.id) if one.id != new)
+    return structs.replace(near, main=main, variants=variants)
 
 
 def _closeness(near: Near) -> tuple[int, float, float]:
@@ -65,15 +100,74 @@ def plan(new: MemoryRecord, near: Near | None, decision: Decision | None, now: f
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
         remembered = Remembered(record=new, action="kept_both" if beside else "new", old=beside)
-        return Plan(remembered=remembered, before=(), after=(new,))
-    old = near.record
+        return Plan(remembered=remembered, after=(new,))
     if near.verdict == "successor":
-        new = structs.replace(new, keywords=_joined(new.keywords, old.keywords))
-        gone = structs.replace(old, superseded_by=new.id, updated=now)
-        remembered = Remembered(record=new, action="superseded", old=old)
-        return Plan(remembered=remembered, before=(old,), after=(gone, new))
+        return _contradict(new, near, now)
+    return _confirm(new, near, decision, now)
+
+
+def _contradict(new: MemoryRecord, near: Near, now: float) -> Plan:
+    """It takes the place of what is there, or is one of its variants, or is dropped."""
+    old, variants = near.record, near.variants
+    outcome = weigh(new, old, variants, now)
+    if outcome.action == "updated":
+        return _supersede(structs.replace(new, keywords=_joined(new.keywords, old.keywords)), near, now)
+    new = structs.replace(new, variants_of=old.id)
+    if outcome.action == "created_variant":
+        return Plan(remembered=Remembered(record=new, action="variant", old=old), after=(new,))
+    if outcome.replaced is None:
+        dropped = Former(record=new, ended=now, because="dropped")
+        return Plan(remembered=Remembered(record=new, action="dropped", old=old), formers=(dropped,))
+    weakest = variants[outcome.replaced]
+    return Plan(
+        remembered=Remembered(record=new, action="replaced_variant", old=old, outweighed=weakest),
+        before=(weakest,),
+        after=(new,),
+        formers=(Former(record=weakest, ended=now, because="outweighed"),),
+    )
+
+
+def _supersede(new: MemoryRecord, near: Near, now: float, was: MemoryRecord | None = None) -> Plan:
+    """It takes the place of what holds, whose variants are its own from now on. was: the variant it is made of."""
+    old = near.main or near.record
+    gone = structs.replace(old, superseded_by=new.id, updated=now)
+    others = tuple(variant for variant in near.variants if variant.id != new.id)
+    moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)
+    return Plan(
+        remembered=Remembered(record=new, action="superseded", old=old),
+        before=(old, *((was,) if was else ()), *others),
+        after=(gone, new, *moved),
+        formers=(Former(record=was, ended=now, because="promoted"),) if was else (),
+    )
+
+
+def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: float) -> Plan:
+    """What is there is said again; a variant that has become the surer one holds from now on."""
+    old = near.record
     record = _merged(old, new, decision, now)
-    return Plan(remembered=Remembered(record=record, action="merged", old=old), before=(old,), after=(record,))
+    if near.main is not None and overrules(_as_said(record, new), near.main, now):
+        return _supersede(structs.replace(record, variants_of=None, since=now), near, now, was=old)
+    if near.main is None:
+        record = structs.replace(record, variants_of=None)  # what it contradicted is no more
+    record = begun_anew(old, record, now)
+    action: Action = "merged" if near.main is None else "variant"
+    remembered = Remembered(record=record, action=action, old=near.main or old)
+    return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))
+
+
+def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
+    """The record by the word of whoever is trusted more: those who said it before, or who says it now."""
+    return structs.replace(record, provenance=new.provenance) if trust(new) > trust(record) else record
+
+
+def begun_anew(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
+    """The record with the time from which it says what it says."""
+    return structs.replace(after, since=now) if says_else(before, after) else after
+
+
+def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
+    """The version that ends with this change; none where the memory says the same as before."""
+    return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
 
 
 def join(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
@@ -91,7 +185,8 @@ def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now
     """The old memory with the new one's words, tags joined, the higher importance; its id and its beginning stay."""
     content = decision.new_content.strip() if decision else new.content
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
-    said = new.provenance if new.provenance and new.provenance.asserted_by == "user" else old.provenance
+    by_person = new.provenance is not None and new.provenance.asserted_by == "user"
+    said = new.provenance if by_person or trust(new) > trust(old) else old.provenance
     return structs.replace(
         old,
         content=content,

@@ -7,15 +7,18 @@ from typing import Literal, get_args
 from msgspec import Struct, structs
 
 from clio.algorithms.bands import HARD_LIMIT, check_score
+from clio.algorithms.consolidate import variant_expires
 from clio.algorithms.decay import DAY_S, confidence_after, effective_importance, is_faded
 from clio.errors import UserError
-from clio.memory.records import Provenance
+from clio.memory.records import AssertedBy, Provenance
 
 MemoryType = Literal["fact", "preference", "event", "note"]
 TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
 SHORT_CHARS = 60
 MAX_CHARS = 16_000
 """About 4,000 tokens. What is longer is a document or a note, and would push everything else out of the brain."""
+CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
+"""Of what is remembered without a confidence of its own."""
 
 
 class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,8 +27,9 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     importance: 0.0 to 1.0. score: 0 to 10, of preferences only; up to 1.5 it is a hard limit.
     accessed: when it was last used, which keeps it from being pruned. seen: when it was last reinforced, from which a
         preference fades. version: grows with every change of its words.
+    since: when it came to say what it says; 0.0: it was made so.
     superseded_by: id of the memory that took its place; such a one is only found through `history`.
-    variants_of: id of the memory it says differently. explicit: said as a rule, not inferred.
+    variants_of: id of the memory it contradicts with less confidence. explicit: said as a rule, not inferred.
     hashes: source file → hash of its content when it was remembered.
     """
 
@@ -45,6 +49,7 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     touch_count: int = 0
     confidence: float = 1.0
     version: int = 1
+    since: float = 0.0
     superseded_by: str | None = None
     variants_of: str | None = None
     explicit: bool = False
@@ -56,14 +61,28 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether nothing has taken its place."""
         return self.superseded_by is None
 
+    @property
+    def is_variant(self) -> bool:
+        """Whether a surer memory says otherwise: it is told as what other sources say, never as what is so."""
+        return self.variants_of is not None
+
+    @property
+    def begun(self) -> float:
+        """When it came to say what it says."""
+        return self.since or self.created
+
     def accessed_at(self, now: float) -> "MemoryRecord":
         """The record after one more use."""
         return structs.replace(self, accessed=max(now, self.accessed), access_count=self.access_count + 1)
 
+    def confidence_at(self, now: float) -> float:
+        """The confidence as it has faded, by a thousandth each day since it was last used."""
+        return confidence_after(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
+
     def strength(self, now: float) -> float:
         """importance, faded by its type since it was last used, times confidence, faded by the day: 0.0 to 1.0."""
         days = max(now - self.accessed, 0.0) / DAY_S
-        return effective_importance(self.type, self.importance, days) * confidence_after(self.confidence, days)
+        return effective_importance(self.type, self.importance, days) * self.confidence_at(now)
 
 
 def check_type(name: str) -> MemoryType:
@@ -114,10 +133,28 @@ def _plain(text: str) -> str:
 
 
 def is_pruned(record: MemoryRecord, now: float) -> bool:
-    """Whether compaction takes it: faded, or unused for 180 days. A hard limit or an explicit rule that holds stays."""
-    if record.is_live and (record.explicit or (record.score is not None and record.score <= HARD_LIMIT)):
+    """Whether compaction takes it: faded, or unused for 180 days. A hard limit or an explicit rule that holds stays.
+
+    A variant also goes once its confidence is below 0.3 and it is older than 90 days.
+    """
+    if variant_expires(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
+        return True
+    is_limit = record.score is not None and record.score <= HARD_LIMIT
+    if record.is_live and not record.is_variant and (record.explicit or is_limit):
         return False
     return is_faded(record.type, record.importance, (now - record.accessed) / DAY_S)
+
+
+def default_confidence(provenance: Provenance | None) -> float:
+    """How sure something is where nobody said: by whose word it is; 1.0 where nobody knows whose."""
+    return CONFIDENCE[provenance.asserted_by] if provenance else 1.0
+
+
+def check_confidence(value: float) -> float:
+    """The confidence, drawn into 0.0 to 1.0. Raises UserError where it is no number."""
+    if not math.isfinite(value):
+        raise UserError(f"a confidence is a number from 0.0 to 1.0, not {value!r}")
+    return min(max(float(value), 0.0), 1.0)
 
 
 def checked(record: MemoryRecord) -> MemoryRecord:
@@ -127,6 +164,7 @@ def checked(record: MemoryRecord) -> MemoryRecord:
         type=check_type(record.type),
         content=check_content(record.content),
         importance=check_importance(record.importance),
+        confidence=check_confidence(record.confidence),
         score=check_preference_score(record.score),
         keywords=cleaned_tags(record.keywords),
         scenarios=cleaned_tags(record.scenarios),
@@ -141,6 +179,20 @@ def cleaned_tags(tags: Iterable[str]) -> tuple[str, ...]:
 def without_use(record: MemoryRecord) -> MemoryRecord:
     """The record but for what a mere use changes."""
     return structs.replace(record, accessed=0.0, access_count=0)
+
+
+def says_else(one: MemoryRecord, other: MemoryRecord) -> bool:
+    """Whether two states of a memory say different things, or weigh or vouch for them differently.
+
+    That it was used, confirmed, tagged or bound to a file anew makes no other version of it.
+    """
+    return _said(one) != _said(other)
+
+
+def _said(record: MemoryRecord) -> tuple[object, ...]:
+    by = record.provenance.asserted_by if record.provenance else ""
+    said = (record.content, record.type, record.importance, record.score, record.reason, record.scenarios)
+    return (*said, record.confidence, record.explicit, record.is_variant, by)
 
 
 def short(record: MemoryRecord) -> str:

@@ -19,6 +19,7 @@ class Shelf:
         self._words: _WordIndex | None = None
         self._alike: dict[str, LshIndex[str]] | None = None
         self._live = 0
+        self._variants: dict[str, dict[str, None]] = {}
 
     def __len__(self) -> int:
         """How many are live."""
@@ -32,6 +33,10 @@ class Shelf:
         """Put a record in, or in the place of the one with its id."""
         before = self.records.get(record.id)
         self.records[record.id] = record
+        if before is not None and before.variants_of is not None:
+            self._variants[before.variants_of].pop(record.id, None)
+        if record.variants_of is not None:
+            self._variants.setdefault(record.variants_of, {})[record.id] = None
         self._live += record.is_live - (before is not None and before.is_live)
         if before is not None and before.is_live and record.is_live and _same_index(before, record):
             return
@@ -42,11 +47,17 @@ class Shelf:
         """Take a record out; one that is not in is passed over."""
         before = self.records.pop(id, None)
         self._live -= before is not None and before.is_live
+        if before is not None and before.variants_of is not None:
+            self._variants[before.variants_of].pop(id, None)
         self._unindex(before)
 
     def live(self) -> Iterator[MemoryRecord]:
         """The records nothing has taken the place of."""
         return (record for record in self.records.values() if record.is_live)
+
+    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
+        """The live memories that contradict this one with less confidence, in the order they came."""
+        return tuple(found for other in self._variants.get(id, ()) if (found := self.records[other]).is_live)
 
     def matches(self, query: Iterable[str]) -> dict[str, int]:
         """Id → how many of the query's terms the record has, of those that have at least one."""

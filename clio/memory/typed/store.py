@@ -1,10 +1,9 @@
 """Typed memories: remember, recall, forget, compact. Nothing is silently overwritten; every change can be undone."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from msgspec import Struct, structs
 
@@ -12,33 +11,26 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.records import Provenance
 from clio.memory.typed.answer import Decision, ask
-from clio.memory.typed.files import Line, MemoryFiles
-from clio.memory.typed.links import lineage
-from clio.memory.typed.merging import Plan, Remembered, join, nearest, plan
-from clio.memory.typed.ranked import Ranked, load_all, rank
+from clio.memory.typed.files import Line
+from clio.memory.typed.former import Because, Former
+from clio.memory.typed.merging import Plan, Remembered, begun_anew, former_of, join, nearest, plan
+from clio.memory.typed.ranked import Ranked
+from clio.memory.typed.reading import DEFAULT_LIMIT, Scope, TypedReading
 from clio.memory.typed.record import (
     MemoryRecord,
-    MemoryType,
-    check_content,
-    check_importance,
-    check_preference_score,
     check_type,
     checked,
-    cleaned_tags,
+    default_confidence,
     is_pruned,
+    says_else,
     short,
     without_use,
 )
-from clio.memory.typed.shelf import Shelf
 
-Scope = Literal["project", "user"]
 Decide = Callable[[str], str]
 """Puts a prompt to a model and returns its answer. Where it raises, both memories are kept."""
-DEFAULT_LIMIT = 10
 MAX_ASKED = 50
 """Questions one compaction puts to a model."""
-_LEAST_PREFIX = 4
-_EVERYTHING = 1 << 60
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -60,11 +52,22 @@ class Compacted(Struct, frozen=True, kw_only=True):
     merged: int = 0
 
 
+class _Gone(Struct, frozen=True, kw_only=True):
+    """Memories that left, and their variants, which left with them."""
+
+    wanted: tuple[MemoryRecord, ...]
+    variants: tuple[MemoryRecord, ...]
+
+    @property
+    def all(self) -> tuple[MemoryRecord, ...]:
+        return (*self.wanted, *self.variants)
+
+
 def _ignore(edit: Edit) -> None:
     return
 
 
-class TypedStore:
+class TypedStore(TypedReading):
     """The memories of one project, or of one person, in `memories.json`; several processes may have it open.
 
     on_edit: told of every change that can be undone, once it is on disk.
@@ -81,21 +84,8 @@ class TypedStore:
         clock: Callable[[], float] = time.time,
         on_edit: Callable[[Edit], None] = _ignore,
     ) -> None:
-        self.scope: Scope = scope
-        self._shelf = Shelf()
-        self._files = MemoryFiles(path, self._shelf)
-        self._clock = clock
+        super().__init__(path, scope, clock=clock)
         self._on_edit = on_edit
-
-    @property
-    def path(self) -> Path:
-        """The snapshot's file."""
-        return self._files.path
-
-    @property
-    def damaged(self) -> int:
-        """How many lines of the files could not be read so far."""
-        return self._files.damaged
 
     def remember(
         self,
@@ -110,26 +100,38 @@ class TypedStore:
         explicit: bool = False,
         provenance: Provenance | None = None,
         hashes: dict[str, str] | None = None,
+        confidence: float | None = None,
         decide: Decide | None = None,
     ) -> Remembered:
         """Keep something; what is known already is confirmed, what has changed takes the old one's place.
 
         importance: drawn into 0.0 to 1.0. keywords: other words it is to be found by.
+        confidence: how sure it is, 0.0 to 1.0; where nobody says, 1.0 for a person's word, 0.8 for a model's, 0.6 for
+            a tool's. What contradicts a surer memory is one of its variants (see `contradiction`).
         decide: asked, outside the lock, whether two that share half of their words are one; without it both are kept.
         """
         record = MemoryRecord(
             id=new_id(),
             type=check_type(type),
-            content=check_content(content),
-            importance=check_importance(importance),
-            score=check_preference_score(score),
+            content=content,
+            importance=importance,
+            score=score,
             reason=reason.strip(),
-            keywords=cleaned_tags(keywords),
-            scenarios=cleaned_tags(scenarios),
+            keywords=tuple(keywords),
+            scenarios=tuple(scenarios),
             explicit=explicit,
             provenance=provenance,
             hashes=hashes or {},
+            confidence=default_confidence(provenance) if confidence is None else confidence,
         )
+        return self.reconsolidate(record, decide)
+
+    def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Remembered:
+        """Weigh a record that is whole but for its times against what is known, and keep what comes of it.
+
+        decide: as for `remember`.
+        """
+        record = checked(record)
         decided: dict[str, Decision] = {}
         while True:
             with self._changing():
@@ -137,17 +139,21 @@ class TypedStore:
                 doubt = near.record if near is not None and near.verdict == "doubtful" else None
                 if doubt is None or decide is None or doubt.id in decided:
                     planned = plan(record, near, decided.get(doubt.id) if doubt else None, self._clock())
-                    self._files.append(Line(put=planned.after))
+                    self._files.set_aside(planned.formers)
+                    if planned.after:
+                        self._files.append(Line(put=planned.after, drop=planned.gone))
                     break
             # Others may write meanwhile, so it is looked at again.
             decided[doubt.id] = ask(decide, doubt.content, record.content)
-        self._tell(planned)
+        if planned.after:
+            self._tell(planned)
         return planned.remembered
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Remembered]:
         """Remember records that are whole but for their times: one change on disk, and one to undo."""
         before: dict[str, MemoryRecord] = {}
         after: dict[str, MemoryRecord] = {}
+        formers: list[Former] = []
         done: list[Remembered] = []
         with self._changing():
             try:
@@ -155,10 +161,16 @@ class TypedStore:
                     planned = plan(record, nearest(self._shelf, record), None, self._clock())
                     before |= {old.id: old for old in planned.before if old.id not in after and old.id not in before}
                     after |= {new.id: new for new in planned.after}
+                    formers += planned.formers
                     for new in planned.after:
                         self._shelf.put(new)
+                    for id in planned.gone:
+                        after.pop(id, None)
+                        self._shelf.drop(id)
                     done.append(planned.remembered)
-                self._files.append(Line(put=tuple(after.values())))
+                self._files.set_aside(formers)
+                gone = tuple(id for id in before if id not in after)
+                self._files.append(Line(put=tuple(after.values()), drop=gone))
             except BaseException:
                 for id in after:  # what is not on disk must not be in memory either
                     self._shelf.drop(id)
@@ -182,80 +194,27 @@ class TypedStore:
             self.use([hit.record.id for hit in found])
         return tuple(structs.replace(hit, record=self._shelf.records.get(hit.record.id, hit.record)) for hit in found)
 
-    def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
-        """What `recall` would give, without any of it counting as used. query: words, or the stems of words."""
-        wanted, unwanted = _filter(type)
-        most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
-        self._files.catch_up()
-        now = self._clock()
-        if query.strip() if isinstance(query, str) else query:
-            return rank(self._shelf, query, most, now, wanted=wanted, unwanted=unwanted)
-        return load_all(self._shelf, most, now, wanted=wanted, unwanted=unwanted)
-
-    def keywords_like(self, term: str) -> set[str]:
-        """The stems of keywords that a stem no memory has may be a misspelling of."""
-        self._files.catch_up()
-        return self._shelf.keywords_like(term)
-
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may take that back."""
         with self._changing():
             self._files.append(Line(used=tuple(ids), at=self._clock()), durable=False)
 
-    def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
-        """The live memories in the order they were made; with those that were superseded if asked."""
-        self._files.catch_up()
-        found = self._shelf.records.values() if superseded else self._shelf.live()
-        return sorted(found, key=lambda record: (record.created, record.id))
-
-    def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
-        """Those of these that are live, in their order."""
-        self._files.catch_up()
-        found = (self._shelf.records.get(id) for id in ids)
-        return [record for record in found if record is not None and record.is_live]
-
-    def each(self, type: MemoryType) -> Iterator[MemoryRecord]:
-        """The live memories of one type, in no particular order, without the cost of one."""
-        self._files.catch_up()
-        return (record for record in tuple(self._shelf.live()) if record.type == type)
-
-    def count(self) -> int:
-        """How many live memories there are."""
-        self._files.catch_up()
-        return len(self._shelf)
-
-    def find(self, prefix: str) -> MemoryRecord:
-        """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
-        self._files.catch_up()
-        wanted = prefix.strip().lower()
-        exact = self._shelf.records.get(wanted)
-        if exact is not None:
-            return exact
-        ids = [id for id in self._shelf.records if id.startswith(wanted) or id.endswith(wanted)]
-        if len(wanted) >= _LEAST_PREFIX and len(ids) == 1:
-            return self._shelf.records[ids[0]]
-        if len(wanted) >= _LEAST_PREFIX and ids:
-            raise UserError(f"{len(ids)} memories have an id like {prefix!r}; give more of it")
-        raise UserError(f"there is no memory {prefix!r}; `/memory recall` shows those there are with their ids")
-
     def forget(self, id: str) -> bool:
         """Put a memory into the archive; False where there is none of that id (any more)."""
         return self.forget_all((id,)) == 1
 
-    def forget_all(self, ids: Iterable[str], what: str = "") -> int:
-        """Put memories into the archive as one change, and one to undo; how many there were.
+    def forget_all(self, ids: Iterable[str], what: str = "", because: Because = "forgotten") -> int:
+        """Put memories with their variants into the archive as one change, and one to undo.
+
+        Returns how many of these ids there were.
 
         what: words for that change; the memory's own without.
         """
         with self._changing():
-            found = [self._shelf.records.get(id) for id in dict.fromkeys(ids)]
-            gone = tuple(record for record in found if record is not None)
-            if not gone:
-                return 0
-            self._files.set_aside(gone)
-            self._files.append(Line(drop=tuple(record.id for record in gone)))
-        self._on_edit(Edit(what=what or f"forgot “{short(gone[0])}”", before=gone))
-        return len(gone)
+            gone = self._put_away([self._shelf.records.get(id) for id in dict.fromkeys(ids)], because)
+        if gone.wanted:
+            self._on_edit(Edit(what=what or f"forgot “{short(gone.wanted[0])}”", before=gone.all))
+        return len(gone.wanted)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
         """Change fields of a memory; with its words its version rises. Raises UserError where nothing is to change."""
@@ -265,20 +224,31 @@ class TypedStore:
             before = self._shelf.records.get(id)
             if before is None:
                 raise UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
-            after = checked(structs.replace(before, updated=self._clock(), **fields))
+            now = self._clock()
+            after = checked(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
             after = structs.replace(after, version=before.version + (after.content != before.content))
+            after = begun_anew(before, after, now)
+            self._files.set_aside(former_of(before, after, now, "edited"))
             self._files.append(Line(put=(after,)))
         self._on_edit(Edit(what=f"changed “{short(before)}”", before=(before,), after=(after,)))
         return after
 
-    def put(self, what: str, changed: Sequence[MemoryRecord]) -> None:
-        """Write records as they are, new or in the place of those with their ids: one change, and one to undo."""
+    def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
+        """Write records as they are, new or in the place of those with their ids: one change, and one to undo.
+
+        because: why those that say something else now were changed. Returns them with the time that is noted then.
+        """
         if not changed:
-            return
+            return ()
         with self._changing():
-            before = tuple(old for new in changed if (old := self._shelf.records.get(new.id)) is not None)
-            self._files.append(Line(put=tuple(changed)))
-        self._on_edit(Edit(what=what, before=before, after=tuple(changed)))
+            now = self._clock()
+            known = {new.id: old for new in changed if (old := self._shelf.records.get(new.id)) is not None}
+            after = tuple(begun_anew(known[new.id], new, now) if new.id in known else new for new in changed)
+            pairs = [(known[new.id], new) for new in after if new.id in known]
+            self._files.set_aside([former for old, new in pairs for former in former_of(old, new, now, because)])
+            self._files.append(Line(put=after))
+        self._on_edit(Edit(what=what, before=tuple(known.values()), after=after))
+        return after
 
     def compact(self, decide: Decide | None = None) -> Compacted:
         """Put what has faded into the archive, and join what says the same. Hard limits and explicit rules stay.
@@ -287,41 +257,29 @@ class TypedStore:
         """
         with self._changing():
             now = self._clock()
-            gone = tuple(record for record in self._shelf.records.values() if is_pruned(record, now))
-            if gone:
-                self._files.set_aside(gone)
-                self._files.append(Line(drop=tuple(record.id for record in gone)))
-        if gone:
-            self._on_edit(Edit(what=f"compacted {len(gone)} memories away", before=gone))
+            gone = self._put_away([one for one in self._shelf.records.values() if is_pruned(one, now)], "faded")
+        if gone.all:
+            self._on_edit(Edit(what=f"compacted {len(gone.all)} memories away", before=gone.all))
         joined = self._join_alike(decide)
         with self._changing():
             self._files.fold()
-            return Compacted(removed=len(gone) + joined, remaining=len(self._shelf), merged=joined)
-
-    def history(self, id: str) -> tuple[MemoryRecord, ...]:
-        """A memory with what it took the place of and what took its place, newest first. Raises UserError."""
-        self._files.catch_up()
-        found = lineage(id, {record.id: record for record in self._files.archived()} | self._shelf.records)
-        if not found:
-            raise UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
-        return found
-
-    def archived(self) -> tuple[MemoryRecord, ...]:
-        """What was forgotten or compacted away, oldest first."""
-        return self._files.archived()
+            return Compacted(removed=len(gone.all) + joined, remaining=len(self._shelf), merged=joined)
 
     def restore(self, id: str) -> MemoryRecord:
         """Bring a memory back from the archive. Raises UserError where it is not there."""
-        found = [record for record in self._files.archived() if record.id == id]
+        found = [record for record in self.archived() if record.id == id]
         if not found:
             raise UserError(f"the archive holds no memory {id!r}")
-        record = structs.replace(found[-1], accessed=self._clock(), superseded_by=None)
+        now = self._clock()
+        record = structs.replace(found[-1], accessed=now, since=now, superseded_by=None, variants_of=None)
         self.put(f"restored “{short(record)}”", (record,))
         return record
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
         """Take a memory with its history over to another store; it is in both for a moment, never in none."""
         chain = [record for record in self.history(id) if record.id in self._shelf.records]
+        ids = {record.id for record in chain}
+        other._take_over([former for former in self._files.archived() if former.record.id in ids])
         other.put(f"moved “{short(chain[0])}” here", chain)
         with self._changing():
             self._files.append(Line(drop=tuple(record.id for record in chain)))
@@ -340,7 +298,10 @@ class TypedStore:
             for record in edit.before:
                 if record.id not in changed and record.id in there:
                     raise UserError(f"“{short(record)}” is there again, so it is left as it is")
-            restored = {record.id for record in edit.before}
+            restored = {record.id: record for record in edit.before}
+            undone = [one for one in edit.after if one.id not in restored or says_else(one, restored[one.id])]
+            now = self._clock()
+            self._files.set_aside([Former(record=one, ended=now, because="undone") for one in undone])
             self._files.append(Line(put=edit.before, drop=tuple(id for id in changed if id not in restored)))
 
     @contextmanager
@@ -350,11 +311,30 @@ class TypedStore:
             self._files.catch_up()
             yield
 
+    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because) -> "_Gone":
+        """Put those that are there with their variants into the archive. The lock must be held."""
+        wanted = tuple(record for record in found if record is not None)
+        ids = {record.id for record in wanted}
+        variants = tuple(one for record in wanted for one in self._shelf.variants(record.id) if one.id not in ids)
+        gone = _Gone(wanted=wanted, variants=variants)
+        if gone.all:
+            now = self._clock()
+            self._files.set_aside([Former(record=record, ended=now, because=because) for record in gone.all])
+            self._files.append(Line(drop=tuple(record.id for record in gone.all)))
+        return gone
+
+    def _take_over(self, formers: Sequence[Former]) -> None:
+        with self._changing():
+            self._files.set_aside(formers)
+
     def _tell(self, planned: Plan) -> None:
         remembered = planned.remembered
-        what = f"{_DONE[remembered.action]} “{short(remembered.record)}”"
+        doing = "confirmed" if remembered.action == "merged" else "remembered"
+        what = f"{doing} “{short(remembered.record)}”"
         if remembered.action == "superseded" and remembered.old:
             what += f" in the place of “{short(remembered.old)}”"
+        if remembered.action in ("variant", "replaced_variant") and remembered.old:
+            what += f" as what other sources say of “{short(remembered.old)}”"
         self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
 
     def _join_alike(self, decide: Decide | None) -> int:
@@ -362,7 +342,9 @@ class TypedStore:
         joined = asked = 0
         for record in self.records():
             near = nearest(self._shelf, record) if self._shelf.records.get(record.id) == record else None
-            if near is None or near.verdict == "successor" or near.record.created > record.created:
+            if near is None or record.is_variant or near.record.is_variant:
+                continue
+            if near.verdict == "successor" or near.record.created > record.created:
                 continue
             decision: Decision | None = None
             if near.verdict == "doubtful":
@@ -380,18 +362,10 @@ class TypedStore:
         with self._changing():
             if any(self._shelf.records.get(record.id) != record for record in (old, new)):
                 return False
-            one = join(old, new, decision)
-            self._files.set_aside((new,))
+            now = self._clock()
+            one = begun_anew(old, join(old, new, decision), now)
+            away = Former(record=new, ended=now, because="joined")
+            self._files.set_aside((*former_of(old, one, now, "merged"), away))
             self._files.append(Line(put=(one,), drop=(new.id,)))
         self._on_edit(Edit(what=f"joined “{short(new)}” with one like it", before=(old, new), after=(one,)))
         return True
-
-
-_DONE = {"new": "remembered", "merged": "confirmed", "superseded": "remembered", "kept_both": "remembered"}
-
-
-def _filter(type: str) -> tuple[str, str]:
-    """The type wanted and the type not wanted; empty where there is none."""
-    if type.startswith("!"):
-        return "", check_type(type[1:])
-    return (check_type(type), "") if type.strip() else ("", "")

@@ -1,0 +1,124 @@
+"""`ltm.history.jsonl`: what entries of the project knowledge said before, and when that ended. It only grows."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.memory.ltm_changes import Piece
+from clio.memory.ltm_kinds import SHAPES, Json, provenance_of, share, steps_of, string
+from clio.memory.records import Because, Kind
+from clio.memory.tolerant import number, texts
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
+from clio.storage.jsonl import mend_tail, read_lines
+
+Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
+"""Why a version ended: the entry says something else now, it left (see `Because`), or the change was undone."""
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """One version of an entry: its object as it was, when and why that ended."""
+
+    kind: Kind
+    id: str
+    ended: float
+    because: Ended
+    entry: Json
+
+
+class LtmHistory:
+    """The versions beside an `ltm.json`; to be written only under that file's lock. Methods raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def put(self, endings: Sequence[Ending]) -> None:
+        """Add versions, on disk when this returns.
+
+        To be done before the change itself: a process that dies in between leaves a version that is the present one.
+        """
+        if not endings:
+            return
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
+        try:
+            new = mend_tail(fd) == 0
+            write_all(fd, b"".join(msgspec.json.encode(ending) + b"\n" for ending in endings))
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        if new:
+            sync_folder(self.path.parent)
+
+    def read(self) -> tuple[Ending, ...]:
+        """The versions in the order they ended; lines that do not parse are passed over."""
+        return tuple(ending for line in read_lines(self.path).lines if (ending := _decode(line)))
+
+
+def endings(
+    before: Sequence[Piece],
+    after: Sequence[Piece],
+    now: float,
+    why: Mapping[str, Because] = MappingProxyType({}),
+    *,
+    undone: bool = False,
+) -> list[Ending]:
+    """The versions that end where these objects become those. why: of those that are there no longer, by handle."""
+    later = {one.id: one.entry for one in after if one.kept is None}
+    found: list[Ending] = []
+    for one in before:
+        if one.kept is not None or (one.id in later and not says_else(one.kind, one.entry, later[one.id])):
+            continue
+        because: Ended = "undone" if undone else "changed" if one.id in later else why.get(one.id, "forgotten")
+        found.append(Ending(kind=one.kind, id=one.id, ended=now, because=because, entry=one.entry))
+    return found
+
+
+def begin_anew(after: Json, now: float) -> None:
+    """Note in an object that it says something else from now on; fields of other programs by those names stay."""
+    version = after.get("version", 1)
+    if isinstance(version, int):
+        after["version"] = version + 1
+    begin_again(after, now)
+
+
+def begin_again(raw: Json, now: float) -> None:
+    """Note in an object from when it says what it says, as when it came back from the archive."""
+    if isinstance(raw.get("since", now), int | float):
+        raw["since"] = now
+
+
+def begun(raw: Json) -> float:
+    """When an entry came to say what it says; 0.0 where the file does not tell."""
+    return number(raw.get("since"), 0.0) or number(raw.get("timestamp"), 0.0)
+
+
+def says_else(kind: Kind, one: Json, other: Json) -> bool:
+    """Whether two states of an entry say different things or vouch for them differently.
+
+    That it was confirmed, helped once more or went well makes no other version of it.
+    """
+    return _said(kind, one) != _said(kind, other)
+
+
+def _said(kind: Kind, raw: Json) -> tuple[object, ...]:
+    source = provenance_of(raw)
+    return (
+        string(raw.get(SHAPES[kind].text)),
+        *(string(raw.get(name)) for name in ("solution", "impact", "prevention", "context", "superseded_by")),
+        tuple(texts(raw.get("other_preventions"))),
+        steps_of(raw),
+        tuple(texts(raw.get("examples"))),
+        share(raw.get("confidence"), SHAPES[kind].unstated),
+        source.asserted_by if source else "",
+    )
+
+
+def _decode(line: bytes) -> Ending | None:
+    try:
+        return msgspec.json.decode(line, type=Ending)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
