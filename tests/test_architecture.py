@@ -16,6 +16,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("entrypoints",),
     ("ui", "app"),
+    ("assembly",),
     ("commands",),
     ("agent", "export"),
     ("tools", "context"),

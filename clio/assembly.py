@@ -1,0 +1,210 @@
+"""One loop for one session and one model: its tools, its window, and what stands in the prompt."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.agent.events import Emit, Notice
+from clio.agent.loop import Loop
+from clio.agent.side_question import SideQuestion
+from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from clio.config.schema import Config
+from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
+from clio.context.calibrate import Calibration, prefix_texts
+from clio.context.checkpoint import checkpoint_text
+from clio.context.encodings import encoding_folders, encoding_for, find_encoding
+from clio.context.instructions import project_instructions
+from clio.context.recovery_notes import git_activity, recovery_note
+from clio.context.summary import ThreadSummary
+from clio.context.window import ContextWindow
+from clio.errors import StorageError
+from clio.fragments import Fragment
+from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
+from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.system import MemorySystem
+from clio.providers.base import Limits, Provider
+from clio.providers.registry import OFFLINE
+from clio.security.approval import Approver, Policy
+from clio.security.path_policy import Workspace
+from clio.security.redact import Redactor
+from clio.sessions.session import Session
+from clio.tokens import TokenEstimator
+from clio.tools.ask import Asker
+from clio.tools.base import Tool
+from clio.tools.file_tools import file_tools
+from clio.tools.files.read_log import ReadLog
+from clio.tools.schema import tool_spec
+from clio.tools.shell.jobs import JobTable
+from clio.tools.work_tools import work_tools
+
+COMPACT_TOOLS = frozenset(
+    "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
+    "read_output".split()
+)
+FRAGMENT_SHARE = 12
+"""On small windows no piece of instructions or knowledge takes more than this part of the window."""
+COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
+
+
+class Assembly(Struct, kw_only=True, frozen=True):
+    """What every loop of one running clio has in common, and the way to put one together.
+
+    session_of: the running session, whichever that is by then. remember_rule: keeps a rule somebody always allows.
+    """
+
+    project: Path
+    home: Path
+    env: Mapping[str, str]
+    workspace: Workspace
+    memory: MemorySystem
+    policy: Policy
+    approver: Approver
+    asker: Asker
+    redactor: Redactor
+    jobs: JobTable
+    emit: Emit
+    heard: Emit
+    session_of: Callable[[], Session]
+    remember_rule: Callable[[str], None]
+    now: Callable[[], float]
+
+    def make_loop(
+        self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
+    ) -> tuple[Loop, Calibration | None]:
+        """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
+        side = SideQuestion(lambda: provider, asyncio.get_running_loop())
+        self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
+        session, compact = self.session_of(), is_compact(limits)
+
+        def tools(compact: bool) -> list[Tool]:
+            return self._tools(config, read_log, compact)
+
+        builder = self._builder(tools, limits, estimator)
+        calibration = self._calibration(provider, builder, estimator)
+        loop = Loop(
+            provider=provider,
+            runner=ToolRunner(
+                tools={tool.name: tool for tool in tools(compact)},
+                session=session,
+                workspace=self.workspace,
+                policy=self.policy,
+                approver=self.approver,
+                redactor=self.redactor,
+                emit=self.emit,
+                remember_rule=self.remember_rule,
+                max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+            ),
+            session=session,
+            context=ContextWindow(
+                session,
+                builder,
+                limits,
+                before_trim=self._write_checkpoint,
+                recovery=lambda budget: self._recovery_note(estimator, budget),
+                now=self.now,
+            ),
+            redactor=self.redactor,
+            emit=self.heard,
+            max_steps=config.max_steps,
+            now=self.now,
+        )
+        return loop, calibration
+
+    def _builder(
+        self, tools: Callable[[bool], list[Tool]], limits: Limits, estimator: TokenEstimator
+    ) -> ContextBuilder:
+        self.memory.begin(window_tokens=limits.context_window, session_of=self.session_of)
+
+        def prefix(*, compact: bool, share: int | None = None) -> Prefix:
+            specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
+            cap = limits.context_window // share if share else None
+            parts = self._fragments(cap, estimator.ratio)
+            parts = [part for part in parts if part.whole] if share == 0 else parts
+            return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
+
+        small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
+        return ContextBuilder(
+            project=self.project,
+            prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
+            estimator=estimator,
+            turn_fragments=self._turn_fragments,
+        )
+
+    def _calibration(
+        self, provider: Provider, builder: ContextBuilder, estimator: TokenEstimator
+    ) -> Calibration | None:
+        """A count of the prompt by a tokeniser, for a model that no bill has taught; None where none is on disk."""
+        if estimator.is_taught or provider.name == OFFLINE:
+            return None
+        encoding = encoding_for(provider.model)
+        path = find_encoding(encoding, encoding_folders(self.env, self.home))
+        return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
+
+    def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
+        """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
+        self.memory.window_trimmed()
+        session = self.session_of()
+        git = git_activity(self.project)
+        page = checkpoint_text(
+            session=session.id,
+            now=self.now(),
+            summary=summary,
+            todos=session.todos,
+            task=task,
+            git=git.text if git else "",
+        )
+        try:
+            self.memory.write_progress(page)
+        except (StorageError, OSError) as error:
+            self._warn(f"the progress note was not written: {error}")
+
+    async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
+        git = await asyncio.to_thread(git_activity, self.project)
+        try:
+            progress = self.memory.read_progress()
+        except (StorageError, OSError):
+            progress = ""  # the summary says most of it
+        note = recovery_note(
+            estimator=estimator,
+            budget_tokens=budget_tokens,
+            git=git,
+            progress=progress,
+            session=self.session_of().id,
+            now=self.now(),
+        )
+        return self.redactor.redact(note).text
+
+    def _tools(self, config: Config, read_log: ReadLog, compact: bool) -> list[Tool]:
+        max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
+        tools = file_tools(self.workspace, read_log, max_read_chars=max_chars) + work_tools(
+            self.workspace,
+            self.session_of,
+            self.asker,
+            self.memory,
+            self.jobs,
+            command_timeout_s=config.command_timeout_s,
+            private_network=config.private_network,
+        )
+        return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
+
+    def _fragments(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
+        """What stands in the prompt of the whole session, in pieces of at most `cap_tokens`, where that is given."""
+        instructions = project_instructions(self.project)
+        most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
+        remembered = self.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, chars_per_token))
+        self._tell_of_memory()
+        return [*([instructions] if instructions else []), *remembered]
+
+    async def _turn_fragments(self, text: str) -> list[Fragment]:
+        fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
+        self._tell_of_memory()
+        return fragments
+
+    def _tell_of_memory(self) -> None:
+        for sentence in self.memory.take_notices():
+            self._warn(sentence)
+
+    def _warn(self, text: str) -> None:
+        self.emit(Notice(text=text, level="warning"))
