@@ -14,3 +14,14 @@ def new_id() -> str:
     value = value & ~(0x3 << 62) | 0x2 << 62
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def time_of(id: str) -> float:
+    """When an id of `new_id` was made, in seconds since the epoch; 0.0 for an id of another kind."""
+    digits = id.replace("-", "")
+    if len(digits) != 32 or digits[12] != "7":
+        return 0.0
+    try:
+        return int(digits[:12], 16) / 1000
+    except ValueError:
+        return 0.0

@@ -130,11 +130,21 @@ class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
     force: bool = False
 
 
+class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
+    """Learn from earlier sessions; dry_run: only find out what would be done."""
+
+    dry_run: bool = False
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
-    """Ask yes or no; on yes, run `then`, itself a command line with its slash."""
+    """Ask yes or no; on yes, run `then`, itself a command line with its slash.
+
+    word: what must be typed to agree, for what nobody should do by one key; empty where a "y" will do.
+    """
 
     question: str
     then: str
+    word: str = ""
 
 
 FollowUp = (
@@ -150,6 +160,7 @@ FollowUp = (
     | Prefill
     | EditText
     | ExportSession
+    | SleepNow
     | Confirm
 )
 

@@ -58,6 +58,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a preference's fading never falls below, as a share of 1."""
     notice: bool = True
     """Whether what you say plainly about how things are to be done is remembered, in a line you can undo."""
+    sleep: bool = True
+    """Whether clio learns from earlier sessions by itself, when you are away and as you leave, at most once a day."""
+    sleep_idle_s: PositiveInt = 120
+    """Seconds without a key, and with nothing running, after which it does."""
+    sleep_use_model: bool = False
+    """Whether the model may be asked once a night what it finds in the best turns; else all is found by rule."""
     embedder: Embedder = "hashed"
     """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings), minilm (a
     small model's weights on this machine)."""

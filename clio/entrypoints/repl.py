@@ -26,6 +26,7 @@ from clio.commands.base import (
     RunPrompt,
     SetApproval,
     SetModel,
+    SleepNow,
     SwitchSession,
 )
 from clio.commands.registry import is_command, run_command
@@ -40,6 +41,7 @@ from clio.entrypoints.export_file import export
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
+from clio.entrypoints.sleeping import sleep_until_key
 from clio.errors import ClioError
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
@@ -253,8 +255,11 @@ class Repl:
                     return result.follow_up is None or await self._follow(parts, result.follow_up)
             case ExportSession():
                 screen.show_result(await asyncio.to_thread(export, app, step))
-            case Confirm(question=question, then=then):
-                return not await self._line.confirm(question) or await self._command(parts, then)
+            case SleepNow():
+                result, self._prefill = await sleep_until_key(app, step)
+                screen.show_result(result)
+            case Confirm(question=question, then=then, word=word):
+                return not await self._line.confirm(question, word) or await self._command(parts, then)
             case _:
                 assert_never(step)
         return True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import structs
 
 from clio.commands.arguments import join
-from clio.commands.base import Command, CommandResult, Confirm, EditText, ExportSession, FollowUp, Prefill
+from clio.commands.base import Command, CommandResult, Confirm, EditText, ExportSession, FollowUp, Prefill, SleepNow
 from clio.commands.dispatch import choose, forms
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
@@ -121,16 +121,20 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
         if not result.ok and result.follow_up is None:
             raise UsageError(result.text)
         match result.follow_up:
-            case Confirm(question=question, then=then):
+            case Confirm(question=question, then=then, word=word):
                 if not json:
                     _show(result)
-                _agreed(question, may_ask=not json)
+                _agreed(question, word, may_ask=not json)
                 command, argument = choose(table, then.partition(" ")[2], called)
                 result = command.handler(shell, argument)
             case ExportSession() as step:
                 from clio.entrypoints.export_file import export
 
                 result = export(shell, step)
+            case SleepNow() as step:
+                from clio.entrypoints.sleeping import sleep_until_interrupted
+
+                result = sleep_until_interrupted(shell, step)
             case EditText(text=text, then=then, suffix=suffix):
                 from clio.ui.editor import edit_text
 
@@ -182,12 +186,12 @@ def _show(result: CommandResult) -> None:
         say(f"clio: {in_cli_words(result.text)}")
 
 
-def _agreed(question: str, *, may_ask: bool) -> None:
-    """Raises UsageError where the person says no, or nobody can be asked."""
-    answer = ask(f"{question} [y/N] ") if may_ask else None
+def _agreed(question: str, word: str, *, may_ask: bool) -> None:
+    """Raises UsageError where the person says no, or nobody can be asked. word: what alone is a yes, if any."""
+    answer = ask(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
     if answer is None:
         raise UsageError(f"{question} Nobody can be asked here; add --yes")
-    if answer.strip().lower() not in ("y", "yes"):
+    if answer.strip().lower() not in ((word,) if word else ("y", "yes")):
         raise UsageError("nothing was changed")
 
 

@@ -32,6 +32,9 @@ scenario                   none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default
 notice                     true                         default
+sleep                      true                         default
+sleep_idle_s               120                          default
+sleep_use_model            false                        default
 embedder                   hashed                       default
 embedding_model            none                         default
 embedding_folder           none                         default

@@ -1,0 +1,229 @@
+"""One pass of sleep: turns are drawn by how heavy they are and replayed, what they teach is kept, the rest is tidied.
+
+It can end after any turn: what is done is done, and the next night goes on from there. Dying at any point loses at most
+the note of how far it came; what is replayed once more is recognised by where it came from.
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from msgspec import structs
+
+from clio.algorithms.consolidate import BATCH, sample_replay
+from clio.algorithms.decay import DAY_S
+from clio.errors import ProviderError, StorageError
+from clio.memory.sleep.ask_model import Ask, Best, ask_about
+from clio.memory.sleep.experiences import Experience
+from clio.memory.sleep.fixes import fixes_across
+from clio.memory.sleep.ground import Ground
+from clio.memory.sleep.habits import Habits, HabitState
+from clio.memory.sleep.keep import Keeper, digest
+from clio.memory.sleep.pending import Listed, Sessions, Turn
+from clio.memory.sleep.promote import promote
+from clio.memory.sleep.report import MAX_CHANGES, By, Report
+from clio.memory.sleep.state import Progress, read_state, write_state
+from clio.memory.sleep.statements import statements_in
+from clio.memory.sleep.tidy import Tidied, tidy
+from clio.sessions.store import SessionStore
+
+ROUND = 50 * BATCH
+"""Of so many draws those of one session are replayed together, when the first of them comes: it is read once."""
+TOGETHER = 40
+"""So many turns of a session are looked through for fixes at once; nothing can end the night meanwhile."""
+SAVE_EVERY_S = 1.0
+MONTH_S = 30 * DAY_S
+
+Over = Callable[[], Literal["", "stopped", "time"]]
+"""Why the night must end now; empty where it may go on. Asked after every turn."""
+
+
+class Night:
+    """One pass over a project's sessions, to be run once.
+
+    over: asked after every turn and every part. ask: puts a question to a model; None asks nobody.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        store: SessionStore,
+        *,
+        rng: random.Random,
+        over: Over,
+        ask: Ask | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._ground = ground
+        self._rng = rng
+        self._over = over
+        self._ask = ask
+        self._clock = clock
+        self._state, problem = read_state(ground.state_file)
+        self._trouble: list[str] = [problem] if problem else []
+        self._written = self._state
+        self._habits = Habits(self._state.habits)
+        self._keeper = Keeper(ground)
+        self._best = Best(ground.redact)
+        self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
+        self._listed: dict[str, Listed] = {}
+        self._replayed = self._by_model = 0
+        self._tidied = Tidied()
+        self._promoted: list[str] = []
+        self._saved = time.monotonic()
+
+    def run(self, by: By, *, dry_run: bool = False) -> Report:
+        """Do what can be done until it is over; what goes wrong on the way ends it, and is told in the report.
+
+        dry_run: only what the report says of itself; the ground is a copy then.
+        """
+        began, now = time.monotonic(), self._clock()
+        try:
+            self._list(now)
+            self._replay()
+            self._tell_habits()
+            if self._ask is not None and not self._over():
+                self._ask_model(self._ask)
+            if not self._over():
+                self._state, self._promoted = promote(self._ground, self._state, self._is_over)
+            if not self._over():
+                self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
+            self._save(whole=not self._over(), now=now)
+        except (StorageError, OSError) as error:
+            self._trouble.append(str(error))
+            with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
+                self._save(whole=False, now=now)
+        report = self._report(by, now, time.monotonic() - began)
+        return structs.replace(report, dry_run=dry_run)
+
+    def _is_over(self) -> bool:
+        return self._over() != ""
+
+    def _list(self, now: float) -> None:
+        """Find out which turns wait; their words are read when they are replayed."""
+        for listed in self._sessions.waiting(now, self._is_over):
+            self._listed[listed.info.id] = listed
+            self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
+
+    def _replay(self) -> None:
+        """Replay the turns in the order they are drawn in, without putting any back."""
+        turns = [turn for listed in self._listed.values() for turn in listed.turns]
+        drawn = sample_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
+        for start in range(0, len(drawn), ROUND):
+            self._replay_round(drawn[start : start + ROUND])
+
+    def _replay_round(self, drawn: Sequence[Turn]) -> None:
+        together: dict[str, dict[str, Turn]] = {}
+        for turn in drawn:
+            together.setdefault(turn.session, {})[turn.message] = turn
+        for session, turns in together.items():
+            if self._over():
+                return
+            found = self._sessions.experiences(session, turns)
+            for first in range(0, len(found), TOGETHER):
+                self._replay_turns(found[first : first + TOGETHER], turns)
+            if time.monotonic() - self._saved > SAVE_EVERY_S:
+                self._save(whole=False, now=self._clock())
+
+    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn]) -> None:
+        """Replay turns of one session, in their order: what broke in one may be mended in a later one."""
+        if self._over():
+            return
+        fixes = fixes_across(experiences)
+        for experience in experiences:
+            if self._over():
+                return
+            mended = (fix for fix in fixes if fix.message == experience.message)
+            for finding in (*statements_in(experience), *mended):
+                self._keeper.keep(finding, experience.importance)
+            self._habits.feed(experience)
+            self._best.add(experience, turns[experience.message].priority)
+            self._replayed += 1
+            self._listed[experience.session].replayed.add(experience.message)
+
+    def _tell_habits(self) -> None:
+        """Hand on the commands that have become usual; those handed on before are confirmed once a month."""
+        told: list[str] = []
+        for finding in self._habits.findings():
+            if self._over():
+                break
+            name = digest(finding)
+            now = f"{name}:{int(finding.at // MONTH_S)}"
+            if now in self._state.told:
+                continue
+            before = any(one.startswith(f"{name}:") for one in self._state.told)
+            if not before or self._keeper.knows(finding):  # what somebody took out does not come back
+                self._keeper.keep(finding)
+            told.append(now)
+        if told:
+            self._state = self._state.tell(told)
+
+    def _ask_model(self, ask: Ask) -> None:
+        try:
+            findings = ask_about(self._best.turns, ask, self._is_over)
+        except ProviderError as error:
+            self._trouble.append(f"the model was not asked what it finds: {error}")
+            return
+        for finding in findings:
+            self._by_model += self._keeper.keep(finding)
+
+    def _save(self, *, whole: bool, now: float) -> None:
+        """Note how far it came, if it came any further."""
+        news = {
+            id: progress
+            for id, listed in self._listed.items()
+            if (progress := listed.replayed.progress(listed.info)) != self._state.sessions.get(id, Progress())
+        }
+        state = structs.replace(self._state, sessions=self._state.sessions | news) if news else self._state
+        state = structs.replace(state, habits=self._clean(self._habits.state))
+        if whole:
+            state = state.only(self._sessions.ids())
+            state = state if same_day(state.last_full, now) else structs.replace(state, last_full=now)
+        if state != self._written:
+            write_state(self._ground.state_file, state)
+        self._state, self._written = state, state
+        self._saved = time.monotonic()
+
+    def _clean(self, state: HabitState) -> HabitState:
+        """The habits without those that hold a secret, which other programs' sessions may."""
+        redact = self._ground.redact
+        return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
+
+    def _report(self, by: By, at: float, seconds: float) -> Report:
+        counts = self._keeper.counts
+        changes = (*self._keeper.changes, *self._promoted, *self._tidied.changes)
+        more = (f"and {len(changes) - MAX_CHANGES:,} more",) if len(changes) > MAX_CHANGES else ()
+        cut = self._over()
+        return Report(
+            at=at,
+            by=by,
+            seconds=round(seconds, 3),
+            cut=cut,
+            sessions=len(self._listed),
+            replayed=self._replayed,
+            waiting=sum(len(listed.replayed.waiting) for listed in self._listed.values()) if cut else 0,
+            facts=counts["facts"],
+            solutions=counts["solutions"],
+            workflows=counts["workflows"],
+            rules=counts["rules"],
+            preferences=counts["preferences"],
+            confirmed=counts["confirmed"],
+            superseded=counts["superseded"],
+            variants=counts["variants"],
+            by_model=self._by_model,
+            merged=self._tidied.merged,
+            archived=self._tidied.archived,
+            promoted=len(self._promoted),
+            turns_archived=self._tidied.turns_archived,
+            turns_deleted=self._tidied.turns_deleted,
+            unread=self._sessions.unread,
+            changes=(*changes[:MAX_CHANGES], *more),
+            trouble=tuple(self._trouble),
+        )
+
+
+def same_day(one: float, other: float) -> bool:
+    """Whether two times, in seconds since the epoch, are of one day on this machine's clock."""
+    return time.localtime(one)[:3] == time.localtime(other)[:3]

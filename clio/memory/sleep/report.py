@@ -1,0 +1,153 @@
+"""What one night did: in one line for the screen, whole in `.clio/sleep.log.jsonl`."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.filelock import FileLock
+from clio.storage.folders import make_ignored_folder
+from clio.storage.jsonl import mend_tail, read_lines
+
+By = Literal["hand", "idle", "exit"]
+MAX_REPORTS = 200
+MAX_CHANGES = 100
+"""A report names so many changes one by one; the others are only counted."""
+_FOLD_BYTES = 1_000_000
+
+
+class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One night.
+
+    at: when it began, in seconds since the epoch. by: who began it: a person, or clio when idle or at the end.
+    dry_run: nothing was written; this is what would have been done.
+    cut: why it ended before all was done; empty where it is whole. waiting: turns that are left for the next night.
+    sessions: those read. facts, solutions, workflows, rules, preferences: new ones. confirmed: known already.
+    superseded: took the place of what was known. variants: contradict what is known, and are less sure.
+    merged: memories that are part of another now. archived: what faded, or was old or doubtful. promoted: notes.
+    turns_archived, turns_deleted: rated or unrated turns by their retention. unread: sessions that cannot be read.
+    changes: one line each, at most 100. trouble: what could not be done, one sentence each.
+    """
+
+    at: float
+    by: By = "hand"
+    seconds: float = 0.0
+    dry_run: bool = False
+    cut: Literal["", "stopped", "time"] = ""
+    sessions: int = 0
+    replayed: int = 0
+    waiting: int = 0
+    facts: int = 0
+    solutions: int = 0
+    workflows: int = 0
+    rules: int = 0
+    preferences: int = 0
+    confirmed: int = 0
+    superseded: int = 0
+    variants: int = 0
+    by_model: int = 0
+    merged: int = 0
+    archived: int = 0
+    promoted: int = 0
+    turns_archived: int = 0
+    turns_deleted: int = 0
+    unread: int = 0
+    changes: tuple[str, ...] = ()
+    trouble: tuple[str, ...] = ()
+
+    @property
+    def learned(self) -> int:
+        """How much is new, or other than it was."""
+        new = self.facts + self.solutions + self.workflows + self.rules + self.preferences
+        return new + self.superseded + self.variants + self.promoted
+
+    @property
+    def changed(self) -> int:
+        """How much was changed in all, what only counts the years left out."""
+        return self.learned + self.confirmed + self.merged + self.archived
+
+    @property
+    def did_anything(self) -> bool:
+        """Whether there is anything to tell: something replayed, changed, or gone wrong."""
+        return bool(self.changed or self.replayed or self.turns_archived or self.turns_deleted or self.trouble)
+
+    @property
+    def line(self) -> str:
+        """The night in one line."""
+        parts = [_count(number, one, many) for number, one, many in self._parts() if number]
+        turns = _count(self.replayed, "turn", "turns")
+        head = f"dry run: {turns} to replay" if self.dry_run else f"slept: {turns} replayed"
+        line = ", ".join([head, *(parts or ["nothing new"])])
+        if self.cut:
+            why = "cut short by a key" if self.cut == "stopped" else "out of time"
+            line += f"; {why}, {_count(self.waiting, 'turn', 'turns')} left"
+        if self.dry_run:
+            return f"{line} · nothing was written"
+        return f"{line} · /memory log, /memory undo" if self.changed else line
+
+    def _parts(self) -> tuple[tuple[int, str, str], ...]:
+        return (
+            (self.facts, "fact", "facts"),
+            (self.solutions, "fix", "fixes"),
+            (self.workflows, "workflow", "workflows"),
+            (self.rules, "rule", "rules"),
+            (self.preferences, "preference", "preferences"),
+            (self.promoted, "note promoted", "notes promoted"),
+            (self.superseded, "superseded", "superseded"),
+            (self.variants, "variant", "variants"),
+            (self.confirmed, "confirmed", "confirmed"),
+            (self.merged, "merged", "merged"),
+            (self.archived, "archived", "archived"),
+        )
+
+
+class ReportLog:
+    """The reports of one project, at most 200, the newest last. Raises OSError, TimeoutError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, report: Report) -> None:
+        """Append a report, on disk when this returns."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        with FileLock(self.path.with_name(self.path.name + ".lock")):
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
+            try:
+                new = mend_tail(fd) == 0
+                write_all(fd, msgspec.json.encode(report) + b"\n")
+                os.fsync(fd)
+                size = os.fstat(fd).st_size
+            finally:
+                os.close(fd)
+            if new:
+                sync_folder(self.path.parent)
+            if size > _FOLD_BYTES:
+                self._fold()
+
+    def last(self, limit: int) -> tuple[Report, ...]:
+        """The newest reports, the newest first; lines that do not parse are passed over."""
+        found = [report for line in reversed(read_lines(self.path).lines) if (report := _decode(line))]
+        return tuple(found[: min(limit, MAX_REPORTS)])
+
+    def _fold(self) -> None:
+        kept, room = list[bytes](), _FOLD_BYTES // 2
+        for line in reversed(read_lines(self.path).lines[-MAX_REPORTS:]):
+            room -= len(line)
+            if room < 0:
+                break
+            kept.append(line)
+        write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
+
+
+def _decode(line: bytes) -> Report | None:
+    try:
+        return msgspec.json.decode(line, type=Report)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,154 @@
+"""What a night does when nothing is left to replay: what has faded leaves, what says the same is joined."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.algorithms.consolidate import variant_expires
+from clio.algorithms.decay import DAY_S, confidence_after
+from clio.errors import CorruptDocument
+from clio.memory.sleep.ground import Ground
+from clio.memory.sleep.state import SleepState
+from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.store import Compacted, TypedStore
+from clio.storage.document import Document, Format, load, save
+from clio.storage.filelock import FileLock
+
+EVERY_S = 20 * 3_600.0
+"""What nobody changed is looked through for what has faded once a day."""
+
+
+class _Person(Struct, frozen=True, kw_only=True):
+    """When the person's memories were compacted last, by whichever project's night."""
+
+    compacted_at: float = 0.0
+
+
+class Tidied(Struct, frozen=True, kw_only=True):
+    """What was tidied, in the names of a report's fields, and one line for each part that changed something."""
+
+    merged: int = 0
+    archived: int = 0
+    turns_archived: int = 0
+    turns_deleted: int = 0
+    changes: tuple[str, ...] = ()
+
+    def __add__(self, other: "Tidied") -> "Tidied":
+        return Tidied(
+            merged=self.merged + other.merged,
+            archived=self.archived + other.archived,
+            turns_archived=self.turns_archived + other.turns_archived,
+            turns_deleted=self.turns_deleted + other.turns_deleted,
+            changes=self.changes + other.changes,
+        )
+
+
+_PERSON = Format(schema="clio.sleep_of_person", version=1, type=_Person)
+
+
+def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]) -> tuple[SleepState, Tidied]:
+    """Do each part in turn until it is over; the state says what need not be done again soon.
+
+    Raises StorageError, OSError, TimeoutError.
+    """
+    done = Tidied()
+    for part in (_expire_variants, _prune, _retain):
+        if over():
+            return state, done
+        done += part(ground, now)
+    if not over():
+        state, compacted = _compact(ground, state, now)
+        done += compacted
+    if not over():
+        done += _compact_person(ground, now)
+    return state, done
+
+
+def _expire_variants(ground: Ground, now: float) -> Tidied:
+    """Put what contradicts, is doubtful and has long not been said again into the archive."""
+    gone: list[str] = []
+    for store in (ground.memories.project, ground.memories.user):
+        ids = [record.id for record in store.records(superseded=True) if _expires(record, now)]
+        if ids:
+            store.forget_all(ids, f"let {len(ids)} doubtful variants go")
+            gone += ids
+    changes = (f"{len(gone)} variants below 30 % sure and older than 90 days left",) if gone else ()
+    return Tidied(archived=len(gone), changes=changes)
+
+
+def _expires(record: MemoryRecord, now: float) -> bool:
+    if record.variants_of is None or record.explicit:
+        return False
+    sure = confidence_after(record.confidence, (now - record.accessed) / DAY_S)
+    return variant_expires(sure, (now - max(record.seen, record.created)) / DAY_S)
+
+
+def _prune(ground: Ground, now: float) -> Tidied:
+    """Put entries of the project knowledge that are old or doubtful into the archive, as `/memory prune` would."""
+    if not ground.knowledge.prune(dry_run=True).removed:
+        return Tidied()
+    removed = ground.knowledge.prune().removed
+    changes = tuple(f"{entry.kind} “{entry.line[:100]}” went to the archive" for entry in removed)
+    return Tidied(archived=len(removed), changes=changes)
+
+
+def _retain(ground: Ground, now: float) -> Tidied:
+    done = ground.trajectories.retain(now)
+    return Tidied(turns_archived=done.archived, turns_deleted=done.deleted)
+
+
+def _compact(ground: Ground, state: SleepState, now: float) -> tuple[SleepState, Tidied]:
+    """Compact the project's memories, unless nothing was changed since it was done last and that is not long ago."""
+    store = ground.memories.project
+    stamp = _stamp(store)
+    if not stamp or (stamp == state.compacted and now - state.compacted_at < EVERY_S):
+        return state, Tidied()
+    done = _tidied(store.compact())
+    return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
+
+
+def _compact_person(ground: Ground, now: float) -> Tidied:
+    """The same for the person's memories, by one process a day."""
+    store = ground.memories.user
+    if not _stamp(store):
+        return Tidied()
+    lock = FileLock(ground.person_file.with_name("sleep.person.lock"))
+    if not lock.acquire():
+        return Tidied()  # another project's night is at it
+    try:
+        if now - _person_was_at(ground.person_file) < EVERY_S:
+            return Tidied()
+        done = _tidied(store.compact())
+        save(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
+        return done
+    finally:
+        lock.release()
+
+
+def _person_was_at(path: Path) -> float:
+    try:
+        document = load(path, _PERSON)
+    except CorruptDocument:
+        return 0.0  # it was set aside; the worst is that it is done once more
+    return document.value.compacted_at if document else 0.0
+
+
+def _tidied(done: Compacted) -> Tidied:
+    faded = done.removed - done.merged
+    lines = [f"{faded} memories faded"] if faded else []
+    lines += [f"{done.merged} memories joined with one like them"] if done.merged else []
+    return Tidied(merged=done.merged, archived=faded, changes=tuple(lines))
+
+
+def _stamp(store: TypedStore) -> str:
+    """How the files of a store stand; empty where there is none."""
+    found: list[tuple[int, int, int]] = []
+    for path in (store.path, store.path.with_suffix(".journal.jsonl")):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return msgspec.json.encode(found).decode() if found else ""
