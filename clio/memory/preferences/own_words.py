@@ -48,19 +48,23 @@ _ENDS = LatePattern(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """One sentence. text: as written; masked: of the same length, `FILLER` for what is quoted; without its end mark."""
+    """One sentence. text: as written; masked: of the same length, `FILLER` for what is quoted; without its end mark.
+
+    mark: that end mark, such as "?!"; empty at the end of a line.
+    """
 
     text: str
     masked: str
     is_question: bool
+    mark: str = ""
 
 
-def own_sentences(text: str) -> list[Said]:
-    """The sentences a person wrote themselves, in order."""
+def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
+    """The sentences a person wrote themselves, in order; longest: in characters, longer ones are left out."""
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    return list(_sentences(text, _masked(text)))
+    return list(_sentences(text, _masked(text), longest))
 
 
 def _masked(text: str) -> str:
@@ -82,7 +86,7 @@ def _is_own(introduction: str) -> bool:
     return bool(_OWN_LIST.search(introduction)) and not _HANDED_OVER.search(introduction)
 
 
-def _sentences(text: str, masked: str) -> Iterator[Said]:
+def _sentences(text: str, masked: str, longest: int) -> Iterator[Said]:
     start = 0
     for end in [*_ENDS.finditer(masked), None]:
         stop = end.start() if end else len(masked)
@@ -90,6 +94,7 @@ def _sentences(text: str, masked: str) -> Iterator[Said]:
         begin = bullet.end() if bullet else start
         begin += len(masked[begin:stop]) - len(masked[begin:stop].lstrip())
         stop -= len(masked[begin:stop]) - len(masked[begin:stop].rstrip())
-        if begin < stop <= begin + MAX_SENTENCE and masked[begin:stop].strip():
-            yield Said(text=text[begin:stop], masked=masked[begin:stop], is_question=bool(end and "?" in end[0]))
+        if begin < stop <= begin + longest and masked[begin:stop].strip():
+            mark = end[0].strip() if end else ""
+            yield Said(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
         start = end.end() if end else len(masked)
