@@ -6,6 +6,8 @@ from clio.commands.base import Command, Shell, Suggestion
 from clio.commands.memory_access import suggest_options
 from clio.commands.memory_export import WHAT, export
 from clio.commands.memory_import import import_
+from clio.commands.memory_wipe import SCOPES as WIPED
+from clio.commands.memory_wipe import wipe
 from clio.commands.session_export import suggest_paths
 from clio.memory.memories import SCOPES
 
@@ -14,6 +16,12 @@ _OPTIONS = suggest_options(
 )
 _IMPORT_OPTIONS = suggest_options(
     ("--scope", "only what is the project's, or the user's"), ("--dry-run", "only count what would change")
+)
+
+_WIPE_OPTIONS = suggest_options(
+    ("--scope", "whose: the project's, the user's, styles, or all"),
+    ("--sessions", "the project's conversations, too"),
+    ("--dry-run", "only show what would go"),
 )
 
 
@@ -31,6 +39,13 @@ def _suggest_import(shell: Shell, argument: str) -> Iterable[Suggestion]:
     return _IMPORT_OPTIONS(shell, argument) if word.startswith("-") else suggest_paths(word)
 
 
+def _suggest_wipe(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    before, _, word = argument.rpartition(" ")
+    if before.endswith("--scope"):
+        return (Suggestion(text=name, note=note) for name, note in WIPED.items())
+    return _WIPE_OPTIONS(shell, argument) if not word or word.startswith("-") else ()
+
+
 CONTROL_ROWS: tuple[Command, ...] = (
     Command(
         name="export",
@@ -45,5 +60,12 @@ CONTROL_ROWS: tuple[Command, ...] = (
         summary="take in what another clio exported, or an ltm.json",
         handler=import_,
         suggest_word=_suggest_import,
+    ),
+    Command(
+        name="wipe",
+        argument="--scope S [--sessions] [--dry-run] [--yes]",
+        summary="delete for good what was learned, once you agreed",
+        handler=wipe,
+        suggest_word=_suggest_wipe,
     ),
 )

@@ -49,11 +49,12 @@ class PlainLine:
         self._write(prompt)
         return await self._line()
 
-    async def confirm(self, question: str) -> bool:
-        """Ask yes or no; everything but "y" and "yes" is no."""
-        self._write(f"{question} [y/N] ")
+    async def confirm(self, question: str, word: str = "") -> bool:
+        """Ask yes or no; everything but "y" and "yes" is no, and where a word is named, everything but that."""
+        self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
-            return (await self._line()).strip().lower() in ("y", "yes")
+            answer = (await self._line()).strip()
+            return answer == word if word else answer.lower() in ("y", "yes")
         except EOFError:
             return False
 

@@ -104,9 +104,12 @@ class PromptLine:
         )
         return self._pastes.expand(line.rstrip())
 
-    async def confirm(self, question: str) -> bool:
-        """Ask yes or no in place of the next line."""
-        return await confirm(question, input=self._session.app.input, output=self._session.app.output)
+    async def confirm(self, question: str, word: str = "") -> bool:
+        """Ask yes or no in place of the next line; where a word is named, only that is a yes."""
+        app = self._session.app
+        if word:
+            return await confirm_by_word(question, word, input=app.input, output=app.output)
+        return await confirm(question, input=app.input, output=app.output)
 
     async def print_above(self, show: Callable[[], None]) -> None:
         """Let `show` print while the line is open: it is taken away and drawn again below."""
@@ -235,3 +238,17 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     )
     answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
     return answer == "yes"
+
+
+async def confirm_by_word(
+    question: str, word: str, *, input: Input | None = None, output: Output | None = None
+) -> bool:
+    """Ask for a word on a line of its own. Everything else is no."""
+    asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
+    try:
+        answer = await asking.prompt_async(
+            f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False
+        )
+    except (KeyboardInterrupt, EOFError):
+        return False
+    return answer.strip() == word
