@@ -29,7 +29,7 @@ def log(shell: Shell, argument: str) -> CommandResult:
     words = read(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
         raise UsageError(f"/memory log takes how many nights to show, not {argument!r}")
-    reports = shell.memory.sleep.log(min(int(words[0]), MAX_REPORTS) if words else 1)
+    reports = shell.memory.sleep.last(min(int(words[0]), MAX_REPORTS) if words else 1)
     data = [report_data(report) for report in reports]
     if not reports:
         return CommandResult(text="clio has not slept here yet; `/memory sleep` does it now.", data=data)

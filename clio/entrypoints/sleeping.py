@@ -11,10 +11,12 @@ from clio.commands.memory_sleep import night_result
 
 def sleep_now(shell: Shell, step: SleepNow, stop: Callable[[], bool]) -> CommandResult:
     """One night by hand, or a dry run of one; for a thread. Raises UserError where another process sleeps."""
-    sleep = shell.memory.sleep
+    from clio.memory.sleep.sleep import dry_run, sleep
+
+    nights = shell.memory.sleep
     if step.dry_run:
-        return night_result(sleep.dry_run(stop=stop))
-    return night_result(sleep.run("hand", stop=stop, use_model=shell.config.sleep_use_model))
+        return night_result(dry_run(nights, stop=stop))
+    return night_result(sleep(nights, "hand", stop=stop, use_model=shell.config.sleep_use_model))
 
 
 def sleep_until_interrupted(shell: Shell, step: SleepNow) -> CommandResult:

@@ -21,7 +21,7 @@ from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
-from clio.memory.sleep.sleep import Sleep
+from clio.memory.sleep.nights import Nights
 from clio.memory.styles.styles import Styles
 from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
@@ -105,7 +105,7 @@ class MemorySystem(KnownOfProject):
             embedder=embedder,
             clock=clock,
         )
-        self._sleep = Sleep(project, home or folder, store, redact=redact, clock=clock, rng=rng)
+        self._nights = Nights(project, home or folder, store, redact=redact, clock=clock, rng=rng)
         self._across_sessions = across_sessions
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
@@ -143,7 +143,7 @@ class MemorySystem(KnownOfProject):
 
     def ask_a_model(self, decide: Decide | None) -> None:
         """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
-        self._memories.decide = self._sleep.ask = decide
+        self._memories.decide = self._nights.ask = decide
 
     def prefix_fragments(
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
@@ -247,10 +247,10 @@ class MemorySystem(KnownOfProject):
         return UnifiedRecall(self._recall, self._meaning, self._memories, self._ltm, self._notes, clock=self._clock)
 
     @property
-    def sleep(self) -> Sleep:
+    def sleep(self) -> Nights:
         """Learning from earlier sessions, when nothing else is going on, and what that came to."""
         self._refuse_incognito()
-        return self._sleep
+        return self._nights
 
     # Documents
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from clio.errors import ProviderError
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
+from clio.memory.sleep.nights import Ask
 from clio.messages import AssistantMessage, UserMessage
 from clio.prompt_files import fill_prompt
 
@@ -30,9 +31,6 @@ _TEXT_CHARS = 500
 _POLL_S = 0.02
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 _LIST = re.compile(r"\[.*\]", re.S)
-
-Ask = Callable[[str], str]
-"""Puts a prompt to a model and returns its answer; raises ProviderError."""
 
 
 class Digest(Struct, frozen=True, kw_only=True):

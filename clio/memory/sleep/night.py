@@ -15,12 +15,13 @@ from msgspec import structs
 from clio.algorithms.consolidate import BATCH, sample_replay
 from clio.algorithms.decay import DAY_S
 from clio.errors import ProviderError, StorageError
-from clio.memory.sleep.ask_model import Ask, Best, ask_about
+from clio.memory.sleep.ask_model import Best, ask_about
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.fixes import fixes_across
 from clio.memory.sleep.ground import Ground
 from clio.memory.sleep.habits import Habits, HabitState
 from clio.memory.sleep.keep import Keeper, digest
+from clio.memory.sleep.nights import Ask, same_day
 from clio.memory.sleep.pending import Listed, Sessions, Turn
 from clio.memory.sleep.promote import promote
 from clio.memory.sleep.report import MAX_CHANGES, By, Report
@@ -222,8 +223,3 @@ class Night:
             changes=(*changes[:MAX_CHANGES], *more),
             trouble=tuple(self._trouble),
         )
-
-
-def same_day(one: float, other: float) -> bool:
-    """Whether two times, in seconds since the epoch, are of one day on this machine's clock."""
-    return time.localtime(one)[:3] == time.localtime(other)[:3]
