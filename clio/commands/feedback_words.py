@@ -1,7 +1,7 @@
 """Feedback in words: what was rated, what a rating changed, and what somebody typed for one."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -9,10 +9,11 @@ from clio.algorithms.feedback import CATEGORIES, Category
 from clio.commands.base import code
 from clio.commands.matching import nearest
 from clio.errors import UsageError
-from clio.memory.feedback.feedback import Noted
-from clio.memory.feedback.trajectories import Rating
-from clio.memory.styles.state import Earned
-from clio.memory.styles.styles import Learned
+
+if TYPE_CHECKING:  # the line can be typed on before these are needed
+    from clio.memory.feedback.feedback import Noted
+    from clio.memory.feedback.trajectories import Rating
+    from clio.memory.styles.styles import Learned
 
 SIGNS = {1: "+", 0: "0", -1: "−"}
 _FRACTIONS = {0.25: "¼", 0.5: "½", 0.75: "¾"}
@@ -26,14 +27,14 @@ _FROM = {
 }
 
 
-def sign(rating: Rating) -> str:
+def sign(rating: "Rating") -> str:
     """What a rating says: "+", "−", "0"; what only counts a fraction says which, as "+¼"."""
     if rating.weight >= 1.0:
         return SIGNS[rating.reward]
     return SIGNS[rating.reward] + _FRACTIONS.get(rating.weight, f"{rating.weight:.2g}")
 
 
-def because(rating: Rating) -> str:
+def because(rating: "Rating") -> str:
     """Why: the person's reason and words, else what it was a sign of."""
     if rating.source == "you":
         words = f"“{rating.text}”" if rating.text else ""
@@ -46,21 +47,21 @@ def counted(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def earned(one: Earned) -> str:
+def earned(ups: float, downs: float) -> str:
     """Ups and downs: "3↑ 5↓"."""
-    return f"{counted(one.ups)}↑ {counted(one.downs)}↓"
+    return f"{counted(ups)}↑ {counted(downs)}↓"
 
 
-def learned_line(learned: Learned) -> str:
+def learned_line(learned: "Learned") -> str:
     """What a rating changed of a style: its ups, downs and confidence where it was used."""
     before, after = learned.before, learned.after
     return (
-        f"{code(learned.style)} in {learned.bucket} {earned(after)} · "
+        f"{code(learned.style)} in {learned.bucket} {earned(after.ups, after.downs)} · "
         f"confidence {before.confidence:.2f} → {after.confidence:.2f}"
     )
 
 
-def noted_line(noted: Noted, *, styles_on: bool) -> str:
+def noted_line(noted: "Noted", *, styles_on: bool) -> str:
     """One line about a rating that was just given."""
     rating = noted.rating
     why = f" {because(rating)}" if because(rating) else ""
@@ -77,7 +78,7 @@ def noted_line(noted: Noted, *, styles_on: bool) -> str:
     return f"Noted: {said} · {code(noted.turn.style)} in {noted.turn.bucket} stays as it was"
 
 
-def noted_data(noted: Noted) -> dict[str, Any]:
+def noted_data(noted: "Noted") -> dict[str, Any]:
     """The same in JSON's own types."""
     return {
         "rating": rating_data(noted.rating),
@@ -90,7 +91,7 @@ def noted_data(noted: Noted) -> dict[str, Any]:
     }
 
 
-def rating_data(rating: Rating) -> dict[str, Any]:
+def rating_data(rating: "Rating") -> dict[str, Any]:
     """A rating in JSON's own types, all its fields."""
     return {name: getattr(rating, name) for name in rating.__struct_fields__}
 

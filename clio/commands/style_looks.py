@@ -2,20 +2,22 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clio.algorithms.decay import DAY_S
 from clio.commands.base import CommandResult, Shell, Suggestion, Table, code, refuse
-from clio.commands.feedback_words import counted, earned
+from clio.commands.feedback_words import earned
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import ago, count, short_age
 from clio.errors import ClioError
-from clio.memory.styles.chooser import ArmAccount, Choice
 from clio.memory.styles.skill import DIMENSIONS, Trigger
-from clio.memory.styles.state import Earned
-from clio.memory.styles.styles import Styles, StyleView
+
+if TYPE_CHECKING:  # the line can be typed on before these are needed
+    from clio.memory.styles.chooser import ArmAccount, Choice
+    from clio.memory.styles.state import Earned
+    from clio.memory.styles.styles import Styles, StyleView
 
 OFF = (
     "Styles are off: answers are worded as the model words them. `/style on` lets clio choose, and learn from `+` "
@@ -114,12 +116,23 @@ def show(shell: Shell, argument: str) -> CommandResult:
         ("fits", _fits(skill.trigger)),
         ("sounds", ", ".join(sound) or "like nothing in particular: every dimension is 0.5"),
         ("model reads", skill.text),
-        *((f"with {intent}", f"{earned(one)}, confidence {one.confidence:.2f}") for intent, one in view.earned.items()),
+        *(
+            (f"with {intent}", f"{earned(one.ups, one.downs)}, confidence {one.confidence:.2f}")
+            for intent, one in view.earned.items()
+        ),
         ("used", f"{count(view.use.count, 'time')}, last {ago(time.time(), view.use.last)}" if view.use.count else ""),
         ("from", "built in" if skill.built_in else skill.source),
     ]
     table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide=1)
     return CommandResult(table=table, data=_view_data(view))
+
+
+def style_word(shell: Shell) -> str:
+    """The last answer's style for the status line: "concise", "concise?" where it was tried out, "" without one."""
+    if shell.config.incognito or shell.memory.is_off:
+        return ""
+    chosen = shell.memory.styles.current
+    return f"{chosen.skill.id}{'?' if chosen.explored else ''}" if chosen else ""
 
 
 def suggest_styles(shell: Shell) -> Iterable[Suggestion]:
@@ -143,14 +156,14 @@ def suggest_own_styles(shell: Shell) -> Iterable[Suggestion]:
         return ()
 
 
-def _how(styles: Styles) -> str:
+def _how(styles: "Styles") -> str:
     pinned = styles.pinned
     if pinned:
         return f"Every answer is {code(pinned)}, as you said; `/style auto` lets clio choose again."
     return "Styles are on: clio chooses how each answer is worded, and learns from `+` and `-`."
 
 
-def _last(styles: Styles) -> str:
+def _last(styles: "Styles") -> str:
     choice = styles.why()
     if choice is None or choice.chosen is None:
         return "" if choice is None else "No style fitted the last answer."
@@ -158,7 +171,7 @@ def _last(styles: Styles) -> str:
     return f"The last answer: {code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` tells more."
 
 
-def _favourites(views: Sequence[StyleView]) -> Iterable[str]:
+def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
     """What earned most with each intent, as far as anything was rated."""
     best: dict[str, tuple[float, str, Earned]] = {}
     for view in views:
@@ -166,16 +179,16 @@ def _favourites(views: Sequence[StyleView]) -> Iterable[str]:
             mean = (1 + one.ups) / (2 + one.ups + one.downs)
             if mean > best.get(intent, (0.5,))[0]:
                 best[intent] = (mean, view.skill.id, one)
-    parts = [f"{intent} {code(id)} {earned(one)}" for intent, (_, id, one) in sorted(best.items())]
+    parts = [f"{intent} {code(id)} {earned(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())]
     if parts:
         yield f"Liked best: {', '.join(parts)}."
 
 
-def _problems(styles: Styles) -> Iterable[str]:
+def _problems(styles: "Styles") -> Iterable[str]:
     return (f"Not read: {problem}." for problem in styles.skills().problems)
 
 
-def _chosen_line(choice: Choice) -> str:
+def _chosen_line(choice: "Choice") -> str:
     situation = choice.situation
     kind = f"{situation.intent} · {situation.sentiment} · {situation.time_of_day}"
     if choice.chosen is None:
@@ -186,7 +199,7 @@ def _chosen_line(choice: Choice) -> str:
     return f"{code(choice.chosen)} for the last answer{age}: {how}. Taken for {kind}."
 
 
-def _chance_line(choice: Choice) -> str:
+def _chance_line(choice: "Choice") -> str:
     if choice.pinned:
         return ""
     known = (
@@ -201,7 +214,7 @@ def _tastes_line(vector: Sequence[float]) -> str:
     return f"Learned of your taste there, 0.50 being nothing: {', '.join(marked)}." if marked else ""
 
 
-def _left_out_line(arms: Sequence[ArmAccount]) -> str:
+def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
     """The styles that could not be chosen, by the reason."""
     reasons: dict[str, list[str]] = {}
     for arm in arms:
@@ -217,13 +230,13 @@ def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
     return sorted(named, key=lambda pair: -abs(pair[1] - 0.5))
 
 
-def _arm_row(arm: ArmAccount, choice: Choice) -> tuple[str, ...]:
+def _arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
     parts = "+".join(_short(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
     return (
         "●" if arm.id == choice.chosen else "",
         arm.id,
         f"{parts} = {_short(arm.trigger)}",
-        earned(Earned(ups=arm.ups, downs=arm.downs)) if arm.ups or arm.downs else "–",
+        earned(arm.ups, arm.downs) if arm.ups or arm.downs else "–",
         _short(arm.confidence),
         _short(arm.sample),
         _short(arm.aligned),
@@ -246,13 +259,12 @@ def _fits(trigger: Trigger) -> str:
     return "; ".join(parts) + topics
 
 
-def _totals(rated: Iterable[Earned]) -> str:
+def _totals(rated: "Iterable[Earned]") -> str:
     kept = list(rated)
-    ups, downs = sum(one.ups for one in kept), sum(one.downs for one in kept)
-    return f"{counted(ups)}↑ {counted(downs)}↓" if kept else ""
+    return earned(sum(one.ups for one in kept), sum(one.downs for one in kept)) if kept else ""
 
 
-def _confidences(rated: Iterable[Earned]) -> str:
+def _confidences(rated: "Iterable[Earned]") -> str:
     """From the lowest to the highest over the intents."""
     values = [one.confidence for one in rated]
     if not values:
@@ -261,7 +273,7 @@ def _confidences(rated: Iterable[Earned]) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def _last_data(styles: Styles) -> Any:
+def _last_data(styles: "Styles") -> Any:
     choice = styles.why()
     if choice is None:
         return None
@@ -273,9 +285,9 @@ def _last_data(styles: Styles) -> Any:
     }
 
 
-def _views_data(views: Iterable[StyleView]) -> list[Any]:
+def _views_data(views: "Iterable[StyleView]") -> list[Any]:
     return [_view_data(view) for view in views]
 
 
-def _view_data(view: StyleView) -> Any:
+def _view_data(view: "StyleView") -> Any:
     return msgspec.to_builtins(view)

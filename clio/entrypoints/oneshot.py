@@ -33,7 +33,7 @@ class ToolCallReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What `--output json` prints, one object on one line."""
+    """What `--output json` prints, one object on one line. style: the answer's, "" while styles are off."""
 
     session_id: str
     status: str
@@ -44,6 +44,7 @@ class Report(Struct, frozen=True, kw_only=True):
     usage: Usage
     seconds: float
     error: str
+    style: str = ""
 
 
 class NobodyThere:
@@ -82,7 +83,7 @@ class Reporter:
         elif isinstance(event, TurnFinished):
             self._finished = event
 
-    def report(self, session_id: str) -> Report:
+    def report(self, session_id: str, style: str) -> Report:
         """The whole turn in one object."""
         end = self._finished or TurnFinished(status="interrupted", text="", steps=0, usage=Usage(), seconds=0.0)
         return Report(
@@ -95,6 +96,7 @@ class Reporter:
             usage=end.usage,
             seconds=end.seconds,
             error=end.error,
+            style=style,
         )
 
 
@@ -121,8 +123,13 @@ async def _run(options: Options, loaded: Loaded) -> int:
         finally:
             await app.close()
     if options.output == "json":
-        _print_line(reporter.report(app.session.id))
+        _print_line(reporter.report(app.session.id, _style(app)))
     return exit_code
+
+
+def _style(app: App) -> str:
+    chosen = None if app.memory.is_silent else app.memory.styles.current
+    return chosen.skill.id if chosen else ""
 
 
 def _cancel(task: "asyncio.Task[int]") -> None:

@@ -29,8 +29,10 @@ from clio.commands.base import (
     SleepNow,
     SwitchSession,
 )
+from clio.commands.quick_feedback import QuickRating, quick_rating
 from clio.commands.registry import is_command, run_command
 from clio.commands.session_table import id_length
+from clio.commands.style_looks import style_word
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -43,6 +45,7 @@ from clio.entrypoints.repl_start import choose_session, recap, settle_trust, wel
 from clio.entrypoints.repl_turn import Turns
 from clio.entrypoints.sleeping import sleep_until_key
 from clio.errors import ClioError
+from clio.messages import AssistantMessage
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
 from clio.ui.theme import detect_terminal
@@ -92,6 +95,7 @@ class Repl:
             self._history,
             app=lambda: self._parts.app if self._parts else None,
             status=self._status,
+            aside=self._aside,
         )
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
@@ -139,6 +143,8 @@ class Repl:
         parts = await self._load()
         if is_command(text):
             return await self._command(parts, text)
+        if rating := self._rating(text):
+            return await self._command(parts, rating.command)
         await self._run_turn(parts, text)
         return True
 
@@ -287,7 +293,19 @@ class Repl:
             return (self._loaded.config.model or "", self._loaded.config.approve, incognito)
         app = self._parts.app
         silent = incognito or ("memory off" if app.memory.is_off else "")
-        return (app.provider.model, app.policy.mode, silent, app.session.name or "")
+        return (app.provider.model, app.policy.mode, silent, style_word(app), app.session.name or "")
+
+    def _aside(self, text: str) -> str:
+        """What Enter will do with a line that is no message."""
+        rating = self._rating(text)
+        return rating.hint if rating else ""
+
+    def _rating(self, text: str) -> QuickRating | None:
+        """The rating of the last answer a line is; None where it is a message, or no answer is there."""
+        if self._parts is None or not text.startswith(("+", "-", "−")):
+            return None
+        messages = self._parts.app.session.messages
+        return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
 
     def _catch_interrupts(self) -> None:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""

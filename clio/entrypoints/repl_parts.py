@@ -38,8 +38,9 @@ def make_line(
     *,
     app: "Callable[[], App | None]",
     status: Callable[[], Sequence[str]],
+    aside: Callable[[str], str],
 ) -> "PromptLine | PlainLine":
-    """The line for this terminal. history: None keeps earlier lines in memory only."""
+    """The line for this terminal. history: None keeps earlier lines in memory only. status, aside: see `PromptLine`."""
     if not terminal.live:
         from clio.ui.plain_line import PlainLine
 
@@ -59,6 +60,7 @@ def make_line(
         history=history or InMemoryHistory(),
         completer=LineCompleter(loaded.project, app, list_files),
         status=status,
+        aside=aside,
         color=terminal.colour,
     )
 

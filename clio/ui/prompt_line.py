@@ -36,11 +36,16 @@ _MAX_REMEMBERED_CHARS = 20_000
 _LEAVE_HINT = "Ctrl-D leaves"
 
 
+def _all_messages(text: str) -> str:
+    return ""
+
+
 class PromptLine:
     """Reads one message after another; long-lived, so that history and undo are.
 
     text: what stands before the line. status: the parts of the line below, most important first; called at every
-    drawing, so it must cost nothing. input, output: for tests; the process's own by default.
+    drawing, so it must cost nothing. aside: what Enter will do with a text that is no message, for the line below, and
+    "" for a message; called at every key. input, output: for tests; the process's own by default.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class PromptLine:
         history: History,
         completer: Completer,
         status: Callable[[], Sequence[str]],
+        aside: Callable[[str], str] = _all_messages,
         color: bool = True,
         input: Input | None = None,
         output: Output | None = None,
@@ -57,6 +63,7 @@ class PromptLine:
         self._text = text
         self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
         self._status = status
+        self._aside = aside
         self._hint = ""
         self._pastes = Pastes()
         self._on_ready: Callable[[], None] | None = None
@@ -79,7 +86,7 @@ class PromptLine:
         app = self._session.app
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
         app.after_render += self._rendered
-        self._session.default_buffer.on_text_changed += self._forget_hint
+        self._session.default_buffer.on_text_changed += self._hint_anew
 
     async def read(
         self,
@@ -160,7 +167,8 @@ class PromptLine:
             return
         lacking = open_part(buffer.text)
         if not lacking:
-            self._remember(buffer.text)
+            if not self._aside(buffer.text):
+                self._remember(buffer.text)
             app.exit(result=buffer.text, style="class:accepted")
             return
         if lacking == "\\" and buffer.document.is_cursor_at_the_end:
@@ -185,8 +193,8 @@ class PromptLine:
             self._hint = _LEAVE_HINT
             self.redraw()
 
-    def _forget_hint(self, _: object) -> None:
-        self._hint = ""
+    def _hint_anew(self, buffer: Buffer) -> None:
+        self._hint = self._aside(buffer.text)
 
     def _after_paste(self) -> int:
         return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)
