@@ -14,7 +14,6 @@ from clio.commands.memory_verbs import (
     compact,
     count_all,
     forget,
-    history,
     move,
     recall,
     remember,
@@ -93,13 +92,6 @@ MEMORY = (
                     ("--type", "only fact, preference, event or note; !fact is all others"),
                     ("--limit", "so many at most, -1 for all, else 10"),
                 ),
-            ),
-            Command(
-                name="history",
-                argument="ID",
-                summary="a memory and what it took the place of",
-                handler=history,
-                suggest_word=suggest_memories,
             ),
             Command(
                 name="move",

@@ -85,6 +85,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         return refuse("Which entry? Write /memory show ID; /memory list shows the ids")
     memory = shell.memory
     entry = memory.find(wanted[0])
+    memory.use((entry.id,))
     state = memory.freshness((entry,))[entry.id]
     others = [other for other in memory.knowledge().of(entry.kind) if _rivals(entry, other)]
     before = [former for former in memory.archived() if _rivals(entry, former) or former.id == entry.id]

@@ -1,4 +1,4 @@
-"""/memory remember, recall, forget, history, move, count, compact: typed memories, by hand."""
+"""/memory remember, recall, forget, move, count, compact: typed memories, by hand."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from clio.commands.base import CommandResult, Confirm, Shell, Suggestion, Table,
 from clio.commands.free_text import Text, as_number, read_text
 from clio.commands.matching import nearest
 from clio.commands.memory_access import by_user, entry_data, remembers, suggest_several
-from clio.commands.memory_words import bare_line, count, date, entries_of, short_age
+from clio.commands.memory_words import bare_line, count, entries_of, short_age
 from clio.commands.pref_changes import add as add_preference
 from clio.commands.pref_words import short_id
 from clio.errors import ClioError, UsageError, UserError
@@ -50,10 +50,10 @@ def remember(shell: Shell, argument: str) -> CommandResult:
         explicit=kind == "preference",
         provenance=by_user(shell),
     )
-    owner = memories.scope_of(done.record.id)
+    owner = memories.scope_of((done.old or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
     if done.old is not None and done.action != "merged":
-        data["beside" if done.action == "kept_both" else "replaced"] = record_data(done.old, owner)
+        data[_MET.get(done.action, "replaced")] = record_data(done.old, owner)
     return CommandResult(text=_remembered(done, owner), data=data)
 
 
@@ -105,22 +105,6 @@ def forget(shell: Shell, argument: str) -> CommandResult:
         text=f"Forgotten, and kept in the archive: {what}. `/memory undo` brings {back}.",
         data={"forgotten": data},
     )
-
-
-@remembers
-def history(shell: Shell, argument: str) -> CommandResult:
-    """A memory whole, with what it took the place of and what took its place, the newest first."""
-    words = read(argument).words
-    if len(words) != 1:
-        return refuse("Which memory? Write /memory history ID; /memory recall shows the ids")
-    chain = shell.memory.memories.history(words[0])
-    owner = shell.memory.memories.scope_of(words[0])
-    rows = tuple(
-        (short_id(record), record.content, date(record.created), "" if record.is_live else "replaced")
-        for record in chain
-    )
-    data = [record_data(record, owner) for record in chain]
-    return CommandResult(table=Table(columns=("id", "what", "since", ""), rows=rows, wide=1), data=data)
 
 
 @remembers
@@ -264,18 +248,31 @@ def _remembered(done: Remembered, owner: Scope) -> str:
                 f"Remembered as {what} It takes the place of {short_id(old)} {code(short(old))}; "
                 f"`/memory history {short_id(record)}` shows both."
             )
+        case "variant" | "replaced_variant" if old:
+            gone = f" {short_id(done.outweighed)} gave way to it." if done.outweighed else ""
+            return (
+                f"Kept as {what} Surer is {short_id(old)} {code(short(old))}, which holds; this is told as what other "
+                f"sources say.{gone}"
+            )
+        case "dropped" if old:
+            return (
+                f"Not remembered: {short_id(old)} {code(short(old))} is surer, and three variants surer than this are "
+                f"kept; `/memory history {short_id(old)}` shows them all."
+            )
         case "kept_both" if old:
             return f"Remembered as {what} Kept beside one like it: {short_id(old)} {code(short(old))}."
         case _:
             return f"Remembered as {what}"
 
 
+_MET = {"kept_both": "beside", "variant": "surer", "replaced_variant": "surer", "dropped": "surer"}
 _COLUMNS = ("id", "type", "whose", "what", "age", "")
 
 
 def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = short_age(time.time(), record.updated)
-    return (short_id(record), record.type, OWNERS[owner], record.content, age, "≠" if is_stale else "")
+    said = f"other sources say: {record.content}" if record.is_variant else record.content
+    return (short_id(record), record.type, OWNERS[owner], said, age, "≠" if is_stale else "")
 
 
 def _signals(hit: Ranked) -> dict[str, float]:

@@ -1,14 +1,16 @@
 """The half of memory's door that is about what the project knows: the entries of `ltm.json`, and notes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from clio.errors import ToolFailed
+from clio.errors import StorageError, ToolFailed
 from clio.memory.cleaning import cleaned, cleaned_entry
 from clio.memory.handles import find_handle
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.ltm_versions import EntryVersion
 from clio.memory.note_changes import note_change
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank
@@ -64,7 +66,18 @@ class KnownOfProject:
     def find(self, id: str) -> Entry:
         """The entry of that id, or of the only one that begins so."""
         known = {entry.id: entry for entry in self.knowledge().entries}
-        return known[find_handle(id, known)]
+        return self._ltm.with_uses((known[find_handle(id, known)],))[0]
+
+    def use(self, ids: Sequence[str]) -> None:
+        """Count entries as asked for and given; where that cannot be written, nothing is lost but the count."""
+        self._refuse_incognito()
+        with suppress(OSError, StorageError):
+            self._ltm.use(ids)
+
+    def knowledge_versions(self) -> tuple[EntryVersion, ...]:
+        """Everything the entries ever said, and when, the oldest first."""
+        self._refuse_incognito()
+        return self._ltm.versions()
 
     def add(self, draft: Entry, provenance: Provenance) -> Added:
         """Remember something about the project, or confirm what says the same."""
@@ -139,6 +152,11 @@ class KnownOfProject:
         return self._notes.delete(key)
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Notes and project knowledge ranked together; what shares no word with the query is no answer."""
+        """Notes and project knowledge ranked together; what shares no word with the query is no answer.
+
+        What is found counts as used.
+        """
         self._refuse_incognito()
-        return rank(query, self._ltm.read(), self._notes.newest_first(), limit)
+        hits = rank(query, self._ltm.read(), self._notes.newest_first(), limit)
+        self.use([hit.id for hit in hits if hit.id])
+        return hits

@@ -21,6 +21,7 @@ from clio.memory.ltm_merge import adopt_context, beside, confirm, label, place_f
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
 from clio.memory.ltm_stats import count_up
 from clio.memory.ltm_store import LtmStore
+from clio.memory.ltm_uses import count_uses, with_uses
 from clio.memory.ltm_versions import EntryVersion, entry_versions
 from clio.memory.records import Added, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
 from clio.memory.tolerant import number
@@ -42,6 +43,7 @@ class LongTermMemory:
         self, path: Path, *, project: Path, undo: UndoLog | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._store = LtmStore(path, undo, clock)
+        self._uses_path = path.with_name("ltm.uses.json")
         self._examples = ExampleFiles(project)
 
     def read(self) -> Knowledge:
@@ -53,6 +55,15 @@ class LongTermMemory:
         listed = list(entries)
         states = self._examples.freshness(entry.bound for entry in listed)
         return dict(zip((entry.id for entry in listed), states, strict=True))
+
+    def use(self, ids: Sequence[str]) -> None:
+        """Count these entries as asked for and given, now. The knowledge itself is not written."""
+        known = frozenset(entry.id for entry in self.read().entries)
+        count_uses(self._uses_path, [id for id in ids if id in known], self._store.clock(), known)
+
+    def with_uses(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        """The entries with when and how often they were asked for."""
+        return with_uses(self._uses_path, entries)
 
     def add(self, draft: Entry, provenance: Provenance) -> Added:
         """Remember something, or confirm the entry that says the same; one that was archived comes back.

@@ -13,8 +13,9 @@ from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
 from clio.memory.typed.merging import Remembered
 from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import MemoryRecord, check_type
+from clio.memory.typed.record import MemoryRecord, check_type, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
+from clio.memory.typed.versions import Version
 from clio.memory.undo import Change, UndoLog, new_change
 
 SCOPES: tuple[Scope, ...] = ("project", "user")
@@ -67,9 +68,11 @@ class Memories:
         scope: Scope | None = None,
         explicit: bool = False,
         provenance: Provenance | None = None,
+        confidence: float | None = None,
     ) -> Remembered:
         """Keep something; see `TypedStore.remember`. A preference is the person's, all else the project's.
 
+        confidence: 0.0 to 1.0; None goes by whose word it is.
         files: paths in the project it is about; that they changed is said whenever it comes back.
         """
         kind = check_type(type)
@@ -82,6 +85,7 @@ class Memories:
             score=None,
             explicit=explicit,
             provenance=provenance,
+            confidence=confidence,
             hashes=self._examples.hashes(list(files)) if files else None,
             decide=self.decide,
         )
@@ -107,6 +111,8 @@ class Memories:
     def matching(self, question: str, most: int) -> list[Ranked]:
         """Up to so many facts, events and notes that share a word with the question, in any of its forms; none is used.
 
+        Variants are left out: what is brought up unasked is what holds.
+
         Other words for the same count too, so that "db" finds "database", and so do misspelt keywords. Words that
         stand in requests of every kind count where there are no others.
         """
@@ -116,7 +122,8 @@ class Memories:
         for store in self._stores.values():
             forms = {form for word in telling for form in word.forms}
             forms.update(*(store.keywords_like(word.stem) for word in telling))
-            found += store.peek(frozenset(forms), most, "!preference") if forms else ()
+            hits = store.peek(frozenset(forms), most, "!preference") if forms else ()
+            found += (hit for hit in hits if not hit.record.is_variant)
         return sorted(found, key=lambda hit: -hit.score)[:most]
 
     def records(self) -> list[MemoryRecord]:
@@ -161,8 +168,35 @@ class Memories:
         """The live memory that took the place of one; None where there is none, as after it was forgotten."""
         for store in self._stores.values():
             with suppress(UserError):
-                return next((record for record in store.history(id) if record.is_live and record.id != id), None)
+                others = [record.id for record in store.history(id) if record.id != id]
+                return next((record for record in reversed(store.live(others)) if not record.is_variant), None)
         return None
+
+    def versions(self, id: str = "") -> tuple[Version, ...]:
+        """Everything memories ever said, and when, the oldest first; see `TypedStore.versions`.
+
+        id: of one memory and its history, also of one that left. Raises UserError.
+        """
+        if not id:
+            return tuple(version for store in self._stores.values() for version in store.versions())
+        error: UserError | None = None
+        for store in self._stores.values():
+            try:
+                return store.versions(id)
+            except UserError as found:
+                error = error or found
+        raise error or UserError(f"there is no memory {id!r}")
+
+    def said_with(self, record: MemoryRecord) -> str:
+        """What must be said of a memory that only other sources say, and which memory says otherwise; else empty."""
+        if not record.is_variant:
+            return ""
+        main = next(iter(self.live([record.variants_of or ""])), None)
+        return "other sources say" + (f"; surer is: {short(main)}" if main else "")
+
+    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
+        """What other sources say that contradicts this memory with less confidence."""
+        return tuple(one for store in self._stores.values() for one in store.variants(id))
 
     def apply(self, ids: Sequence[str]) -> int:
         """Say that these were used in an answer, which keeps them; how many there are of them."""

@@ -38,8 +38,9 @@ def remember(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> 
         )
     except UserError as error:
         raise ToolRetry(str(error)) from error
-    text = remembered_text(done, memory.memories.scope_of(done.record.id))
-    if done.action != "merged" and provenance.asserted_by == "tool":
+    met = done.old if done.action == "dropped" and done.old else done.record
+    text = remembered_text(done, memory.memories.scope_of(met.id))
+    if done.action not in ("merged", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result says it word for word, so it is kept as a quotation."
     return ToolOutput(text=text, summary=f"{_DONE[done.action]} {tail(done.record)}")
 
@@ -111,6 +112,13 @@ def remembered_text(done: Remembered, scope: Scope) -> str:
         case "superseded" if old:
             kept = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
             return f"Remembered as {tail(record)} ({record.type}, {where}) in the place of {kept}, which history keeps."
+        case "variant" | "replaced_variant" | "dropped" if old:
+            known = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
+            as_what = "Not remembered" if done.action == "dropped" else f"Kept only as a variant, {tail(record)}"
+            return (
+                f"{as_what}: {known} says otherwise, is surer, and holds on. If you are certain, ask the user which is "
+                "right; what the user says replaces it."
+            )
         case "kept_both" if old:
             other = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
             return (
@@ -175,7 +183,8 @@ def _retry(error: UserError) -> ToolRetry:
 
 def _line(record: MemoryRecord, memories: Memories, room: int) -> str:
     quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
-    said = [text for text in ("quoted from a tool's result" if quoted else "", memories.drifted(record)) if text]
+    notes = ("quoted from a tool's result" if quoted else "", memories.said_with(record), memories.drifted(record))
+    said = [text for text in notes if text]
     return f"- {_dated(record)}: {short(record.content, room)}" + (f" [{'; '.join(said)}]" if said else "")
 
 
@@ -211,4 +220,12 @@ def _memories(number: int) -> str:
     return many(number, "memory")
 
 
-_DONE = {"new": "remembered", "merged": "confirmed", "superseded": "remembered", "kept_both": "remembered"}
+_DONE = {
+    "new": "remembered",
+    "merged": "confirmed",
+    "superseded": "remembered",
+    "kept_both": "remembered",
+    "variant": "kept as a variant",
+    "replaced_variant": "kept as a variant",
+    "dropped": "not remembered",
+}
