@@ -10,7 +10,7 @@ from clio.commands.arguments import read
 from clio.commands.base import CommandResult, Shell, code, refuse
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
-from clio.commands.memory_words import entries_of, size
+from clio.commands.memory_words import count, entries_of, size
 from clio.errors import UsageError
 from clio.memory.control.bundle import SECTIONS, Section, encode_bundle
 from clio.memory.control.export import entries_in, knowledge_alone, make_bundle
@@ -27,6 +27,19 @@ WHAT = {
     "feedback": "what was said of answers",
 }
 SHOWN = "-"
+_NAMES = {
+    "knowledge": ("entry of project knowledge", "entries of project knowledge"),
+    "knowledge_archived": ("archived", "archived"),
+    "project_memories": ("memory of the project", "memories of the project"),
+    "project_replaced": ("replaced", "replaced"),
+    "project_archived": ("archived", "archived"),
+    "user_memories": ("memory of yours", "memories of yours"),
+    "user_replaced": ("replaced", "replaced"),
+    "user_archived": ("archived", "archived"),
+    "notes": ("note", "notes"),
+    "style_files": ("style of your own", "styles of your own"),
+    "feedback": ("line of feedback", "lines of feedback"),
+}
 
 
 @remembers
@@ -64,8 +77,8 @@ def places_of(shell: Shell) -> Places:
 
 
 def in_words(counts: dict[str, int]) -> str:
-    """What there is how much of, such as "12 knowledge, 3 notes"."""
-    return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
+    """What there is how much of, such as "12 entries of project knowledge, 3 notes"."""
+    return ", ".join(count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES)
 
 
 def _written(shell: Shell, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:

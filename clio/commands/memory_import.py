@@ -63,12 +63,14 @@ def _bundle(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dr
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
         text = f"{nothing}: all of {code(str(path))} is known, or stays as it is here."
-    if rules := _rules(bundle, scope):
-        text += f" {count(rules, 'rule', 'rules')} and hard limits in it reach every prompt."
+    if changes and (rules := _rules(bundle, scope)):
+        text += (
+            f" {count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')} every prompt."
+        )
     if changes and not dry_run:
         text += (
-            " `/memory undo` takes the memories, the knowledge and the notes back; archives, styles, scenarios and "
-            "ratings stay."
+            " `/memory undo` takes memories, knowledge and notes back as one change; archives, scenarios, styles "
+            "and ratings only grow."
         )
     return CommandResult(text=text, table=_table(taken), data=data)
 

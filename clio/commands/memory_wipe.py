@@ -21,11 +21,8 @@ SCOPES = {
     "styles": "what was learned about styles",
     "all": "all three",
 }
-_STAYS = {
-    "project": "sessions",
-    "user": "scenarios.yaml, config.yaml",
-    "styles": "style files you wrote",
-}
+_SESSIONS_STAY = "the sessions, which --sessions deletes too"
+_STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files you wrote"}
 
 
 @remembers
@@ -57,10 +54,13 @@ def wipe(shell: Shell, argument: str) -> CommandResult:
             data=data,
             follow_up=Confirm(question="Delete all of it for good?", then=then, word=scope),
         )
+    table = _table(shell, doomed, sessions)
     gone, left = _delete_sessions(shell, sessions)
     delete(places_of(shell), hoards)
+    shell.memory.wiped()
     return CommandResult(
-        text=f"Deleted for good: {_told(doomed, gone)}. {stays}{_still_running(shell, left)}",
+        text=f"Deleted for good. {stays}{_still_running(shell, left)}",
+        table=table,
         data=data | {"wiped": True, "sessions": gone},
     )
 
@@ -77,16 +77,9 @@ def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
 
 def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
     """What is no part of it, and what would take the sessions along."""
-    kept = [_STAYS[scope] for scope in scopes if not (scope == "project" and with_sessions)]
-    if not kept:
-        return ""
-    more = "; --sessions takes those, too" if "project" in scopes and not with_sessions else ""
-    return f"What stays: {', '.join(kept)}{more}."
-
-
-def _told(doomed: Sequence[Doomed], sessions: int) -> str:
-    parts = [f"{one.records:,} {one.hoard.what}" if one.records else one.hoard.what for one in doomed]
-    return "; ".join([*parts, *([count(sessions, "session", "sessions")] if sessions else [])]) or "nothing"
+    kept = [_SESSIONS_STAY] if "project" in scopes and not with_sessions else []
+    kept += [_STAYS[scope] for scope in scopes if scope in _STAYS]
+    return f"What stays: {'; '.join(kept)}." if kept else ""
 
 
 def _table(shell: Shell, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:

@@ -190,6 +190,12 @@ class MemorySystem(KnownOfProject):
         if self._of_turn:
             self._of_turn.window_trimmed()
 
+    def wiped(self) -> None:
+        """What was learned was deleted: the account of this conversation must not write it down again."""
+        self._briefing = self._new_briefing()
+        self._briefing.prompt(CAP_TOKENS)  # what is learned from now on is news
+        self._report = None
+
     def why(self) -> tuple[Injected, ...]:
         """What the last request was given, each entry with its reason, and how many the limits left out."""
         return self._briefing.given

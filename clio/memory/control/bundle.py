@@ -8,6 +8,7 @@ from msgspec import Raw, Struct
 
 from clio.errors import UserError
 from clio.memory.ltm_archive import Kept
+from clio.memory.ltm_history import Ending
 from clio.memory.records import Note
 from clio.memory.typed.record import MemoryRecord
 from clio.storage.document import Document, Format, decode, encode
@@ -27,10 +28,11 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class KnowledgePart(Struct, frozen=True, kw_only=True):
-    """`ltm.json` as it is, null where there was none, and what left it."""
+    """`ltm.json` as it is, null where there was none; what left it, and what its entries said before."""
 
     ltm: Raw = NOTHING
     archive: tuple[Kept, ...] = ()
+    history: tuple[Ending, ...] = ()
 
 
 class RecordsPart(Struct, frozen=True, kw_only=True):

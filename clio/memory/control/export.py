@@ -24,6 +24,7 @@ from clio.memory.control.places import Places, StyleOwner
 from clio.memory.control.texts import Clean, clean_json, clean_note, clean_record
 from clio.memory.ltm_archive import LtmArchive
 from clio.memory.ltm_file import decode_ltm, read_ltm
+from clio.memory.ltm_history import LtmHistory
 from clio.memory.notes import Notes
 from clio.memory.records import Note
 from clio.memory.typed.files import MemoryFiles
@@ -64,16 +65,16 @@ def counts_of(bundle: Bundle) -> dict[str, int]:
     found: dict[str, int] = {}
     if bundle.knowledge:
         found["knowledge"] = entries_in(bundle.knowledge.ltm)
-        found["archived knowledge"] = len(bundle.knowledge.archive)
+        found["knowledge_archived"] = len(bundle.knowledge.archive)
     if bundle.memories:
         for scope, part in (("project", bundle.memories.project), ("user", bundle.memories.user)):
             live = sum(record.is_live for record in part.records)
-            found[f"{scope} memories"] = live
-            found[f"{scope} memories replaced"] = len(part.records) - live
-            found[f"{scope} memories archived"] = len(part.archive)
+            found[f"{scope}_memories"] = live
+            found[f"{scope}_replaced"] = len(part.records) - live
+            found[f"{scope}_archived"] = len(part.archive)
     found["notes"] = len(bundle.notes or ())
     if bundle.styles:
-        found["style files"] = len(bundle.styles.user) + len(bundle.styles.project)
+        found["style_files"] = len(bundle.styles.user) + len(bundle.styles.project)
     if bundle.feedback:
         found["feedback"] = len(bundle.feedback.lines) + len(bundle.feedback.archive)
     return {name: number for name, number in found.items() if number}
@@ -89,10 +90,13 @@ def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
         structs.replace(kept, entry=clean_json(kept.entry, clean))
         for kept in LtmArchive(places.knowledge_archive).read()
     )
+    before = LtmHistory(places.knowledge_history).read()
+    history = tuple(structs.replace(ending, entry=clean_json(ending.entry, clean)) for ending in before)
     if not places.knowledge.exists():
-        return KnowledgePart(archive=archive) if archive else None
+        return KnowledgePart(archive=archive, history=history) if archive or history else None
     document = msgspec.json.decode(read_ltm(places.knowledge).encode())
-    return KnowledgePart(ltm=Raw(msgspec.json.encode(clean_json(document, clean))), archive=archive)
+    ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
+    return KnowledgePart(ltm=ltm, archive=archive, history=history)
 
 
 def _memories(places: Places, clean: Clean) -> MemoriesPart | None:

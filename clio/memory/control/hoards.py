@@ -12,7 +12,9 @@ from clio.memory.typed.store import Scope
 
 WipeScope = Literal["project", "user", "styles"]
 WIPE_SCOPES: tuple[WipeScope, ...] = get_args(WipeScope)
-Kind = Literal["memories", "knowledge", "notes", "documents", "ratings", "sleep", "undo", "cache", "shifts", "styles"]
+Kind = Literal[
+    "memories", "knowledge", "notes", "documents", "ratings", "nights", "sleep", "undo", "cache", "shifts", "styles"
+]
 
 
 class Hoard(Struct, frozen=True, kw_only=True):
@@ -72,9 +74,10 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
     if "styles" in scopes:
         found.append(_one(home, "styles", "what was learned about styles", "styles.json"))
     if "project" in scopes or "user" in scopes:
-        sleep = ("sleep.json*", "sleep.log*") if "project" in scopes else ("sleep.log*",)
+        if "project" in scopes:
+            found.append(Hoard(kind="nights", what="what sleep counts", folder=project, names=("sleep.json*",)))
         found += [
-            Hoard(kind="sleep", what="what sleep did", folder=project, names=sleep),
+            Hoard(kind="sleep", what="what sleep did", folder=project, names=("sleep.log*",)),
             _one(project, "undo", "changes to undo", "memory.undo.jsonl"),
         ]
     names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)

@@ -32,6 +32,11 @@ class Places(Struct, frozen=True, kw_only=True):
         return self.folder / "ltm.archive.json"
 
     @property
+    def knowledge_history(self) -> Path:
+        """What it said before."""
+        return self.folder / "ltm.history.jsonl"
+
+    @property
     def notes(self) -> Path:
         """The folder of notes."""
         return self.folder / "memory"

@@ -1,5 +1,8 @@
 """What a wipe would delete: so many of what, and how large it is."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from msgspec import Struct
 
 from clio.errors import NewerDocument, StorageError
@@ -8,6 +11,7 @@ from clio.memory.control.places import Places
 from clio.memory.ltm_archive import LtmArchive
 from clio.memory.ltm_file import read_ltm
 from clio.memory.notes import Notes
+from clio.memory.sleep.state import SleepState, read_state
 from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.vectors.documents import DOCUMENTS
@@ -33,12 +37,21 @@ def survey(places: Places, hoards: tuple[Hoard, ...]) -> tuple[Doomed, ...]:
     for hoard in hoards:
         records = _count(places, hoard)
         files = hoard.files()
-        if hoard.kind == "memories" and records == 0 and [path.name for path in files] == ["memories.json"]:
-            continue  # the empty one a wipe leaves
-        if files:
+        if files and not _is_what_a_wipe_leaves(hoard, files, records):
             sizes = (path.lstat().st_size for path in files if path.exists())
             found.append(Doomed(hoard=hoard, files=len(files), bytes=sum(sizes), records=records))
     return tuple(found)
+
+
+def _is_what_a_wipe_leaves(hoard: Hoard, files: Sequence[Path], records: int | None) -> bool:
+    """Whether the files say nothing but that something was wiped."""
+    names = [path.name for path in files]
+    if hoard.kind == "memories":
+        return records == 0 and names == ["memories.json"]
+    if hoard.kind == "nights" and names == ["sleep.json"]:
+        state, _ = read_state(files[0])
+        return state == SleepState(sessions=state.sessions)
+    return False
 
 
 def _count(places: Places, hoard: Hoard) -> int | None:

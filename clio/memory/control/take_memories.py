@@ -13,8 +13,9 @@ from clio.memory.control.places import Places
 from clio.memory.control.taken import Taken
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_archive import Kept
+from clio.memory.ltm_archive import Kept, LtmArchive
 from clio.memory.ltm_file import LtmDocument, read_ltm
+from clio.memory.ltm_history import Ending, LtmHistory
 from clio.memory.ltm_import import merge_in, read_foreign
 from clio.memory.ltm_kinds import identity, provenance_of, stored_id
 from clio.memory.ltm_store import LtmStore
@@ -68,6 +69,7 @@ def take_knowledge(
     """
     text = "{}" if is_nothing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
     theirs = len(read_foreign(text).all())
+    known = frozenset(read_ltm(places.knowledge).by_handle()) | LtmArchive(places.knowledge_archive).handles()
     if dry_run:
         document = read_ltm(places.knowledge)
         merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
@@ -83,9 +85,27 @@ def take_knowledge(
         changed=confirmed,
         known=max(theirs - added - confirmed, 0),
     )
+    if not dry_run:
+        _take_history(places, part, known, by=by, now=now, clean=clean)
     new = _take_archive(places, part, by=by, now=now, clean=clean, dry_run=dry_run)
     archive = Taken(section="knowledge", scope="project", what="archived entries of project knowledge", new=new)
     return [entries, archive.more(known=len(part.archive) - new)]
+
+
+def _take_history(
+    places: Places, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
+) -> None:
+    """What entries said before that came with it; of those known here, history goes on as it was."""
+    history, new = LtmHistory(places.knowledge_history), list[Ending]()
+    there = {(ending.id, ending.ended) for ending in history.read()}
+    for ending in part.history:
+        if ending.id not in known and (ending.id, ending.ended) not in there:
+            entry = clean_json(copy.deepcopy(ending.entry), clean)
+            entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
+            new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
+    if new:
+        with LtmStore(places.knowledge, clock=lambda: now).changing():
+            history.put(new)
 
 
 def _take_archive(

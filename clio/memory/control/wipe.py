@@ -15,7 +15,11 @@ from msgspec import Struct
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.control.hoards import Hoard
 from clio.memory.control.places import Places
+from clio.memory.sleep.state import Progress, SleepState, write_state
 from clio.memory.typed.files import FORMAT, Snapshot
+from clio.messages import UserMessage
+from clio.sessions.state import SessionInfo
+from clio.sessions.store import SessionStore
 from clio.storage.atomic import sync_folder
 from clio.storage.document import Document, load, save
 from clio.storage.filelock import FileLock, read_owner
@@ -31,11 +35,17 @@ class _Head(Struct):
 
 
 def wipe(places: Places, hoards: Iterable[Hoard]) -> None:
-    """Delete these for good. Raises StorageError with a sentence where a file cannot be deleted or locked."""
+    """Delete these for good. Sessions that stay count as slept over: they do not teach again what they taught.
+
+    Raises StorageError with a sentence where a file cannot be deleted or locked, UserError while somebody sleeps.
+    """
     with _asleep(places):
         for hoard in hoards:
             try:
-                _WAYS.get(hoard.kind, _delete)(hoard)
+                if hoard.kind == "nights":
+                    _begin_nights_anew(hoard, SessionStore(places.sessions))
+                else:
+                    _WAYS.get(hoard.kind, _delete)(hoard)
             except TimeoutError as error:
                 raise StorageError(f"{hoard.what}: {error} Nothing of them was deleted; wipe again.") from error
             except OSError as error:
@@ -81,6 +91,25 @@ def _generation(path: Path) -> int:
             return max(found, msgspec.json.decode(file.readline(), type=_Head).generation)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return found
+
+
+def _begin_nights_anew(hoard: Hoard, sessions: SessionStore) -> None:
+    """Of what sleep noted only how far it came is left: as far as the sessions go."""
+    path = hoard.folder / "sleep.json"
+    progress = {info.id: _all_of(info, sessions) for info in sessions.list()}
+    if progress:
+        write_state(path, SleepState(sessions=progress))
+    _unlink(file for file in hoard.files() if file != path or not progress)
+
+
+def _all_of(info: SessionInfo, sessions: SessionStore) -> Progress:
+    try:
+        messages = sessions.read(info.id)
+    except (StorageError, UserError, OSError):
+        messages = ()  # nobody can learn from what cannot be read
+    turns = [message.id for message in messages if isinstance(message, UserMessage) and message.origin == "user"]
+    done = turns[-1] if turns else ""
+    return Progress(done=done) if info.running else Progress(done=done, messages=info.messages, updated=info.updated_at)
 
 
 def _delete_notes(hoard: Hoard) -> None:
