@@ -21,7 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agent", "export"),
     ("tools", "context"),
     ("memory",),
-    ("sessions", "security", "providers", "mcp"),
+    ("sessions", "security", "providers", "mcp", "checkpoints"),
     ("tokens",),
     ("config", "messages", "prompt_files"),
     ("storage",),

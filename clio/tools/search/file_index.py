@@ -78,16 +78,16 @@ def _with_ripgrep(program: str, root: Path, folder: Path, hidden: bool) -> list[
     return [name.removeprefix("./") for name in names if name]
 
 
-def walk(root: Path, folder: Path, *, hidden: bool) -> Iterator[str]:
-    """The same files as ripgrep's, found in Python; relative to `folder`, in no order."""
+def walk(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iterator[str]:
+    """The same files as ripgrep's, found in Python; relative to `folder`, in no order. links: symbolic links too."""
     rules: list[_Placed] = []
     top = _repository_of(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
         rules += _rules_in(above)
-    yield from _walk(str(folder), "", rules, hidden)
+    yield from _walk(str(folder), "", rules, hidden, links)
 
 
-def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool) -> Iterator[str]:
+def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator[str]:
     try:
         entries = list(os.scandir(folder))
     except OSError:  # not ours to read; ripgrep passes over it too
@@ -103,8 +103,10 @@ def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool) -> Ite
             continue
         if entry.is_dir(follow_symlinks=False):
             if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
-                yield from _walk(entry.path, path + "/", rules, hidden)
-        elif entry.is_file(follow_symlinks=False) and not _ignored(entry.path, rules, folder=False):
+                yield from _walk(entry.path, path + "/", rules, hidden, links)
+            continue
+        wanted = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
+        if wanted and not _ignored(entry.path, rules, folder=False):
             yield path
 
 
