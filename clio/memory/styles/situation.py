@@ -22,9 +22,9 @@ class Situation(Struct, frozen=True, kw_only=True):
     """What a turn is about. text: the person's own words, cut to MAX_TOPIC_CHARS, for comparing with topics."""
 
     intent: Intent
-    sentiment: Sentiment
-    time_of_day: TimeOfDay
-    text: str
+    sentiment: Sentiment = "neutral"
+    time_of_day: TimeOfDay = "morning"
+    text: str = ""
 
     @property
     def bucket(self) -> str:

@@ -50,7 +50,7 @@ def _cosine(topics: Sequence[str], text: str, embedder: Embedder) -> float:
 
 
 def _rows(texts: Sequence[str], embedder: Embedder) -> list[Row]:
-    """The vectors of texts, kept as long as clio runs: topics are the same at every turn, a turn's text in every style."""
+    """The vectors of texts, kept while clio runs: topics are the same at every turn, a turn's text for every style."""
     keys = [(embedder.name, text) for text in texts]
     missing = list(dict.fromkeys(key for key in keys if key not in _kept))
     if missing:

@@ -1,0 +1,90 @@
+"""The styles clio comes with."""
+
+import itertools
+import math
+
+import pytest
+
+from clio.algorithms.bandit import is_applicable, matches, trigger_score
+from clio.memory.styles.intents import INTENTS
+from clio.memory.styles.sentiments import SENTIMENTS
+from clio.memory.styles.situation import TIMES
+from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill
+from clio.memory.styles.skill_files import built_in
+from clio.prompt_files import load_prompt
+
+IDS = {skill.id for skill in built_in()}
+MOST_WORDS = 60
+
+
+def fitting(intent: str, sentiment: str = "neutral", part: str = "morning") -> set[str]:
+    """The styles that are applicable whatever the turn's topic is."""
+    return {skill.id for skill in built_in() if is_applicable(trigger(skill, intent, sentiment, part))}
+
+
+def trigger(skill: StyleSkill, intent: str, sentiment: str, part: str) -> float:
+    when = skill.trigger
+    return trigger_score(
+        intent=matches(when.intents, intent),
+        time=matches(when.times, part),
+        sentiment=matches(when.sentiments, sentiment),
+        topic_similarity=None,
+    )
+
+
+def test_there_are_ten() -> None:
+    assert {
+        "concise", "detailed", "teaching", "precise", "casual",
+        "proactive", "reserved", "reviewer", "summary", "encouraging",
+    } == IDS  # fmt: skip
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_every_intent_has_at_least_three_styles_at_any_time_and_in_any_mood(intent: str) -> None:
+    for sentiment, part in itertools.product(SENTIMENTS, TIMES):
+        styles = fitting(intent, sentiment, part)
+        assert len(styles) >= 3
+        assert {"concise", "detailed"} <= styles
+
+
+@pytest.mark.parametrize("intent", INTENTS)
+def test_no_intent_has_more_styles_than_are_weighed(intent: str) -> None:
+    """Of more than five some would never be tried."""
+    assert len(fitting(intent)) <= 5
+
+
+def test_every_style_fits_some_intent() -> None:
+    assert set[str]().union(*map(fitting, INTENTS)) == IDS
+
+
+@pytest.mark.parametrize("skill", built_in(), ids=lambda skill: skill.id)
+def test_a_style_is_whole(skill: StyleSkill) -> None:
+    head = load_prompt(f"styles/{skill.id}").split("---")[1]
+
+    assert [name for name in DIMENSIONS if f"\n{name}:" not in head] == []
+    assert skill.name and skill.summary and skill.trigger.topics
+    assert len(skill.text.split()) <= MOST_WORDS
+    assert set(skill.trigger.intents) <= {*INTENTS, "any"}
+    assert set(skill.trigger.times) <= {*TIMES, "any"}
+    assert set(skill.trigger.sentiments) <= {*SENTIMENTS, "any"}
+
+
+def test_no_two_styles_sound_alike() -> None:
+    for one, other in itertools.combinations(built_in(), 2):
+        assert math.dist(one.dimensions, other.dimensions) >= 0.5, (one.id, other.id)
+        shared = set(one.text.lower().split()) & set(other.text.lower().split())
+        assert len(shared) <= len(set(one.text.lower().split())) / 2, (one.id, other.id)
+
+
+def test_before_anything_is_learned_no_style_is_nearer_to_the_person_than_another() -> None:
+    distances = [math.dist(skill.dimensions, NEUTRAL) for skill in built_in()]
+
+    assert max(distances) - min(distances) <= 0.15
+
+
+@pytest.mark.parametrize("skill", built_in(), ids=lambda skill: skill.id)
+def test_a_style_is_about_words_alone(skill: StyleSkill) -> None:
+    """What may be run, read or changed is decided elsewhere, and no style may speak of it."""
+    forbidden = ("tool", "command", "permission", "approv", "run ", "edit ", "delete", "commit", "system prompt")
+
+    assert [word for word in forbidden if word in skill.text.lower()] == []

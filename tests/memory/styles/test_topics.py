@@ -1,0 +1,92 @@
+"""How near a turn is to the topics of a style."""
+
+from array import array
+from collections.abc import Sequence
+
+import pytest
+
+from clio.algorithms.embedding import DIMENSIONS
+from clio.memory.styles.topics import topic_similarity
+from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
+
+
+class Meaning:
+    """An embedder of the test's own: words of one group have one direction. It counts what it is asked."""
+
+    piece_words = 100
+    remote = True
+
+    def __init__(self, name: str, groups: Sequence[set[str]], *, fails: bool = False) -> None:
+        self.name = name
+        self._groups, self._fails = groups, fails
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        if self._fails:
+            self.asked.extend(texts)
+            raise EmbeddingFailed("no server")
+        self.asked.extend(texts)
+        return [self._row(text) for text in texts]
+
+    def _row(self, text: str) -> Row:
+        row = array("f", [0.0] * DIMENSIONS)
+        for place, group in enumerate(self._groups):
+            if group & set(text.split()):
+                row[place] = 1.0
+        return row
+
+
+@pytest.mark.parametrize(
+    ("topics", "text"),
+    [((), "anything"), (("kubernetes",), ""), (("kubernetes",), "?!"), (("--",), "anything")],
+)
+def test_without_topics_or_words_there_is_nothing_to_compare(topics: tuple[str, ...], text: str) -> None:
+    assert topic_similarity(topics, text, None) is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "text", "similarity"),
+    [
+        ("step by step", "explain it Step by Step", 1.0),
+        ("migration", "write the migrations", 1.0),
+        ("error handling", "where are errors handled", 1.0),
+        ("error handling", "what is this error", 0.5),
+        ("what next", "what is this", 0.0),
+        ("kubernetes", "rename the variable", 0.0),
+    ],
+)
+def test_the_share_of_a_topics_words_that_are_said(topic: str, text: str, similarity: float) -> None:
+    assert topic_similarity((topic,), text, None) == similarity
+
+
+def test_the_best_topic_counts() -> None:
+    assert topic_similarity(("kubernetes", "error handling", "helm"), "the error", None) == 0.5
+
+
+def test_the_default_embedder_adds_nothing_to_the_words() -> None:
+    assert topic_similarity(("kubernetes",), "the pods of the cluster", HashedEmbedder()) == 0.0
+
+
+def test_an_embedder_of_meaning_finds_other_words_for_a_topic() -> None:
+    embedder = Meaning("meaning-1", [{"kubernetes", "cluster"}, {"cake"}])
+
+    assert topic_similarity(("kubernetes",), "restart the cluster", embedder) == 1.0
+    assert topic_similarity(("cake",), "restart the cluster", embedder) == 0.0
+
+
+def test_topics_are_embedded_once_for_each_embedder() -> None:
+    first, second = Meaning("meaning-2", [{"kubernetes"}]), Meaning("meaning-3", [{"kubernetes"}])
+    for text in ("one", "two"):
+        topic_similarity(("kubernetes",), text, first)
+    topic_similarity(("kubernetes",), "one", second)
+
+    assert first.asked == ["one", "kubernetes", "two"]
+    assert second.asked == ["one", "kubernetes"]
+
+
+def test_without_an_answer_of_its_server_the_words_decide_and_nobody_waits_twice_for_one_text() -> None:
+    embedder = Meaning("meaning-4", [], fails=True)
+
+    assert topic_similarity(("error handling",), "an error", embedder) == 0.5
+    assert topic_similarity(("kubernetes",), "an error", embedder) == 0.0
+    assert embedder.asked == ["an error", "error handling"]
