@@ -40,6 +40,7 @@ from clio.config.paths import user_home
 from clio.config.trust import grant_all
 from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
+from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
@@ -101,6 +102,8 @@ class Repl:
         self._loading: asyncio.Task[Parts] | None = None
         self._turns = Turns(live=self._terminal.live)
         self._prefill = ""
+        live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
+        self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 
     def choose_session(self) -> str | None:
         """The id of the session to go on with; None for a new one. May ask the person."""
@@ -113,6 +116,7 @@ class Repl:
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
         self._end_on_signals()
+        self._line.watch_keys(self._idle.key)
         try:
             if session_id is not None or not self._terminal.live:
                 first_paint.erase()
@@ -137,7 +141,8 @@ class Repl:
             ready = None if self._loading else self._start_loading
             typed, self._prefill = self._turns.take_typed() or self._prefill, ""
             try:
-                text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
+                with self._idle.waiting():
+                    text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
             except EOFError:
                 return False
         parts = await self._load()
@@ -206,6 +211,11 @@ class Repl:
             interrupt=self._turns.interrupt,
             wrap=self._turns.listening,
         )
+
+    async def _tell(self, line: str) -> None:
+        """Show a line above the one that is being typed."""
+        if parts := self._parts:
+            await self._line.print_above(lambda: parts.screen.note(line))
 
     def _adopt(self, parts: Parts) -> None:
         self._parts = parts
@@ -337,7 +347,10 @@ class Repl:
         if self._parts is None:
             return
         app, screen = self._parts.app, self._parts.screen
+        await self._idle.close()
         await app.close()
+        if self._terminal.live and not self.ended_by and (line := await sleep_at_exit(app)):
+            screen.note(line)
         session = app.session
         if self.ended_by or not session.persistent or not session.messages:
             return

@@ -58,6 +58,9 @@ class PlainLine:
         except EOFError:
             return False
 
+    def watch_keys(self, on_key: Callable[[], None]) -> None:
+        """Nothing: the terminal keeps the keys until the line is whole."""
+
     async def print_above(self, show: Callable[[], None]) -> None:
         """Let `show` print; what was being typed stands above it then."""
         show()

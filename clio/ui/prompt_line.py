@@ -129,6 +129,14 @@ class PromptLine:
         """Draw the line below again, as when the model has become known."""
         self._session.app.invalidate()
 
+    def watch_keys(self, on_key: Callable[[], None]) -> None:
+        """Let `on_key` know of each key that is pressed while a line is read, before it does anything."""
+
+        def pressed(_: object) -> None:
+            on_key()
+
+        self._session.app.key_processor.before_key_press += pressed
+
     def choices(self) -> list[str]:
         """What the open completion menu offers."""
         state = self._session.default_buffer.complete_state

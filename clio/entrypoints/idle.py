@@ -1,0 +1,169 @@
+"""Sleeping when nobody is there: after a while without a key, in a thread, until the next key; and as clio is left."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from clio.config.schema import Config
+from clio.errors import ClioError
+
+if TYPE_CHECKING:
+    from clio.app import App
+    from clio.memory.sleep.report import By, Report
+
+EXIT_BUDGET_S = 1.5
+"""What a night may take when clio is left, so that with what ends it the person waits two seconds at most."""
+
+
+class Idle:
+    """Waits for a quiet time while a line is being waited for. It costs one timer, and no key is looked at.
+
+    after_s: how long no key must have been pressed; None: it never sleeps. is_busy: whether something else runs.
+    night: sleeps until its `stop` says so, in a thread; None where there is nothing to sleep over.
+    tell: shows a line above the one being typed.
+    """
+
+    def __init__(
+        self,
+        after_s: float | None,
+        *,
+        is_busy: Callable[[], bool],
+        night: "Callable[[Callable[[], bool]], Report | None]",
+        tell: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._after_s = after_s
+        self._is_busy = is_busy
+        self._night = night
+        self._tell = tell
+        self._timer: asyncio.TimerHandle | None = None
+        self._asleep: asyncio.Task[None] | None = None
+        self._stop = threading.Event()
+        self._waiting = False
+        self._last_key = 0.0
+        self._untold = ""
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Meanwhile a line is waited for; when it has come, whoever sleeps ends."""
+        self._arm()
+        try:
+            yield
+        finally:
+            self._disarm()
+
+    def _arm(self) -> None:
+        self._waiting = True
+        self._begin_waiting()
+        if self._untold and self._asleep is None:
+            untold, self._untold = self._untold, ""
+            self._asleep = asyncio.create_task(self._tell_later(untold))
+
+    def _disarm(self) -> None:
+        self._waiting = False
+        self._stop.set()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def key(self) -> None:
+        """A key was pressed: whoever sleeps ends, and the quiet time begins anew."""
+        self._stop.set()
+        self._last_key = asyncio.get_running_loop().time()
+        if self._waiting and self._timer is None and self._asleep is None:
+            self._begin_waiting()
+
+    async def close(self) -> None:
+        """End what runs, and wait for it."""
+        self._disarm()
+        if self._asleep is not None:
+            await self._asleep
+
+    def _begin_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._last_key = loop.time()
+        if self._timer is None and self._after_s is not None:
+            self._timer = loop.call_later(self._after_s, self._look)
+
+    def _look(self) -> None:
+        """The time is up, unless a key was pressed meanwhile: then it goes on from there."""
+        loop = asyncio.get_running_loop()
+        after_s = self._after_s or 0.0
+        left = after_s - (loop.time() - self._last_key)
+        self._timer = None
+        if self._asleep is not None or self._is_busy():
+            left = after_s
+        if left > 0:
+            self._timer = loop.call_later(left, self._look)
+            return
+        self._stop.clear()
+        self._asleep = asyncio.create_task(self._sleep())
+
+    async def _sleep(self) -> None:
+        try:
+            report = await asyncio.to_thread(self._night, self._stop.is_set)
+        finally:
+            self._asleep = None
+        if report is not None and report.changed:
+            await self._say(report.line)
+        if self._waiting and self._stop.is_set():
+            self._begin_waiting()  # somebody is there, and may go again
+
+    async def _tell_later(self, line: str) -> None:
+        self._asleep = None
+        await self._say(line)
+
+    async def _say(self, line: str) -> None:
+        """Now, if a line is being waited for; else before the next one, for the screen belongs to a turn."""
+        if self._waiting:
+            await self._tell(line)
+        else:
+            self._untold = line
+
+
+def make_idle(
+    config: Config, app_of: "Callable[[], App | None]", tell: Callable[[str], Awaitable[None]], *, live: bool
+) -> Idle:
+    """The one of a shell. app_of: None until it is loaded. live: whether there is a person at a terminal."""
+
+    def is_busy() -> bool:
+        app = app_of()
+        return app is None or bool(app.jobs.running())
+
+    def night(stop: Callable[[], bool]) -> "Report | None":
+        app = app_of()
+        return sleep_by_itself(app, "idle", stop) if app else None
+
+    sleeps = live and config.sleep and not config.incognito
+    return Idle(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
+
+
+def sleep_by_itself(app: "App", by: "By", stop: Callable[[], bool], budget_s: float | None = None) -> "Report | None":
+    """A night nobody asked for, if one is due, where memory is on and `sleep` is; for a thread.
+
+    None where there was none: also where another process sleeps, or the disk does not let us. By hand that is told.
+    """
+    if not app.config.sleep or app.memory.is_silent:
+        return None
+    nights = app.memory.sleep
+    if not nights.is_due():
+        return None
+    from clio.memory.sleep.sleep import sleep
+
+    with suppress(ClioError, OSError):
+        use_model = app.config.sleep_use_model and by == "idle"
+        return sleep(nights, by, stop=stop, budget_s=budget_s, use_model=use_model)
+    return None
+
+
+async def sleep_at_exit(app: "App") -> str:
+    """A short night as clio is left, where the session that was closed has anything in it; what it learned, if any."""
+    if not app.session.persistent or not app.session.messages:
+        return ""
+    ended = threading.Event()
+    try:
+        report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S)
+    finally:
+        ended.set()  # cancelled: the thread must not keep the process
+    return report.line if report is not None and report.learned else ""
