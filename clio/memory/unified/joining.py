@@ -1,6 +1,7 @@
 """What says the same is one answer: the memory, not the passage it came from; the newer passage, not its echo. Pure."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 from clio.algorithms.guards import differences
@@ -8,6 +9,7 @@ from clio.algorithms.lexical import has_phrase, words
 from clio.algorithms.minhash import jaccard
 from clio.memory.brain.evidence import stems_of
 from clio.memory.unified.hits import Found, Layer
+from clio.memory.unified.ruler import Fit
 
 SAME = 0.8
 """The Jaccard index of their stems from which two texts say the same, unless a number, a path or a "not" differs."""
@@ -17,8 +19,8 @@ _LEAST_WORDS = 3
 _RANK: dict[Layer, int] = {"L2": 0, "L1": 0, "L0": 1}
 
 
-class Weighed(Protocol):
-    """Anything that was found and has a score."""
+class Joinable(Protocol):
+    """Anything that was found and has been measured."""
 
     @property
     def found(self) -> Found:
@@ -26,48 +28,66 @@ class Weighed(Protocol):
         ...
 
     @property
-    def text(self) -> str:
+    def fit(self) -> Fit:
         """Its passage that answers."""
         ...
 
 
-def fold(ranked: Sequence[Weighed]) -> list[tuple[int, list[int]]]:
-    """The places in `ranked` that stay, in their order, each with the places that say the same.
+class _Text:
+    """The words of an answer, taken apart once."""
+
+    def __init__(self, one: Joinable) -> None:
+        self.found = one.found
+        self.text = one.fit.text
+        self.bag = stems_of(self.text)
+
+    @cached_property
+    def words(self) -> list[str]:
+        return words(self.text)
+
+
+def fold(ranked: Sequence[Joinable], limit: int) -> tuple[list[tuple[int, list[int]]], int]:
+    """The first `limit` places in `ranked` that stay, in their order, each with the places that say the same.
 
     Of a memory and a passage the memory stays, and stands where the better of the two stood. Of two memories, or two
-    passages, the better one.
+    passages, the better one. Also says how many places were looked at: what stands behind them is not folded.
     """
     kept: list[tuple[int, list[int]]] = []
+    texts: list[_Text] = []
     for place, one in enumerate(ranked):
-        for number, (first, others) in enumerate(kept):
-            if not _same(ranked[first], one):
-                continue
-            if _RANK[one.found.layer] < _RANK[ranked[first].found.layer]:
-                kept[number] = (place, [first, *others])
-            else:
-                others.append(place)
-            break
-        else:
+        text = _Text(one)
+        number = next((number for number, other in enumerate(texts) if _same(other, text)), None)
+        if number is None:
+            if len(kept) == limit:
+                return kept, place
             kept.append((place, []))
-    return kept
+            texts.append(text)
+            continue
+        first, others = kept[number]
+        if _RANK[text.found.layer] < _RANK[texts[number].found.layer]:
+            kept[number], texts[number] = (place, [first, *others]), text
+        else:
+            others.append(place)
+    return kept, len(ranked)
 
 
-def _same(one: Weighed, other: Weighed) -> bool:
+def _same(one: _Text, other: _Text) -> bool:
     a, b = one.found, other.found
     if a.source == b.source and a.id == b.id and a.where == b.where:
         return True
     memory, passage = (one, other) if _RANK[a.layer] <= _RANK[b.layer] else (other, one)
-    bag, said = stems_of(memory.text), stems_of(passage.text)
-    if jaccard(bag, said) >= SAME and not differences(memory.text, passage.text):
+    both = len(memory.bag & passage.bag)
+    if both >= SAME * max(len(memory.bag), len(passage.bag)) and (
+        jaccard(memory.bag, passage.bag) >= SAME and not differences(memory.text, passage.text)
+    ):
         return True
-    if memory.found.layer == passage.found.layer:
-        return _same_place(a, b) if a.layer == "L0" else False
+    if a.layer == b.layer:
+        return a.layer == "L0" and _same_place(a, b)
     if passage.found.layer != "L0":
         return False
-    spoken = words(memory.text)
-    if len(spoken) >= _LEAST_WORDS and has_phrase(words(passage.text), spoken):
+    if both == len(memory.bag) and len(memory.words) >= _LEAST_WORDS and has_phrase(passage.words, memory.words):
         return True
-    return _same_place(a, b) and len(bag & said) >= CAME_FROM * len(bag)
+    return _same_place(a, b) and both >= CAME_FROM * len(memory.bag)
 
 
 def _same_place(one: Found, other: Found) -> bool:

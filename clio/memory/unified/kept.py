@@ -9,13 +9,13 @@ from clio.memory.long_term import LongTermMemory
 from clio.memory.memories import Memories
 from clio.memory.notes import Notes
 from clio.memory.records import Entry, Note, Provenance
+from clio.memory.temporal.as_of import knowledge_at, memories_at
 from clio.memory.typed.ranked import Ranked, rank
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
 from clio.memory.unified.hits import Found, LearnedStyles, Place, StyleHit
-from clio.memory.unified.then import knowledge_then, memories_then
 
-MOST = 120
+MOST = 60
 """So many memories that share a word with the query are weighed, by the typed-memory document's own order."""
 
 
@@ -56,13 +56,13 @@ class Kept:
     def memories_then(self, query: str, at: float) -> list[Found]:
         """Memories and preferences with a word of the query, as they were at that time."""
         shelf = Shelf()
-        for record in memories_then(self._memories, at):
+        for record in memories_at(self._memories, at):
             shelf.put(record)
         return [self._of_record(hit.record, at) for hit in rank(shelf, _forms(query), MOST, at)]
 
     def knowledge_then(self, at: float) -> list[Found]:
         """The project knowledge as it was at that time."""
-        return [of_entry(entry, at) for entry in knowledge_then(self._knowledge, at)]
+        return [of_entry(entry, at) for entry in knowledge_at(self._knowledge, at)]
 
     def use(self, ids: Sequence[str]) -> None:
         """Say that these memories were an answer. Raises OSError, TimeoutError, StorageError."""

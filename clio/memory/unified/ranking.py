@@ -37,10 +37,6 @@ class _Weighed(Struct, frozen=True, kw_only=True):
     relevance: float
     score: float
 
-    @property
-    def text(self) -> str:
-        return self.fit.text
-
 
 class Ranking:
     """Ranks what sources found for one query. now: as of when. share: what a vector counts, 0.0 to 1.0."""
@@ -50,8 +46,11 @@ class Ranking:
         self._now = now
         self._share = share
 
-    def rank(self, found: Sequence[Found], fusion: Fusion) -> list[UnifiedHit]:
-        """Everything that the query gives a reason for, best first, what says the same once; the newest of equals."""
+    def rank(self, found: Sequence[Found], fusion: Fusion, limit: int) -> tuple[list[UnifiedHit], int]:
+        """What the query gives a reason for, best first, what says the same once; the newest of equals first.
+
+        Returns up to `limit` of them, and how many more there are, echoes of each other among those.
+        """
         weighed = [one for item in found if (one := self._weigh(item)) is not None]
         ranks: dict[int, float] = {}
         if fusion == "rrf":
@@ -63,12 +62,13 @@ class Ranking:
             order = sorted(near, key=lambda place: (-round(weighed[place].score, 6), -weighed[place].found.when))
         ranked = [weighed[place] for place in order]
         hits: list[UnifiedHit] = []
-        for place, others in fold(ranked):
+        kept, looked_at = fold(ranked, limit)
+        for place, others in kept:
             one, same = ranked[place], [ranked[other] for other in others]
             better = min((place, *others))
             score = ranks[order[better]] if ranks else max(one.score, ranked[better].score)
             hits.append(self._hit(one, same, score, ranks.get(order[place])))
-        return hits
+        return hits, len(ranked) - looked_at
 
     def _weigh(self, found: Found) -> _Weighed | None:
         passage = found.layer == "L0"
@@ -91,7 +91,7 @@ class Ranking:
             source=found.source,
             kind=found.kind,
             id=found.id,
-            text=one.text,
+            text=one.fit.text,
             when=found.when,
             score=round(score, 4),
             reasons=tuple(self._reasons(one, also, rank)),

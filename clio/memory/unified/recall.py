@@ -80,13 +80,12 @@ class UnifiedRecall:
             found += self._of_now(query, kept, asking)
         ruler = Ruler(query, (one.text for one in found if one.layer != "L0"), spoken)
         ranking = Ranking(ruler, now=self._clock() if at is None else at, share=share)
-        ranked = [] if ruler.is_blank else ranking.rank(found, fusion)
-        hits = tuple(ranked[: min(max(limit, 1), MAX_LIMIT)])
+        hits, more = ([], 0) if ruler.is_blank else ranking.rank(found, fusion, min(max(limit, 1), MAX_LIMIT))
         used = [hit.id for hit in hits if hit.source == "memory"]
         if used and use and at is None:
             with suppress(ClioError, OSError, TimeoutError):  # a disk that cannot be written can still be read
                 self._kept.use(used)
-        return UnifiedAnswer(hits=hits, more=len(ranked) - len(hits), left_out=tuple(asking.left_out), ms=asking.ms)
+        return UnifiedAnswer(hits=tuple(hits), more=more, left_out=tuple(asking.left_out), ms=asking.ms)
 
     def _of_sessions(
         self, query: str, at: float | None, current: str | None, asking: Asking, *, real: bool

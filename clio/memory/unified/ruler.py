@@ -6,7 +6,7 @@ and tomorrow, and an answer of one bad hit is not a good one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from clio.memory.recall.docs import Having
 from clio.memory.recall.passages import passages
 from clio.memory.recall.words import folded_words, parse
 
-LEAST = 0.3
+LEAST = 0.5
 """Of the query's words by weight: where a text has less, it is no answer."""
 _ALIAS_FLOOR = 0.5
 _CLOSE, _EXACT = 0.15, 0.05  # of the score: words that stand together as in the query, and the query as it was typed
@@ -76,25 +76,37 @@ class Ruler:
     def _fit(self, text: str, keywords: Iterable[str], *, whole: bool) -> Fit:
         question = self._question
         names = tuple(keywords)
-        found = evidence(question, stems_of(" ".join((text, *names))), names)
-        covered = sum(question.weights[place] for place in {question.places[word] for word in found.said})
+        bag = stems_of(" ".join((text, *names)) if names else text)
+        if question.places.keys().isdisjoint(bag) and not names:
+            return Fit(score=0.0, text=text)
+        found = evidence(question, bag, names)
+        said = {question.places[word] for word in found.said}
+        covered = sum(question.weights[place] for place in said)
         share = covered / question.whole if question.whole else 0.0
         if whole:
             share = max(share, found.words)
         if found.alias:
             share = max(share, _ALIAS_FLOOR)
+        telling = any(not question.words[place].everyday for place in said)
+        enough = found.enough or self._is_enough(said, share, telling=telling)
+        if not enough:  # only a vector may still bring it up
+            return Fit(score=share * (1 - _CLOSE - _EXACT), text=text, hits=found.hits)
         spoken = words(text)
         exact = has_phrase(spoken, self._words)
         close = 1.0 if exact else self._close(spoken)
-        telling = any(not question.words[place].everyday for place in {question.places[word] for word in found.said})
         return Fit(
             score=share * (1 - _CLOSE - _EXACT + _CLOSE * close + _EXACT * exact),
             text=text,
             hits=found.hits,
             alias=found.alias,
             exact=exact and len(self._words) > 1,
-            enough=self._has_phrases(text) and (found.enough or (telling and share >= LEAST)),
+            enough=self._has_phrases(text),
         )
+
+    @staticmethod
+    def _is_enough(said: Collection[int], share: float, *, telling: bool) -> bool:
+        """Half of the query; one word that stands in requests of every kind is not enough."""
+        return share >= LEAST and (telling or len(said) > 1)
 
     def _close(self, spoken: Sequence[str]) -> float:
         """The share of the query's neighbours that stand near each other in the text, too."""

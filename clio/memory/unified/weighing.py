@@ -36,9 +36,12 @@ def recency(layer: Layer, age_s: float | None) -> float:
 
 
 def tier_of(found: Found) -> tuple[str, float]:
-    """The tier something belongs to, and its weight. What other sessions said is in none of them."""
+    """The tier something belongs to, and what it counts: (1 + the document's weight) / 2, so that words decide first.
+
+    What other sessions said is in none of the document's tiers, and counts as one it does not know.
+    """
     name = "procedural" if found.kind in _PROCEDURES else _TIER_OF.get(found.source, "episodic")
-    return name, TIERS.get(name, _UNKNOWN_TIER)
+    return name, (1.0 + TIERS.get(name, _UNKNOWN_TIER)) / 2.0
 
 
 def strength_weight(strength: float | None) -> float:

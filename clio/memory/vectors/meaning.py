@@ -43,7 +43,7 @@ class Meaning:
     @property
     def is_real(self) -> bool:
         """Whether a model makes the vectors, so that they say more than the words do."""
-        return not isinstance(self._of_turns.embedder, HashedEmbedder)
+        return not self._of_turns.embedder.name.startswith("hashed-")
 
     def refresh(self, store: SessionStore, stop: Callable[[], bool] = never, *, all_sessions: bool) -> None:
         """Bring the vectors up to date with sessions and documents, for a thread in the background.
