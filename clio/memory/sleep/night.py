@@ -17,6 +17,7 @@ from clio.algorithms.decay import DAY_S
 from clio.errors import ProviderError, StorageError
 from clio.memory.sleep.ask_model import Best, ask_about
 from clio.memory.sleep.experiences import Experience
+from clio.memory.sleep.findings import findings_in
 from clio.memory.sleep.fixes import fixes_across
 from clio.memory.sleep.ground import Ground
 from clio.memory.sleep.habits import Habits, HabitState
@@ -26,7 +27,6 @@ from clio.memory.sleep.pending import Listed, Sessions, Turn
 from clio.memory.sleep.promote import promote
 from clio.memory.sleep.report import MAX_CHANGES, By, Report
 from clio.memory.sleep.state import Progress, read_state, write_state
-from clio.memory.sleep.statements import statements_in
 from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
 
@@ -136,8 +136,9 @@ class Night:
         for experience in experiences:
             if self._over():
                 return
+            stated = (finding for finding in findings_in(experience) if finding.kind != "solution")
             mended = (fix for fix in fixes if fix.message == experience.message)
-            for finding in (*statements_in(experience), *mended):
+            for finding in (*stated, *mended):
                 self._keeper.keep(finding, experience.importance)
             self._habits.feed(experience)
             self._best.add(experience, turns[experience.message].priority)

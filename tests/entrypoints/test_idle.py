@@ -1,0 +1,229 @@
+"""Sleeping by itself, in a real terminal: when nobody types, until somebody does; and as clio is left."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clio.entrypoints.idle import Idle
+from clio.memory.sleep.report import Report
+from clio.memory.typed.store import TypedStore
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, text
+from tests.support.pty_session import PtySession
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SAID = "We deploy from main on Fridays, and the API listens on port 8080."
+
+
+def store_of(place: Place) -> SessionStore:
+    return SessionStore(place.project / ".clio" / "sessions")
+
+
+def make_session(place: Place, said: str = SAID) -> None:
+    """An earlier session in which the person says something that stays true."""
+    session = store_of(place).new(place.project)
+    now = time.time() - 3_600
+    session.append(UserMessage(content=said, created=now))
+    session.append(AssistantMessage(content="Noted.", created=now + 1))
+    session.close()
+
+
+def settings(place: Place, lines: str) -> None:
+    (place.home / ".clio" / "config.yaml").write_text(f"provider: offline\n{lines}", encoding="utf-8")
+
+
+def facts(place: Place) -> str:
+    folder = place.project / ".clio"
+    return "".join(path.read_text(encoding="utf-8") for path in folder.glob("memories*.json*"))
+
+
+def at_prompt(clio: PtySession) -> None:
+    clio.wait_for(r"[❯>]\n+[^\n❯]*\w · \w[^\n]*\Z", regex=True)
+
+
+@posix
+def test_a_quiet_minute_is_slept_through_and_told_above_the_line(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    make_session(place)
+    settings(place, "sleep_idle_s: 1\n")
+    with place.clio() as clio:
+        clio.wait_for("slept: 1 turn replayed", 60)
+        assert "/memory undo" in clio.text
+        clio.line("/memory log")
+        clio.wait_for("while you were away")
+        clio.line("/memory undo")
+        clio.wait_for("Undone: the sleep of")
+        at_prompt(clio)
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+    assert TypedStore(place.project / ".clio" / "memories.json").records() == []
+
+
+@posix
+@pytest.mark.parametrize("how", ["off", "incognito", "memory off"])
+def test_it_never_sleeps_by_itself(tmp_path: Path, how: str) -> None:
+    place = make_place(tmp_path)
+    make_session(place)
+    options = ["--incognito"] if how == "incognito" else []
+    settings(place, f"sleep_idle_s: 1\nsleep: {how != 'off'}\n".lower())
+    with place.clio(*options) as clio:
+        clio.wait_for("offline")
+        if how == "memory off":
+            clio.line("/memory off")
+            clio.wait_for("memory off")
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            clio.take_in(0.1)
+        assert "slept" not in clio.everything
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+    assert facts(place) == ""
+    assert not (place.project / ".clio" / "sleep.json").exists()
+
+
+@posix
+def test_leaving_sleeps_over_the_session_and_tells_what_was_learned(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        server.add(text("Understood."), text("Hello again."))
+        place = make_place(tmp_path, server)
+        with place.clio() as clio:
+            at_prompt(clio)
+            clio.line(SAID)
+            clio.wait_for("Understood.")
+            at_prompt(clio)
+            clio.key("ctrl-d")
+            assert clio.wait_exit() == 0
+            assert "slept: 1 turn replayed" in clio.everything
+        assert "8080" in facts(place)
+        with place.clio() as clio:
+            at_prompt(clio)
+            clio.line("hello")
+            clio.wait_for("Hello again.")
+            at_prompt(clio)
+            clio.key("ctrl-d")
+            assert clio.wait_exit() == 0
+            assert "slept" not in clio.everything  # a whole night a day is enough
+
+
+@posix
+def test_leaving_without_a_word_is_leaving(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    make_session(place)
+    settings(place, "")
+    with place.clio() as clio:
+        at_prompt(clio)
+        clio.key("ctrl-d")
+        assert clio.wait_exit() == 0
+    assert not (place.project / ".clio" / "sleep.json").exists()
+
+
+class Sleeper:
+    """A night that lasts until it is stopped, and what was told of it."""
+
+    def __init__(self, *, lasts: bool = True) -> None:
+        self.begun = threading.Event()
+        self.ended = threading.Event()
+        self.nights = 0
+        self.told: list[str] = []
+        self._lasts = lasts
+
+    def night(self, stop: Callable[[], bool]) -> Report:
+        self.nights += 1
+        self.begun.set()
+        while self._lasts and not stop():
+            time.sleep(0.001)
+        self.ended.set()
+        return Report(at=0.0, replayed=1, facts=1)
+
+    async def tell(self, line: str) -> None:
+        self.told.append(line)
+
+    def idle(self, after_s: float | None = 0.02, is_busy: Callable[[], bool] = lambda: False) -> Idle:
+        return Idle(after_s, is_busy=is_busy, night=self.night, tell=self.tell)
+
+
+async def happened(event: threading.Event) -> None:
+    await asyncio.wait_for(asyncio.to_thread(event.wait), 10)
+
+
+def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
+    async def run() -> None:
+        sleeper = Sleeper()
+        idle = sleeper.idle()
+        with idle.waiting():
+            await happened(sleeper.begun)
+            sleeper.begun.clear()
+            idle.key()
+            await happened(sleeper.ended)
+            await happened(sleeper.begun)
+        await idle.close()
+        assert sleeper.nights == 2
+
+    asyncio.run(run())
+
+
+def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
+    async def run() -> None:
+        sleeper = Sleeper()
+        idle = sleeper.idle(0.2)
+        with idle.waiting():
+            for _ in range(30):
+                idle.key()
+                await asyncio.sleep(0.02)
+            assert sleeper.nights == 0
+        await asyncio.sleep(0.3)
+        assert sleeper.nights == 0
+
+    asyncio.run(run())
+
+
+def test_it_waits_for_what_runs() -> None:
+    async def run() -> None:
+        busy = True
+        sleeper = Sleeper()
+        idle = sleeper.idle(is_busy=lambda: busy)
+        with idle.waiting():
+            await asyncio.sleep(0.1)
+            assert sleeper.nights == 0
+            busy = False
+            await happened(sleeper.begun)
+        await idle.close()
+
+    asyncio.run(run())
+
+
+def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
+    async def run() -> None:
+        sleeper = Sleeper()
+        idle = sleeper.idle()
+        with idle.waiting():
+            await happened(sleeper.begun)
+        await happened(sleeper.ended)
+        await asyncio.sleep(0.05)
+        assert sleeper.told == []
+        with idle.waiting():
+            await asyncio.sleep(0.01)
+            assert [line.partition(",")[0] for line in sleeper.told] == ["slept: 1 turn replayed"]
+        await idle.close()
+
+    asyncio.run(run())
+
+
+def test_one_night_is_enough_until_somebody_comes() -> None:
+    async def run() -> None:
+        sleeper = Sleeper(lasts=False)
+        idle = sleeper.idle()
+        with idle.waiting():
+            await happened(sleeper.ended)
+            await asyncio.sleep(0.2)
+            assert sleeper.nights == 1
+        await idle.close()
+
+    asyncio.run(run())
