@@ -61,11 +61,14 @@ def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: It
 
 
 def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[Entry, ...]:
-    """The entries that held at a time, in the words they had then, by when they were first said."""
+    """The entries that held at a time, in the words they had then, by when they were first said.
+
+    A change that was undone counts as never made.
+    """
     found: dict[str, EntryVersion] = {}
     for version in versions:
         before = found.get(version.entry.id)
-        if version.held_at(at) and (before is None or version.since >= before.since):
+        if version.because != "undone" and version.held_at(at) and (before is None or version.since >= before.since):
             found[version.entry.id] = version
     return tuple(sorted((one.entry for one in found.values()), key=lambda entry: (entry.created, entry.id)))
 

@@ -178,7 +178,15 @@ class Memories:
         id: of one memory and its history, also of one that left. Raises UserError.
         """
         if not id:
-            return tuple(version for store in self._stores.values() for version in store.versions())
+            return tuple(
+                version
+                for store in self._stores.values()
+                for version in store.versions()
+                if store.has(version.record.id) or not any(one.has(version.record.id) for one in self._stores.values())
+            )
+        with suppress(UserError):
+            store, record = self._holding(id)
+            return store.versions(record.id)
         error: UserError | None = None
         for store in self._stores.values():
             try:

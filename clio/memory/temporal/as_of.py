@@ -1,4 +1,4 @@
-"""What was remembered at an earlier time, in the words it had then."""
+"""What was remembered at an earlier time, in the words it had then. What was undone counts as never said or done."""
 
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm_versions import known_at
@@ -13,7 +13,7 @@ def memories_at(memories: Memories, at: float) -> list[MemoryRecord]:
 
     at: seconds since the epoch. Raises what `Memories` raises, and OSError.
     """
-    return live_at((*memories.project.versions(), *memories.user.versions()), at)
+    return live_at(memories.versions(), at)
 
 
 def knowledge_at(ltm: LongTermMemory, at: float) -> tuple[Entry, ...]:

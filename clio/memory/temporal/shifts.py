@@ -37,7 +37,7 @@ class Shift(Struct, frozen=True, kw_only=True):
         was, now = self.before, self.now
         if was.text == now.text:
             return f"You used to rate “{was.text}” {was.score:g} of 10, now {now.score:g}."
-        return f"You used to say “{was.text}” ({was.score:g} of 10), now “{now.text}” ({now.score:g})."
+        return f"You used to say “{was.text}” ({was.score:g} of 10), now “{now.text}” ({now.score:g} of 10)."
 
 
 def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, float] | None = None) -> list[Shift]:

@@ -84,6 +84,10 @@ class TypedReading:
         self._files.catch_up()
         return len(self._shelf)
 
+    def has(self, id: str) -> bool:
+        """Whether a memory of that id is here, live or superseded."""
+        return id in self._shelf.records
+
     def find(self, prefix: str) -> MemoryRecord:
         """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
         self._files.catch_up()

@@ -44,11 +44,14 @@ def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> l
 
 
 def live_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
-    """The memories that held at a time, in the words they had then, by when they were made."""
+    """The memories that held at a time, in the words they had then, by when they were made.
+
+    A change that was undone counts as never made.
+    """
     found: dict[str, Version] = {}
     for version in versions:
         before = found.get(version.record.id)
-        if version.held_at(at) and (before is None or version.since >= before.since):
+        if version.because != "undone" and version.held_at(at) and (before is None or version.since >= before.since):
             found[version.record.id] = version
     records = [structs.replace(version.record, superseded_by=None) for version in found.values()]
     return sorted(records, key=lambda record: (record.created, record.id))
