@@ -1,0 +1,233 @@
+"""/feedback on real files, and the same as `clio feedback`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult
+from clio.commands.quick_feedback import quick_rating
+from clio.commands.registry import complete, run_command
+from tests.commands.answers import answer, make_answering_desk
+from tests.commands.desk import Desk
+from tests.entrypoints.repl_support import Place
+from tests.entrypoints.test_subcommand import as_json, clio, printed, said
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_answering_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+@pytest.fixture
+def styled(desk: Desk) -> Desk:
+    """Every answer is detailed."""
+    ok(desk, "/style use detailed")
+    return desk
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    return result
+
+
+def said_no(desk: Desk, line: str) -> str:
+    result = run_command(desk, line)
+    assert not result.ok
+    return result.text
+
+
+def rows(desk: Desk) -> list[dict[str, Any]]:
+    return json.loads(json.dumps(ok(desk, "/feedback").data))
+
+
+@pytest.mark.parametrize(
+    ("line", "reward", "reason", "text"),
+    [
+        ("/feedback -", -1, None, ""),
+        ("/feedback - too_verbose", -1, "too_verbose", ""),
+        ("/feedback down too-verbose", -1, "too_verbose", ""),
+        ("/feedback bad wrong tone", -1, "wrong_tone", ""),
+        ('/feedback - too_brief "say why"', -1, "too_brief", "say why"),
+        ("/feedback - too_brief say why", -1, "too_brief", "say why"),
+        ('/feedback - "that port does not exist"', -1, "incorrect_info", "that port does not exist"),
+        ("/feedback - it's a wall of text", -1, "too_verbose", "it's a wall of text"),
+        ("/feedback - meh", -1, None, "meh"),
+        ("/feedback +", 1, None, ""),
+        ("/feedback good", 1, None, ""),
+        ('/feedback up "just right"', 1, None, "just right"),
+        ("/fb 0", 0, None, ""),
+        ("/feedback neutral", 0, None, ""),
+    ],
+)
+def test_a_rating_is_kept_with_its_reason_and_words(
+    styled: Desk, line: str, reward: int, reason: str | None, text: str
+) -> None:
+    answer(styled, "why does it fail?")
+    ok(styled, line)
+    [row] = rows(styled)
+    assert (row["reward"], row["reason"], row["text"], row["source"]) == (reward, reason, text, "you")
+    assert (row["question"], row["style"]) == ("why does it fail?", "detailed")
+
+
+def test_one_line_says_what_was_learned(styled: Desk) -> None:
+    answer(styled, "fix the bug in the parser")
+    bucket = styled.memory.styles.current.bucket  # type: ignore[union-attr]
+    assert ok(styled, "/feedback - too_verbose").text == (
+        f"Noted: − too_verbose · `detailed` in {bucket} 0↑ 1↓ · confidence 0.50 → 0.41"
+    )
+    assert ok(styled, "/feedback +").text == (
+        f"Noted: +, instead of − · `detailed` in {bucket} 1↑ 0↓ · confidence 0.50 → 0.59"
+    )
+    assert ok(styled, "/feedback 0").text == f"Noted: 0, instead of + · `detailed` in {bucket} stays as it was"
+
+
+def test_while_styles_are_off_it_is_kept_and_teaches_nothing(desk: Desk) -> None:
+    answer(desk, "why?")
+    text = ok(desk, "/feedback -").text
+    assert text.startswith("Kept: − for `why?`. Styles are off")
+    assert "/style on" in text
+    assert len(rows(desk)) == 1
+    assert desk.memory.styles.state().contexts == {}
+
+
+def test_what_was_said_can_be_taken_back(styled: Desk) -> None:
+    answer(styled, "why?")
+    before = styled.memory.styles.state().contexts
+    ok(styled, "/feedback - too long")
+    assert ok(styled, "/feedback undo").text.startswith("Taken back: − too_verbose · “too long” for “why?”")
+    assert rows(styled) == []
+    assert before == {}
+    assert [
+        one.ups + one.downs for arms in styled.memory.styles.state().contexts.values() for one in arms.values()
+    ] == ([0.0, 0.0])
+    assert "nothing to take back" in said_no(styled, "/feedback undo")
+
+
+def test_signs_are_listed_as_signs(styled: Desk) -> None:
+    answer(styled, "fix it")
+    answer(styled, "no, that's wrong")
+    ok(styled, "/feedback + better")
+    result = ok(styled, "/feedback")
+    assert result.text == "2 ratings, the newest first. 1 is a sign that clio noticed and counts in part."
+    assert result.table is not None
+    assert [row[:3] for row in result.table.rows] == [
+        ("+", "no, that's wrong", "“better”"),
+        ("−¼", "fix it", "your next words: “no, that's wrong”"),
+    ]
+
+
+def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Desk) -> None:
+    answer(styled, "why?")
+    styled.memory.feedback._redact = lambda text: styled.redactor.redact(text).text  # type: ignore[assignment]
+    ok(styled, "/feedback - you printed ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    assert b"ghp_0123456789" not in (tmp_path / ".clio" / "trajectories.jsonl").read_bytes()
+
+
+def test_nothing_to_rate_and_nothing_rated_are_said(desk: Desk) -> None:
+    assert "no answer yet" in said_no(desk, "/feedback +")
+    assert "No answer was rated yet" in ok(desk, "/feedback").text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/feedback too long", "/feedback does not know 'too'"),
+        ("/feedback - too_verbos", "did you mean 'too_verbose'?"),
+        (f"/feedback - {'x' * 301}", "up to 300 characters"),
+        ("/feedback undo it", "takes nothing"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_not_kept(desk: Desk, line: str, says: str) -> None:
+    answer(desk, "why?")
+    assert says in said_no(desk, line)
+    assert rows(desk) == []
+
+
+def test_incognito_keeps_nothing(tmp_path: Path) -> None:
+    desk = make_answering_desk(tmp_path, incognito=True)
+    assert "incognito" in said_no(desk, "/feedback +")
+    assert not (tmp_path / ".clio").exists()
+
+
+def test_reasons_are_completed(desk: Desk) -> None:
+    assert [one.text for one, _ in complete(desk, "/feedback - too")] == ["too_verbose", "too_brief"]
+    assert [one.text for one, _ in complete(desk, "/feedback ")] == ["+", "-", "0", "undo"]
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("+", "/feedback +"),
+        (" - ", "/feedback -"),
+        ("−", "/feedback -"),
+        ("- too long", "/feedback - too long"),
+        ("- way too long, please", "/feedback - way too long, please"),
+        ("- too_brief", "/feedback - too_brief"),
+        ("- wrong tone", "/feedback - wrong tone"),
+        ("- you missed the point", "/feedback - you missed the point"),
+        ("+ nice and short", "/feedback + nice and short"),
+    ],
+)
+def test_a_line_that_can_only_be_a_rating_is_one(line: str, command: str) -> None:
+    rating = quick_rating(line)
+    assert rating is not None
+    assert rating.command == command
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- rename the flag",
+        "- fix the wrong port",
+        "- shorter variable names",
+        "- too many open files",
+        "- not enough disk space in ci",
+        "- this function is missing details",
+        "- you should expand the macro",
+        "- meh",
+        "- [ ] write it down",
+        "- too long\n- too short",
+        "-\n-",
+        "+ 3 lines",
+        "+ great circle distance",
+        "+1",
+        "-1",
+        "-v",
+        "--",
+        "",
+        "too long",
+    ],
+)
+def test_every_other_line_is_a_message(line: str) -> None:
+    assert quick_rating(line) is None
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    from tests.entrypoints.repl_support import make_place
+
+    return make_place(tmp_path)
+
+
+def test_the_door_rates_the_newest_answer_of_the_project(place: Place) -> None:
+    said(place, "first question", "first answer")
+    said(place, "second question", "second answer")
+    text = printed(place, "feedback", "-", "too_verbose", "it went on")
+    assert text.startswith("Kept: − too_verbose · “it went on” for second question.")
+    assert "`clio style on`" not in text
+    assert "clio style on" in text
+    [row] = as_json(place, "feedback")
+    assert (row["question"], row["reward"], row["text"]) == ("second question", -1, "it went on")
+    assert as_json(place, "feedback", "+")["replaced"]["reward"] == -1
+
+
+def test_the_door_says_where_there_is_nothing_to_rate(place: Place) -> None:
+    done = clio(place, "feedback", "+")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no answer was given in this project yet" in done.stderr
