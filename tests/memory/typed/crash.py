@@ -1,7 +1,7 @@
 """Processes to be killed while they change memories. `python -m tests.memory.typed.crash FOLDER KILLS SEED`.
 
-One process starts a writer after the other and kills each at a random moment. A writer remembers, forgets, compacts and
-folds, and says each time what the store had confirmed when it returned. All that was said is printed.
+One process starts a writer after the other and kills each at a random moment. A writer remembers, edits, forgets, compacts
+and folds, and says each time what the store had confirmed when it returned. All that was said is printed.
 """
 
 import os
@@ -29,6 +29,14 @@ def write(folder: Path, seed: int, out: int) -> None:
             continue
         if action < 0.3:
             store.compact()
+            continue
+        if made and action < 0.5:
+            text, id = made.popitem()
+            words = " ".join(f"{rng.randrange(10**6):x}zz" for _ in range(8))
+            os.write(out, f"begin {text}\n".encode())
+            store.update(id, content=words)
+            made[words] = id
+            os.write(out, f"gone {text}\nthere {words}\n".encode())
             continue
         words = " ".join(f"{rng.randrange(10**6):x}zz" for _ in range(8))
         made[words] = store.remember(words, "fact", 0.9).record.id

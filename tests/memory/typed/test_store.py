@@ -1,6 +1,5 @@
 """What a store of typed memories does with what it is given: kept, ranked, changed, taken back."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,7 @@ def edits() -> list[Edit]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock, edits: list[Edit]) -> Iterator[TypedStore]:
+def store(tmp_path: Path, clock: Clock, edits: list[Edit]) -> TypedStore:
     return TypedStore(tmp_path / "memories.json", clock=clock, on_edit=edits.append)
 
 
