@@ -11,7 +11,8 @@ import msgspec
 
 from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.loop import Loop
-from clio.assembly import Assembly
+from clio.agent.turn_files import TurnFiles
+from clio.assembly import Assembly, project_checkpoints
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
@@ -70,6 +71,7 @@ class App:
             clio_home=loaded.home,
         )
         self.jobs = JobTable()
+        self.checkpoints = project_checkpoints(loaded, self.jobs)
         scenarios = read_scenarios(self.home)
         self.memory = open_memory(
             loaded,
@@ -90,6 +92,13 @@ class App:
         self._calibration: Calibration | None = None
         self._loop: Loop | None = None
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
+        self._turn_files = TurnFiles(
+            self.checkpoints,
+            session_of=lambda: self.session,
+            only_reads=self.policy.only_reads,
+            emit=emit,
+            enabled=self.config.checkpoints,
+        )
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -101,6 +110,7 @@ class App:
             asker=asker,
             redactor=self.redactor,
             jobs=self.jobs,
+            turn_files=self._turn_files,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,
@@ -108,6 +118,7 @@ class App:
             now=now,
         )
         self.session = self._new()
+        self._turn_files.recover()
         if scenarios.problem:
             self._warn(scenarios.problem)
 
@@ -120,7 +131,10 @@ class App:
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)
         self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
-        finished = await loop.run_turn(text)
+        try:
+            finished = await loop.run_turn(text)
+        finally:
+            self._turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)
         return finished
 
@@ -187,6 +201,7 @@ class App:
         if calibration is not None:
             await calibration.close()
         await self.jobs.close()
+        await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
         for provider in (*self._retired, self.provider):
             await provider.close()

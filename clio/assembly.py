@@ -10,6 +10,10 @@ from clio.agent.events import Emit, Notice
 from clio.agent.loop import Loop
 from clio.agent.side_question import SideQuestion
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from clio.agent.turn_files import TurnFiles
+from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
+from clio.checkpoints.checkpoints import Limits as KeptLimits
+from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
@@ -36,6 +40,7 @@ from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
 from clio.tools.schema import tool_spec
+from clio.tools.search.file_index import walk
 from clio.tools.shell.jobs import JobTable
 from clio.tools.work_tools import work_tools
 
@@ -64,6 +69,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     asker: Asker
     redactor: Redactor
     jobs: JobTable
+    turn_files: TurnFiles
     emit: Emit
     heard: Emit
     session_of: Callable[[], Session]
@@ -94,6 +100,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 redactor=self.redactor,
                 emit=self.emit,
                 remember_rule=self.remember_rule,
+                turn_files=self.turn_files,
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
             session=session,
@@ -200,7 +207,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     async def _turn_fragments(self, text: str) -> list[Fragment]:
         fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
         self._tell_of_memory()
-        return fragments
+        return [*await asyncio.to_thread(self.turn_files.fragments), *fragments]
 
     def _tell_of_memory(self) -> None:
         for sentence in self.memory.take_notices():
@@ -208,3 +215,16 @@ class Assembly(Struct, kw_only=True, frozen=True):
 
     def _warn(self, text: str) -> None:
         self.emit(Notice(text=text, level="warning"))
+
+
+def project_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
+    """What is kept of the project's files: in clio's home, or in memory where nothing may be written."""
+    config = loaded.config
+    return open_checkpoints(
+        loaded.project,
+        loaded.home,
+        on_disk=not config.incognito,
+        lister=lambda root: sorted(walk(root, root, hidden=True, links=True)),
+        limits=KeptLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
+        job_runs=lambda: bool(jobs.running()),
+    )

@@ -11,6 +11,7 @@ from msgspec import Struct
 from clio.agent.arguments import parse_arguments
 from clio.agent.deed_notes import note_deeds
 from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.turn_files import TurnFiles
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import FileChange
@@ -50,6 +51,7 @@ class ToolRunner:
         redactor: Redactor,
         emit: Emit,
         remember_rule: Callable[[str], None],
+        turn_files: TurnFiles | None = None,
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
     ) -> None:
@@ -61,6 +63,7 @@ class ToolRunner:
         self._redactor = redactor
         self._emit = emit
         self._remember_rule = remember_rule
+        self._turn_files = turn_files
         self._now = now
         self._max_result_chars = max_result_chars
         self._preparing = asyncio.Lock()
@@ -88,7 +91,7 @@ class ToolRunner:
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
             asked = await self._approve(prepared)
             started = time.perf_counter()  # a person's thinking is not the tool's time
-            output = await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
+            output = await self._carry_out(call, prepared)
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
         except ClioError as error:
@@ -96,6 +99,15 @@ class ToolRunner:
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
             output = _bug(call.name, error)
         return self._finish(call, title, output, time.perf_counter() - started, asked=asked, missing=missing)
+
+    async def _carry_out(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
+        if self._turn_files is not None:
+            await self._turn_files.before(prepared.action)
+        try:
+            return await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
+        finally:
+            if self._turn_files is not None:
+                self._turn_files.after()
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)

@@ -179,7 +179,8 @@ class Checkpoints:
         return self._do(lambda: usage(store)) if store else None
 
     def close(self) -> None:
-        """Wait until everything is written down."""
+        """Wait until everything is written down, what background commands did to their end included."""
+        self._pool.submit(self._recorder.settle)
         self._pool.shutdown()
         self._intents.close()
 

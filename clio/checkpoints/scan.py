@@ -95,21 +95,20 @@ class Scanner:
     def _read_index(self, git: GitTree) -> None:
         """Follow the index; a file counts as clean where it is as long as its blob, so that no filter was between."""
         key = git.index_key()
-        if key and key == self.seen.key:
+        if key == self.seen.key:
             return
         tracked = git.tracked()
-        known = self.seen.blobs
-        new = {path: blob for path, blob in tracked.blobs.items() if known.get(path) != blob}
-        sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
         clean = {path: one for path, one in self.seen.clean.items() if tracked.blobs.get(path) == one.blob}
+        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_ours(path)}
+        sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
         for path, blob in new.items():
-            if not self._is_ours(path):
-                continue
             try:
                 status = os.lstat(self._prefix + path)
             except OSError:  # gone from the working tree, or a folder closed to us
-                status = None
-            if status is not None and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
+                continue
+            # Git may compare times by the second: what changed in the second of the index is looked at each time.
+            settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
+            if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
         unlike = frozenset(path for path in tracked.blobs if path not in clean and self._is_ours(path))
         self.seen = Seen(

@@ -83,6 +83,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Further regular expressions whose matches are secrets."""
     private_network: bool = False
     """Whether web_fetch may reach addresses on this machine and the local network."""
+    checkpoints: bool = True
+    """Whether what turns do to files is kept, so that /undo can take it back."""
+    checkpoint_mb: PositiveInt = 500
+    """What those copies may take of the disk, of all projects together, in megabytes; the oldest go."""
+    checkpoint_days: PositiveInt = 30
+    """Days after which they go in any case."""
     command_timeout_s: PositiveInt = 120
     """Seconds a command may run when the model names no limit."""
     color: bool = True

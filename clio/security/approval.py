@@ -108,6 +108,10 @@ class Policy:
             case _:
                 assert_never(action)
 
+    def only_reads(self, action: RunCommand) -> bool:
+        """Whether a command provably does nothing but read inside the workspace."""
+        return self._judge.look(action).only_reads
+
     def add_rule(self, rule: str) -> None:
         """Let what a rule names run from now on. Keeping it for later sessions is the caller's part."""
         self._allow.append(read_rule(rule))

@@ -44,6 +44,9 @@ incognito                  false                        default
 redact                     true                         default
 redact_patterns            none                         default
 private_network            false                        default
+checkpoints                true                         default
+checkpoint_mb              500                          default
+checkpoint_days            30                           default
 command_timeout_s          120                          default
 color                      true                         default
 debug                      false                        default

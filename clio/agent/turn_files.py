@@ -1,0 +1,136 @@
+"""Tells the checkpoints what a call is about to do to files, and the model what was put back since its last turn."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.agent.events import Emit, Notice
+from clio.checkpoints.checkpoints import Checkpoints
+from clio.checkpoints.states import Record, TurnRef
+from clio.errors import ClioError
+from clio.fragments import Fragment
+from clio.messages import UserMessage
+from clio.security.actions import Action, ChangeFiles, RunCommand
+from clio.sessions.session import Session
+
+_MAX_PATHS = 30
+_CAP_TOKENS = 400
+_ADVICE = "What you remember of these files may be out of date; read them before you edit them."
+
+
+class TurnFiles:
+    """Between the turns of a running clio and its checkpoints. What fails is said once and costs no turn.
+
+    only_reads: whether a command provably changes nothing. enabled: False watches nothing.
+    """
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        *,
+        session_of: Callable[[], Session],
+        only_reads: Callable[[RunCommand], bool],
+        emit: Emit,
+        enabled: bool = True,
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._session_of = session_of
+        self._only_reads = only_reads
+        self._emit = emit
+        self._enabled = enabled
+        self._watched = False
+        self._said: set[str] = set()
+
+    async def before(self, action: Action) -> None:
+        """A call that was allowed is about to run; returns when what it may change is known."""
+        turn = turn_of(self._session_of())
+        if not self._enabled or turn is None:
+            return
+        try:
+            if isinstance(action, ChangeFiles):
+                self._watched = True
+                await asyncio.wrap_future(self._checkpoints.before_files(turn, _paths(action)))
+            elif isinstance(action, RunCommand) and not await asyncio.to_thread(self._only_reads, action):
+                self._watched = True
+                await asyncio.wrap_future(self._checkpoints.before_command(turn))
+        except (ClioError, OSError) as error:
+            self._say(f"/undo will not cover this call: {error}", warning=True)
+        self._tell()
+
+    def after(self) -> None:
+        """The call has ended, well or not. Returns at once: the next call waits for what is done here."""
+        if self._watched:
+            self._watched = False
+            self._checkpoints.after().add_done_callback(lambda done: self._failed(done.exception()))
+
+    def end_turn(self) -> None:
+        """The turn has ended. Returns at once."""
+        turn = turn_of(self._session_of())
+        if self._enabled and turn is not None:
+            self._checkpoints.end_turn(turn).add_done_callback(lambda done: self._failed(done.exception()))
+
+    def recover(self) -> None:
+        """What a killed clio left is finished; to be called once, before anything else."""
+        if self._enabled:
+            try:
+                self._checkpoints.recover()
+            except (ClioError, OSError) as error:
+                self._say(f"what an earlier clio did to files cannot be told: {error}", warning=True)
+            self._tell()
+
+    def fragments(self) -> list[Fragment]:
+        """What the model is to know of files that were put back since it was last asked."""
+        session = self._session_of()
+        if not session.messages:
+            return []
+        known = {message.id for message in session.messages}
+        try:
+            records = self._checkpoints.restored_since(session.messages[-1].created)
+            lines = [line for record in records if (line := _line(record, known))]
+        except (ClioError, OSError):
+            return []  # /undo has said it
+        if not lines:
+            return []
+        text = "\n".join(
+            [*lines, "What you remember of these files may be out of date; read them before you edit them."]
+        )
+        reason = "the user put files back"
+        return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
+
+    def _failed(self, error: BaseException | None) -> None:
+        if isinstance(error, (ClioError, OSError)):
+            self._say(f"/undo does not cover what this turn did: {error}", warning=True)
+        elif error is not None:
+            self._say(f"/undo does not cover what this turn did: {type(error).__name__}: {error}", warning=True)
+
+    def _tell(self) -> None:
+        for sentence in self._checkpoints.take_news():
+            self._say(sentence)
+
+    def _say(self, text: str, *, warning: bool = False) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._emit(Notice(text=text, level="warning" if warning else "info"))
+
+
+def turn_of(session: Session) -> TurnRef | None:
+    """The running turn, or the last one; None before the first."""
+    for message in reversed(session.messages):
+        if isinstance(message, UserMessage) and message.origin == "user":
+            return TurnRef(session=session.id, message=message.id)
+    return None
+
+
+def _paths(action: ChangeFiles) -> list[Path]:
+    moved = [change.moved_to for change in action.changes if change.moved_to is not None]
+    return [*(change.path for change in action.changes), *moved]
+
+
+def _line(record: Record, known: set[str]) -> str:
+    """One restoring, where it is about turns the model knows of."""
+    paths = [change.path for change in record.changes]
+    if not paths or not (record.kind == "redo" or known & set(record.of)):
+        return ""
+    named = ", ".join(paths[:_MAX_PATHS]) + (f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else "")
+    what = "brought back changes that had been undone" if record.kind == "redo" else "undid changes you had made"
+    return f"The user {what}; these files were put back: {named}"
