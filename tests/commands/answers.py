@@ -1,6 +1,7 @@
 """Answered turns on a desk, with the style a real turn would have been given."""
 
 from pathlib import Path
+from typing import Any
 
 from clio.fragments import Fragment
 from clio.memory.system import MemorySystem
@@ -8,7 +9,7 @@ from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk
 
 
-def make_answering_desk(project: Path, **settings: object) -> Desk:
+def make_answering_desk(project: Path, **settings: Any) -> Desk:
     """A desk whose memory knows the running session, and takes secrets out of what it keeps."""
     desk = make_desk(project, **settings)
     desk.memory = MemorySystem(

@@ -12,7 +12,7 @@ from clio.commands.registry import complete, run_command
 from clio.commands.style_looks import style_word
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.answers import answer, make_answering_desk
+from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk
 from tests.entrypoints.repl_support import Place, make_place
 from tests.entrypoints.test_subcommand import as_json, clio, printed
@@ -113,7 +113,7 @@ def test_why_tells_what_was_learned_there(desk: Desk) -> None:
     ok(desk, "/style use concise")
     answer(desk, "fix the failing test in the parser")
     for _ in range(3):
-        desk.memory.styles.learn(desk.memory.styles.current.bucket, "concise", 1)  # type: ignore[union-attr]
+        desk.memory.styles.learn(bucket(desk), "concise", 1)
     ok(desk, "/style auto")
     answer(desk, "fix the failing test in the parser")
     result = ok(desk, "/style why")
@@ -146,7 +146,7 @@ def test_the_list_shows_what_each_earned(desk: Desk, own: Path) -> None:
 def test_one_style_is_shown_whole(desk: Desk, own: Path) -> None:
     table = ok(desk, "/style show haiku").table
     assert table is not None
-    shown = dict(table.rows)
+    shown = {row[0]: row[1] for row in table.rows}
     assert shown["model reads"] == "Answer as a haiku."
     assert shown["sounds"] == "verbosity 0.00"
     assert shown["from"] == str(own)
@@ -154,11 +154,11 @@ def test_one_style_is_shown_whole(desk: Desk, own: Path) -> None:
 
 def test_reset_forgets_one_or_after_a_question_all(desk: Desk) -> None:
     ok(desk, "/style on")
-    bucket = "fix/neutral/morning"
-    desk.memory.styles.learn(bucket, "concise", 1)
-    desk.memory.styles.learn(bucket, "detailed", -1)
+    place = "fix/neutral/morning"
+    desk.memory.styles.learn(place, "concise", 1)
+    desk.memory.styles.learn(place, "detailed", -1)
     assert ok(desk, "/style reset concise").text == "Nothing is known of `concise` any more."
-    assert set(desk.memory.styles.state().contexts[bucket]) == {"detailed"}
+    assert set(desk.memory.styles.state().contexts[place]) == {"detailed"}
     asked = ok(desk, "/style reset").follow_up
     assert isinstance(asked, Confirm)
     assert asked.then == "/style reset --yes"

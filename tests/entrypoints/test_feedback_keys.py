@@ -1,4 +1,4 @@
-"""`+` and `-` on an empty line after an answer, in a real terminal: what rates, what is a message, what the line says."""
+"""`+` and `-` on an empty line after an answer, in a real terminal: what rates, and what is a message."""
 
 import json
 import sys
