@@ -7,7 +7,7 @@ safety, ten thousand lines must take less than a second, and the words are wante
 import re
 from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 _TOKEN = re.compile(
     r"(?P<space>(?:[ \t]|\\\n)+)"
@@ -43,25 +43,16 @@ _WRAPPERS: dict[tuple[str, ...], int] = {
 class Command(Struct, frozen=True, kw_only=True):
     """One command of a line. words: as written, without variables set for it; settings: those, as NAME=value.
 
+    core: the words from the program that does the work on: of `uv run pytest -q` they are `pytest -q`.
     sure: whether the exit code of the line tells how it ended; not where something behind it hides that.
     writes: whether its output goes to a file.
     """
 
     words: tuple[str, ...]
+    core: tuple[str, ...]
     settings: tuple[str, ...] = ()
     sure: bool = True
     writes: bool = False
-
-    @property
-    def core(self) -> tuple[str, ...]:
-        """Its words from the program that does the work on: `uv run pytest -q` is `pytest -q`."""
-        words = self.words
-        while words:
-            skipped = _WRAPPERS.get(words[:2]) or _WRAPPERS.get(words[:1]) or 0
-            if not skipped or len(words) <= skipped:
-                break
-            words = words[skipped:]
-        return (words[0].rsplit("/", 1)[-1], *words[1:]) if words else ()
 
     @property
     def text(self) -> str:
@@ -105,7 +96,17 @@ def _command(words: list[str], writes: bool) -> Command:
     start = 0
     while start < len(words) and _ASSIGNMENT.fullmatch(words[start]):
         start += 1
-    return Command(words=tuple(words[start:]), settings=tuple(words[:start]), writes=writes)
+    own = tuple(words[start:])
+    return Command(words=own, core=_core(own), settings=tuple(words[:start]), writes=writes)
+
+
+def _core(words: tuple[str, ...]) -> tuple[str, ...]:
+    while words:
+        skipped = _WRAPPERS.get(words[:2]) or _WRAPPERS.get(words[:1]) or 0
+        if not skipped or len(words) <= skipped:
+            break
+        words = words[skipped:]
+    return (words[0].rsplit("/", 1)[-1], *words[1:]) if words else ()
 
 
 def _without_filters(found: list[tuple[Command, str]]) -> tuple[Command, ...]:
@@ -118,5 +119,5 @@ def _without_filters(found: list[tuple[Command, str]]) -> tuple[Command, ...]:
         if not leads or not command.words or command.words[0] in _SETTING_UP:
             continue
         sure = all(later in ("&&", "") for _, later in found[number:])
-        kept.append(Command(words=command.words, settings=command.settings, sure=sure, writes=command.writes))
+        kept.append(structs.replace(command, sure=sure))
     return tuple(kept)

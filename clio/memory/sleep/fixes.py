@@ -27,6 +27,14 @@ _SLIP = LatePattern(
     re.IGNORECASE,
 )
 """Errors of code that is being written. Where the turn itself had just written it, mending it is no lesson."""
+_STYLE = LatePattern(
+    r".*(?:\bunused\b|\bdeclared and not used\b|\bimported (?:and|but) (?:not used|unused)\b|\bproperly formatted\b"
+    r"|\breformat|\bline too long\b|\bno-unused|\bun-?sorted\b|\bimport block\b|\bprettier\b|\bgofmt\b|\bwhitespace\b)"
+    r"|.*(?:SyntaxError|IndentationError|TabError)\b",
+    re.IGNORECASE,
+)
+"""What every linter says of everybody's code."""
+_PROSE = LatePattern(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
 _UNDO = LatePattern(
     r"\W*(?:(?:no|nope|wait|stop|ok|hm+|sorry|please|actually)\W+)*(?:undo|revert|roll ?back|take (?:that|it) back)\b",
     re.IGNORECASE,
@@ -37,7 +45,8 @@ _CAUSE = LatePattern(
     re.IGNORECASE,
 )
 _HEDGED = LatePattern(
-    r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if)\b|\?",
+    r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if|for now"
+    r"|skip)\b|\?",
     re.IGNORECASE,
 )
 _SENTENCE_END = LatePattern(r"(?<=[.!?])\s+|\n+")
@@ -53,8 +62,9 @@ class _Failure(Struct, kw_only=True):
 
 
 class _Mended(Struct, frozen=True, kw_only=True):
-    """A failing run, what was changed after it, and the run that passed then."""
+    """A failing run, what was changed after it, and the run that passed then. number: of the doing that passed."""
 
+    number: int
     failed: Run
     passed: Run
     made: frozenset[str]
@@ -66,9 +76,9 @@ class _Mended(Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(file for change in self.changes for file in change.files))
 
 
-def fixes_in(experience: Experience) -> list[Finding]:
-    """The errors that came up and were mended in one turn."""
-    return fixes_across((experience,))
+def fixes_in(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
+    """The errors that came up and were mended in one turn. doings: what was done in it."""
+    return _found((experience,), experience.messages, doings)
 
 
 def fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
@@ -77,18 +87,24 @@ def fixes_across(experiences: Sequence[Experience]) -> list[Finding]:
     A fix belongs to the turn in which the command passed. One that the person then had taken back is none.
     """
     messages = tuple(message for experience in experiences for message in experience.messages)
-    doings = doings_of(messages)
-    if not any(doing.deeds.exit_code is not None for doing in doings):
+    return _found(experiences, messages, doings_of(messages))
+
+
+def _found(experiences: Sequence[Experience], messages: Sequence[Message], doings: Sequence[Doing]) -> list[Finding]:
+    if sum(doing.deeds.exit_code is not None for doing in doings) < 2:
+        return []  # it takes one that fails and one that passes
+    runs = [run_of(doing) for doing in doings]
+    if not any(run is not None and run.outcome == "failed" for run in runs):
         return []
     found: list[Finding] = []
-    for mended in _mended(doings, messages):
+    for mended in _mended(doings, runs, messages):
         line = error_line(mended.failed.output)
-        if line and not _is_slip(mended, line) and _holds(mended, doings, messages):
+        if line and not _is_slip(mended, line) and _holds(mended, doings, runs, messages):
             found.append(_finding(mended, line, doings, messages, _turn_of(experiences, mended.passed.place)))
     return found
 
 
-def _mended(doings: Sequence[Doing], messages: Sequence[Message]) -> Iterator[_Mended]:
+def _mended(doings: Sequence[Doing], runs: Sequence[Run | None], messages: Sequence[Message]) -> Iterator[_Mended]:
     """Each failing run that a later one settled after a change; where it failed anew on the way, the last failure."""
     waiting: list[_Failure] = []
     made: set[str] = set()
@@ -97,13 +113,15 @@ def _mended(doings: Sequence[Doing], messages: Sequence[Message]) -> Iterator[_M
         if any(isinstance(message, UserMessage) for message in messages[began : doing.place]):
             made = set()
         began = doing.place
-        run = run_of(number, doing)
+        run = runs[number]
         if run is not None and run.outcome == "passed":
             settled = [failure for failure in waiting if is_settled_by(failure.run, run)]
             waiting = [failure for failure in waiting if failure not in settled]
             for failure in settled[-1:]:
                 if failure.changes:
-                    yield _Mended(failed=failure.run, passed=run, made=failure.made, changes=tuple(failure.changes))
+                    yield _Mended(
+                        number=number, failed=failure.run, passed=run, made=failure.made, changes=tuple(failure.changes)
+                    )
         elif run is not None and run.outcome == "failed":
             waiting = [failure for failure in waiting if not is_settled_by(failure.run, run)]
             waiting.append(_Failure(run=run, made=frozenset(made), changes=[]))
@@ -116,20 +134,23 @@ def _mended(doings: Sequence[Doing], messages: Sequence[Message]) -> Iterator[_M
 
 
 def _is_slip(mended: _Mended, line: str) -> bool:
-    """Whether the turn only corrected what it had itself just written."""
+    """Whether it is no lesson: a matter of style, a slip of its own, a change that cannot help."""
     files = set(mended.files)
+    commands = any(change.command for change in mended.changes)
+    if _STYLE.match(line) or (files and not commands and all(_PROSE.search(file) for file in files)):
+        return True
     return bool(files) and files <= mended.made and _SLIP.match(line) is not None
 
 
-def _holds(mended: _Mended, doings: Sequence[Doing], messages: Sequence[Message]) -> bool:
+def _holds(mended: _Mended, doings: Sequence[Doing], runs: Sequence[Run | None], messages: Sequence[Message]) -> bool:
     """Whether nothing that came after took the fix back: no revert, no such failure left, no word of the person."""
     error = without_varying(error_line(mended.failed.output))
     committed, broken = False, False
-    for number, doing in enumerate(doings[mended.passed.number + 1 :], mended.passed.number + 1):
+    for number, doing in enumerate(doings[mended.number + 1 :], mended.number + 1):
         if reverts(doing, mended.files, committed=committed):
             return False
         committed = committed or bool(doing.deeds.commits)
-        run = run_of(number, doing)
+        run = runs[number]
         if run is None or not (is_settled_by(mended.failed, run) or is_settled_by(run, mended.failed)):
             continue
         if run.outcome == "failed":
@@ -144,7 +165,7 @@ def _holds(mended: _Mended, doings: Sequence[Doing], messages: Sequence[Message]
 def _finding(
     mended: _Mended, line: str, doings: Sequence[Doing], messages: Sequence[Message], turn: Experience
 ) -> Finding:
-    committed = any(doing.deeds.commits for doing in doings[mended.passed.number :])
+    committed = any(doing.deeds.commits for doing in doings[mended.number :])
     return Finding(
         kind="solution",
         text=one_line(without_varying(line)),

@@ -13,30 +13,33 @@ from clio.security.redact import Redactor
 MAX_CHARS = 160
 _SECRET_NAME = LatePattern(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Za-z_]\w*=[\w.-]{0,20}")
-_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (role, re.compile(pattern))
-    for role, pattern in (
-        (
-            "test",
-            r"(?:\S+ )?(?:run )?(?:tests?|check|spec)(?:$|[ :])|pytest|jest|vitest|rspec|tox|nox|phpunit|mocha|ctest"
-            r"|playwright test",
+_RUN = r"(?:\S+ )?(?:run )?"
+_ROLES: tuple[tuple[str, LatePattern], ...] = (
+    (
+        "lint",
+        LatePattern(
+            rf"ruff check|{_RUN}lint|eslint|flake8|pylint|golangci-lint|cargo clippy|shellcheck|stylelint|go vet"
         ),
-        (
-            "lint",
-            r"ruff check|(?:\S+ )?(?:run )?lint|eslint|flake8|pylint|golangci-lint|cargo clippy|shellcheck|stylelint"
-            r"|go vet",
+    ),
+    ("type check", LatePattern(rf"mypy|pyright|tsc|{_RUN}type-?check")),
+    ("format", LatePattern(rf"ruff format|black|prettier|gofmt|cargo fmt|isort|{_RUN}(?:format|fmt)")),
+    (
+        "test",
+        LatePattern(
+            rf"{_RUN}(?:tests?|check|spec)(?:$|[ :])|pytest|jest|vitest|rspec|tox|nox|phpunit|mocha|ctest"
+            r"|playwright test"
         ),
-        ("type check", r"mypy|pyright|tsc|(?:\S+ )?(?:run )?type-?check"),
-        ("format", r"ruff format|black|prettier|gofmt|cargo fmt|isort|(?:\S+ )?(?:run )?(?:format|fmt)"),
-        ("build", r"(?:\S+ )?(?:run )?build|make$|go build|cargo build|docker build|tsc -b|cmake"),
-        ("migration", r".*\bmigrat"),
-        ("install", r"(?:pip3?|npm|pnpm|yarn|poetry|bundle|uv|uv pip|cargo) (?:install|i|ci|sync)\b"),
-        ("deploy", r".*\bdeploy"),
-        (
-            "start",
-            r"(?:npm|pnpm|yarn|bun) (?:run )?(?:dev|start)|docker[ -]compose up|.*\b(?:runserver|uvicorn|flask run)",
+    ),
+    ("build", LatePattern(rf"{_RUN}build|make$|cmake")),
+    ("migration", LatePattern(r".*\bmigrat")),
+    ("install", LatePattern(r"(?:pip3?|npm|pnpm|yarn|poetry|bundle|uv|uv pip|cargo) (?:install|i|ci|sync)\b")),
+    ("deploy", LatePattern(r".*\bdeploy")),
+    (
+        "start",
+        LatePattern(
+            r"(?:npm|pnpm|yarn|bun) (?:run )?(?:dev|start)|docker[ -]compose up|.*\b(?:runserver|uvicorn|flask run)"
         ),
-    )
+    ),
 )
 _FINAL = frozenset({"commit", "push"})
 _NEVER_ALONE = frozenset(
@@ -49,9 +52,11 @@ _INLINE = frozenset({"-c", "-e", "--eval"})
 
 
 class Counted(Struct, frozen=True):
-    """One command of a line. exact: as it was run. general: with paths and names for words. alone: it may be a habit
-    by itself; else only as a step of one.
-    """  # fmt: skip
+    """One command of a line.
+
+    exact: as it was run; empty where it held a secret. general: with PATH, NAME, TEXT for what varies. alone: whether
+    it may be a habit by itself, not only a step of one.
+    """
 
     exact: str
     general: str

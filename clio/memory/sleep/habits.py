@@ -18,18 +18,18 @@ from clio.memory.sleep.habit_lines import Counted, counted, role_of
 from clio.memory.sleep.outcomes import outcome_of
 from clio.sessions.text import derived_id
 
-MAX_HABITS = 1_500
+MAX_HABITS = 600
 """Commands and orders that are counted at once; those seen on the fewest occasions, then the oldest, give way."""
 MAX_OCCASIONS = 12
 _LONGEST = 4
 _JOINT = " → "
 
 
-class Tally(Struct, frozen=True, kw_only=True):
+class Tally(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How often one command, or one order of commands, ran well.
 
     occasions: short hashes of session and day, at most `MAX_OCCASIONS`. of: the general form of an exact command.
-    alone: whether it may be a habit by itself. session, message, at: where it ran last. quote: as it was typed then.
+    alone: whether it may be a habit by itself. session, message, at: where it ran last.
     """
 
     steps: tuple[str, ...]
@@ -39,7 +39,6 @@ class Tally(Struct, frozen=True, kw_only=True):
     session: str = ""
     message: str = ""
     at: float = 0.0
-    quote: str = ""
 
 
 class HabitState(Struct, frozen=True, kw_only=True):
@@ -62,22 +61,22 @@ class Habits:
 
     def feed(self, experience: Experience) -> None:
         """Count the commands of one turn that ran well."""
-        ran: list[tuple[Counted, str]] = []
+        ran: list[Counted] = []
         for doing in doings_of(experience.messages):
             line = doing.deeds.command
             if doing.deeds.exit_code != 0 or not (commands := counted(line)):
                 continue
             if outcome_of(0, doing.output, sure=True) == "passed":
-                ran.extend((one, line) for one in commands if not ran or ran[-1][0].general != one.general)
+                ran.extend(one for one in commands if not ran or ran[-1].general != one.general)
         if not ran:
             return
         occasion = derived_id(f"{experience.session} {int(experience.at // DAY_S)}".encode("utf-8", "replace"))[:8]
-        for one, line in ran:
+        for one in ran:
             if one.exact != one.general and one.exact:
-                self._count(one.exact, (one.exact,), occasion, experience, line, of=one.general, alone=one.alone)
-            self._count(one.general, (one.general,), occasion, experience, line, alone=one.alone)
-        for steps in _orders([one for one, _ in ran]):
-            self._count(_JOINT.join(steps), steps, occasion, experience, _JOINT.join(steps))
+                self._count(one.exact, (one.exact,), occasion, experience, of=one.general, alone=one.alone)
+            self._count(one.general, (one.general,), occasion, experience, alone=one.alone)
+        for steps in _orders(ran):
+            self._count(_JOINT.join(steps), steps, occasion, experience)
         if len(self._tallies) > 2 * MAX_HABITS:
             self._make_room(MAX_HABITS)
 
@@ -98,7 +97,6 @@ class Habits:
         steps: tuple[str, ...],
         occasion: str,
         experience: Experience,
-        quote: str,
         *,
         of: str = "",
         alone: bool = True,
@@ -120,7 +118,6 @@ class Habits:
             session=experience.session,
             message=experience.message,
             at=experience.at,
-            quote=shortened(" → ".join(steps), QUOTE_CHARS),
         )
 
     def _make_room(self, most: int) -> None:
@@ -174,7 +171,7 @@ def _finding(tally: Tally) -> Finding:
         steps=tuple(one_line(step) for step in tally.steps),
         confidence=min(0.55 + 0.05 * len(tally.occasions), 0.9),
         asserted_by="model",
-        quote=tally.quote,
+        quote=shortened(_JOINT.join(tally.steps), QUOTE_CHARS),
         session=tally.session,
         message=tally.message,
         at=tally.at,

@@ -12,12 +12,15 @@ _LOOKED_AT = 20_000
 """Of an output, from its end, where summaries and the last error stand."""
 
 _FAILED = LatePattern(
-    r"^Traceback \(most recent call last\)|^FAILED |^--- FAIL: |^FAIL\b(?!.*: 0)|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
+    r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
+    r"|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
     r"|^\s*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
     r"|^(?:\S+: )?(?:fatal )?error(?:\[\w+\]| TS\d+)?: |^BUILD FAILED|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): "
     r"|^error: could not compile|^Found [1-9]\d* errors?\b|^[1-9]\d* issues?:|: command not found$|^FAILURE: ",
     re.MULTILINE,
 )
+_SIGNS = ("ail", "rror", "FAIL", "ERR", "Traceback", "Exception", "panic", "issue", "not found")
+"""One of these is in whatever `_FAILED` matches; looking for them first spares most outputs the pattern."""
 _PASSED = LatePattern(
     r"\b\d+ pass(?:ed|ing)\b|^ok\s+\S+|^PASS\b|^0 issues\b|\bAll checks passed\b|^Success: no issues|\b0 errors\b"
     r"|^BUILD SUCCESSFUL|^test result: ok|^OK(?: \(|$)|\b0 failures\b",
@@ -26,22 +29,25 @@ _PASSED = LatePattern(
 _ANSI = LatePattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 # How sure a line is to tell the error: the first pattern that any line matches decides, and its `pick`th line is it.
 _TELLING: tuple[tuple[LatePattern, int], ...] = (
+    (LatePattern(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
     (LatePattern(r"^E\s{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M), -1),
     (LatePattern(r"^(?:\S+:\d+(?::\d+)?:? ?)?\s*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
     (LatePattern(r"^\S+?[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?((?:fatal )?error(?: TS\d+)?: .*)", re.M), 0),
     (
         LatePattern(
-            r"^((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|NotFound)(?: \[\w+\])?: .*)", re.M
+            r"^((?:\w+(?:\.|::))*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|NotFound)(?: \[\w+\])?: .*)", re.M
         ),
         -1,
     ),
-    (LatePattern(r"^((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
+    (LatePattern(r"^> (?!Task\b|Configure\b|Run with|Get more)(\S.{10,})", re.M), 0),
+    (LatePattern(r"^\s*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
     (LatePattern(r"^(?:\S+: )?(?:line \d+: )?(\S+: (?:command )?not found)$", re.M), 0),
     (LatePattern(r"^E\s{2,}(.+)", re.M), 0),
     (LatePattern(r"^npm ERR! (?!code|errno|syscall|path|A complete|\s)(.+)", re.M), 0),
     (LatePattern(r"^(?:FAILED|ERROR) \S+ - (.+)", re.M), 0),
     (LatePattern(r"^\s*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
     (LatePattern(r"^\s*(?:error|ERROR|Error)\b:?\s+(\S.{8,})", re.M), 0),
+    (LatePattern(r"^(?:FAILED|FAILURE|ERROR|Failed): (\S.{8,})", re.M), 0),
     (LatePattern(r"^--- FAIL: (\S+)", re.M), 0),
     (
         LatePattern(
@@ -106,10 +112,10 @@ def outcome_of(exit_code: int | None, output: str, *, sure: bool) -> Outcome:
     """
     if exit_code is None:
         return "unknown"
-    tail = plain(output)
     if exit_code != 0 and sure:
         return "failed"
-    if _FAILED.search(tail):
+    tail = plain(output)
+    if any(sign in tail for sign in _SIGNS) and _FAILED.search(tail):
         return "failed"
     if sure or _PASSED.search(tail):
         return "passed" if exit_code == 0 else "unknown"

@@ -15,7 +15,7 @@ _CHANGES = LatePattern(
     r"(?:install|i|add|ci|sync|get|update|upgrade|restore|tidy|remove|uninstall|rm|rebuild|use|enable|init|download"
     r"|vendor|lock|link|dedupe)\b"
     r"|.*\b(?:migrate|makemigrations|upgrade head|db:\w+|db push|codegen|generate|protoc|compilemessages|collectstatic"
-    r"|createdb|bootstrap|setup)\b"
+    r"|createdb|bootstrap|setup|merge heads)\b"
     r"|(?:docker|podman|docker compose|docker-compose) (?:up|start|build|pull|run|restart|network|volume)\b"
     r"|(?:systemctl|service|brew services) .*(?:start|restart|reload)\b|redis-server\b|pg_ctl\b"
     r"|sed .*-i|perl .*-p?i|patch\b|chmod\b|ln -s|cp\b|mv\b|mkdir\b|touch\b|git (?:submodule|apply|merge|pull|lfs)\b"
@@ -44,9 +44,11 @@ _EVERYTHING = frozenset({".", "./...", "./", "..."})
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """A line that ran commands which can fail. number: of its doing. checks: those commands. line: as it was typed."""
+    """A line that ran commands which can fail.
 
-    number: int
+    place: of its result in the messages. line: as it was typed. checks: the commands of it that can fail.
+    """
+
     place: int
     line: str
     checks: tuple[Command, ...]
@@ -62,7 +64,7 @@ class Change(Struct, frozen=True, kw_only=True):
     command: str = ""
 
 
-def run_of(number: int, doing: Doing) -> Run | None:
+def run_of(doing: Doing) -> Run | None:
     """The doing as a run, if it is one that can fail and ended."""
     deeds = doing.deeds
     if not deeds.command or deeds.exit_code is None:
@@ -72,9 +74,7 @@ def run_of(number: int, doing: Doing) -> Run | None:
         return None
     sure = all(check.sure for check in checks)
     outcome = outcome_of(deeds.exit_code, doing.output, sure=sure)
-    return Run(
-        number=number, place=doing.place, line=deeds.command, checks=checks, outcome=outcome, output=doing.output
-    )
+    return Run(place=doing.place, line=deeds.command, checks=checks, outcome=outcome, output=doing.output)
 
 
 def change_of(doing: Doing) -> Change | None:

@@ -11,7 +11,8 @@ LEAD = LatePattern(
     r"|also"
     r"|btw|by the way|fyi|for (?:your information|the record|(?:future|later) reference|context)|as a (?:reminder"
     r"|heads[- ]up)"
-    r"|reminder|heads[- ]up|note(?: that)?|nb|actually|important|just so you know|you should know(?: that)?"
+    r"|reminder|heads[- ]up|(?:(?:quick|side|small|just a|one) )?note(?: that)?|nb|actually|important"
+    r"|just so you know|you should know(?: that)?"
     r"|(?:please )?(?:remember|keep in mind|bear in mind|be aware|note)(?: that)?|don't forget that|correction|careful"
     r"|one (?:more )?thing|to be clear|in (?:our|this) (?:project|repo|repository|codebase|team|company)|here|yes(?=,))"
     r"\b[\s,:!.–—-]*)+",
@@ -35,7 +36,7 @@ WE = LatePattern(
     _I,
 )
 ONLY_NOT = frozenset("touch edit commit push merge change mock allow accept".split()) | {"check in"}
-"""Verbs that say something lasting of a team only with never, always or only, since a task has them as well."""
+"""Verbs that say something lasting of a team only with never, always or only; a task has them as well."""
 _DETERMINER = r"(?:the|our|my|all(?: the| our)?|every|each|both(?: the)?|any)"
 _WORD = rf"[\w{FILLER}./@+#'-]+"
 _NOT_A_NAME = r"(?!(?:that|which|who|when|where|if|is|are|was|were|has|have)\b)"
@@ -55,7 +56,13 @@ _LASTING = (
     r"|renamed|upgraded)"
 )
 _STATES = (
-    r"hosted|deployed|stored|kept|generated|auto-?generated|written in|built (?:with|by|on|from|in)|released|published"
+    r"hosted|deployed|stored|pushed to|published (?:to|on)|sent (?:to|through|via)|written to|read from|loaded from"
+    r"|uploaded to"
+    r"|synced (?:to|with|from)|rebuilt|refreshed|cleaned|purged|compressed|rate-limited|numbered|prefixed with"
+    r"|sorted by|named after"
+    r"|tagged|rolled out|released|merged (?:by|into|through|with)|reviewed by|approved by|installed (?:by|with|from"
+    r"|via)|"
+    r"kept|generated|auto-?generated|written in|built (?:with|by|on|from|in)|released|published"
     r"|owned|maintained|managed|served|mirrored|vendored|pinned|encrypted|signed|versioned|read-only|readonly"
     r"|write-only"
     r"|append-only|off[ -]limits|immutable|deprecated|frozen|protected|locked|private|public|internal|case-sensitive"
@@ -68,11 +75,12 @@ _STATES = (
 LASTING = LatePattern(
     rf"{SUBJECT} {ADVERB}(?P<verb>(?:does not|do not|doesn't|don't|never) (?:use|support|run|allow|need|require)"
     rf"|{_LASTING}"
-    rf"|(?:is|are)(?: not|n't)? {ADVERB}(?:{_STATES}))\b(?P<rest>.*)",
+    rf"|runs?|(?:is|are)(?: not|n't)? {ADVERB}(?:{_STATES}))\b(?P<rest>.*)",
     _I,
 )
 _SLOT = (
-    r"branch|url|port|host|hostname|database|db|schema|version|convention|conventions|package manager|registry"
+    r"branch|url|port|host|event bus|message bus|message broker|message queue|hostname|database|db|schema|version"
+    r"|convention|conventions|package manager|registry"
     r"|bucket|region"
     r"|time ?zone|licen[cs]e|owner|maintainer|channel|endpoint|domain|runtime|framework|linter|formatter|test runner"
     r"|build tool|ci|style guide|code style|naming scheme|encoding|charset|line length|indentation|deadline|release day"
@@ -89,7 +97,9 @@ SLOT = LatePattern(
 )
 NAMED = LatePattern(
     rf"(?P<subject>[\w{FILLER}./@-]+(?: [\w{FILLER}./@-]+)?) {ADVERB}(?P<verb>is|are) "
-    rf"(?P<rest>(?:our|the (?:default|main|base|only|primary|production|staging|official|canonical|single|source)) .+"
+    rf"(?P<rest>(?:our|the (?:default|main|base|only|primary|production|staging|official|canonical|single|source"
+    rf"|minimum|maximum|lowest|oldest"
+    rf"|highest|supported|preferred|reference|public|internal)) .+"
     rf"|(?:protected|read-only|off[ -]limits|append-only|immutable|deprecated|frozen)\b.*)",
     _I,
 )
@@ -106,14 +116,17 @@ NO_SUBJECT = LatePattern(
     r"|new|old|failing|broken|reason|problem|issue|bug|error|question|idea|plan|fix|diff|patch|pr|pull request|thing"
     r"|point"
     r"|task|goal|change|changes|output|result|results|answer|message|log|logs|trace|stack trace|user|button"
-    r"|function|method|line|variable|test|tests fail|screenshot|comment|comments|finding|findings|linter issue))\b",
+    r"|function|method|line|variable|test|tests fail|screenshot|list|page|popup|modal|dialog|header|footer|table"
+    r"|form|field|menu|sidebar|navbar|toggle|icon|row|column|cell|counter|value|text|label|title|status|card|tab"
+    r"|link|image|logo|input|checkbox|dropdown|tooltip|comment|comments|finding|findings|linter issue))\b",
     _I,
 )
 """How something begins that does not stand alone, or is about the work at hand."""
 DOUBT = LatePattern(
     r"\b(?:broken|wrong|fail(?:s|ed|ing|ure)?|errors?|crash\w*|bugs?|bugg?y|issues?|problems?|doesn't work"
     r"|does not work"
-    r"|slow|flaky|weird|odd|strange|unexpected|missing|hangs?|stuck|breaks?|blank|empty|twice|wrongly|incorrect\w*"
+    r"|flaky|(?:is|are|so|too|very|really|feels?|gets?) slow|weird|odd|strange|unexpected|missing|hangs?|stuck"
+    r"|breaks?|blank|empty|twice|wrongly|incorrect\w*"
     r"|should|shouldn't|would|could|might|maybe|perhaps|probably|possibly|seems?|looks like|appears?|i think|i guess"
     r"|i believe"
     r"|i suppose|not sure|unsure|apparently|supposedly|allegedly|afaik|iirc|presumably|hopefully|wonder|"
@@ -131,7 +144,8 @@ DOUBT = LatePattern(
 """What makes a sentence a complaint, a guess, a story, a wish, a report of others, or something for today alone."""
 NOW_IS_FINE = LatePattern(r"\b(?:we|is|are|now) now (?:use|on|deploy|run|release|target|in|at)\b|\bno longer\b", _I)
 POINTING_REST = LatePattern(
-    r"\s*(?:it|this|that|these|those|them|him|her|here|there|so|as|like|you|me|the (?:same|other|new|old|above|below"
+    r"\s*(?:and|or|it|this|that|these|those|them|him|her|here|there|so|as|like|you|me|the (?:same|other|new|old"
+    r"|above|below"
     r"|following|first|second|latter|former|current|wrong|right) )\b"
     r"|.*\b(?:this one|that one|above|below|like (?:this|that)|line \d+|this (?:file|function|method|class|test|line"
     r"|branch"
@@ -208,12 +222,10 @@ NO_ANSWER = LatePattern(
 NOTICEABLE = LatePattern(
     r"\b(?:remember|in mind|don't forget|do not forget|make a note|note for later|take note|memori[sz]e|reference"
     r"|record"
-    r"|fyi|for your information|always|never|from now on|prefer|i (?:like|love|hate|dislike)|instead of|rather|not"
-    r"|future"
-    r"|stop|too)\b",
+    r"|fyi|for your information|always|never|from now on|in (?:the )?future)\b",
     _I,
 )
-"""Without one of these the live noticing finds nothing, so that it need not be asked."""
+"""Without one of these the live noticing finds nothing that the rules here could take for a statement as well."""
 STATEMENT_LIKE = LatePattern(
     r"\b(?:we|our|team|everyone|everybody|nobody|no one|no-one|is|are|decided|decision|agreed|let's|let us|must|may"
     r"|never"
@@ -277,3 +289,34 @@ def going(how: str | None, late: str | None, going_on: str | None) -> str:
     if said.startswith(("keep", "stick", "stay")) or said.endswith(("keep", "stay with", "stay on")):
         return "keep "
     return ""
+
+
+TURNED = LatePattern(
+    r"\b(?:but|though|although|however)\b.*\b(?:should|shouldn't|must|wrong|isn't|doesn't|not|fails?)\b", _I
+)
+"""What is cut off and takes the statement before it for what is to be changed."""
+POINTS_AT_CHOICE = LatePattern(
+    r"\W*(?:(?:option|choice|number|variant|approach|plan|proposal) \w+\b|#?\d\W*$|[a-f]\W*$|(?:the )?(?:first"
+    r"|second|third|last"
+    r"|former|latter|other|same|both|all|neither|none|recommended)(?: \w+)?\W*$|(?:it|this|that|these|those|as above"
+    r"|your)\b)",
+    _I,
+)
+"""An answer that means nothing without the list it was chosen from."""
+ALL_OF = LatePattern(r"(?:our|all|every|each|both|everything)\b", _I)
+
+AND_DO = LatePattern(
+    r"(?:,| -| –| —)(?: and| then| so)?(?: please| just)? (?P<verb>[a-z]+) (?:it|them|that|this)\b", _I
+)
+CALLED = LatePattern(
+    rf"(?P<subject>(?:the|our|all|{_WORD}) {_NOT_A_NAME}{_WORD}(?: {_WORD}){{0,3}}?) (?:is|are) (?P<rest>.{{2,80}})", _I
+)
+PROPER = LatePattern(r"[A-Z][\w+#]*[a-zA-Z0-9+#](?![\w'])")
+"""A name, which what is called by it keeps."""
+LISTED = LatePattern(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
+TO_BUILD = LatePattern(r"\b(?:implement|build|create|develop|make|write|design|add)\b", _I)
+"""A list in a message that asks for something to be made is what is to be made."""
+OPEN_QUESTION = LatePattern(r"\b(?:which|what|where|who|whose|how|when|why|or)\b", _I)
+"""A question that a yes or a no does not answer."""
+THAT_THING = LatePattern(r"(?:that|this|the) (?:\w+ )?(?:\w+)(?: from| we| you| i\b|$)", _I)
+"""A thing that is pointed at, of which nothing is said."""

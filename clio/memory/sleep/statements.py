@@ -5,14 +5,14 @@ what needs its conversation to mean something. What a person says about how they
 say it (`clio.memory.preferences.notice`); what was certain there is not learned a second time here. English only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.preferences.notice import notice
-from clio.memory.preferences.notice_words import TAIL, is_pointing
+from clio.memory.preferences.notice_words import TAIL, is_order, is_pointing
 from clio.memory.preferences.own_words import FILLER, Said, own_sentences
 from clio.memory.sleep import statement_words as words
-from clio.memory.sleep.doings import doings_of
+from clio.memory.sleep.doings import Doing
 from clio.memory.sleep.experiences import Experience, is_nod
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding, FindingKind
 from clio.messages import UserMessage
@@ -24,14 +24,17 @@ MAX_CHARS = 2_500
 _MAX_STATED, _MAX_SENTENCE, _MAX_ANSWER = 6, 220, 300
 
 
-def statements_in(experience: Experience) -> list[Finding]:
-    """What the person stated in a turn, and what they answered when they were asked; nothing twice."""
+def statements_in(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
+    """What the person stated in a turn, and what they answered when they were asked; nothing twice.
+
+    doings: what was done in the turn.
+    """
     found: dict[str, Finding] = {}
     for message in experience.messages:
         if isinstance(message, UserMessage) and message.origin == "user" and not is_nod(message.content):
             for kind, text, quote, confidence in stated(message.content):
                 found.setdefault(text.casefold(), _finding(experience, kind, text, quote, confidence))
-    for doing in doings_of(experience.messages):
+    for doing in doings:
         text = decision(doing.deeds.question, doing.deeds.answer) if doing.deeds.question else ""
         if text:
             found.setdefault(text.casefold(), _finding(experience, "fact", text, doing.deeds.answer, CONFIDENCE))
@@ -45,14 +48,18 @@ def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     for one in noticed:
         if words.CREDENTIAL.search(one.content):
             continue
-        if one.kind == "fact":
+        if one.kind == "fact" and (one.certain or not words.THAT_THING.match(one.content)):
             yield "fact", one.content, one.quote, EXPLICIT if one.certain else CONFIDENCE
         elif one.kind == "rule" and not one.certain and words.OF_THE_TEAM.match(one.content):
             yield "rule", one.content, one.quote, CONFIDENCE
     if len(text) > MAX_CHARS or not words.STATEMENT_LIKE.search(text) or words.PASTED_ISSUE.search(text):
         return
+    if words.LISTED.search(text) and words.TO_BUILD.search(text):
+        return
     for said in own_sentences(text):
         if said.is_question or said.text in taken or len(said.text) > _MAX_SENTENCE:
+            continue
+        if not words.STATEMENT_LIKE.search(said.masked):
             continue
         stating = _statement(said)
         if stating is not None:
@@ -64,7 +71,9 @@ def decision(question: str, answer: str) -> str:
     question, answer = one_line(question), one_line(answer)
     if is_nod(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or words.NO_ANSWER.search(answer):
         return ""
-    if words.PROCEDURE.search(question) or words.CREDENTIAL.search(question) or words.NO_CHOICE.match(answer):
+    if words.PROCEDURE.search(question) or words.CREDENTIAL.search(question) or words.POINTS_AT_CHOICE.match(answer):
+        return ""
+    if not words.OPEN_QUESTION.search(question):
         return ""
     return f"asked {quotation(question)}, the answer was {quotation(answer)}"
 
@@ -73,12 +82,14 @@ def _statement(said: Said) -> tuple[FindingKind, str] | None:
     """What one sentence states, if it does."""
     lead = words.LEAD.match(said.masked)
     start = lead.end() if lead else 0
-    masked = said.masked[start:]
+    masked = whole = said.masked[start:]
     for ends in (words.CUT, TAIL):
         cut = ends.search(masked)
         masked = masked[: cut.start()] if cut else masked
+    if words.TURNED.search(whole[len(masked) :]):
+        return None
     text = one_line(said.text[start : start + len(masked)])
-    if len(masked.split()) < 3 or words.CREDENTIAL.search(masked):
+    if len(masked.split()) < 3 or words.CREDENTIAL.search(masked) or _orders_it(masked):
         return None
     chosen = _choice(masked, text)
     if chosen:
@@ -86,7 +97,12 @@ def _statement(said: Said) -> tuple[FindingKind, str] | None:
     if words.DOUBT.search(words.NOW_IS_FINE.sub(" ", masked)) or masked.count(FILLER) > len(masked) // 2:
         return None
     rule = words.RULE.search(masked) is not None
-    return ("rule" if rule else "fact", text) if _of_team(masked) or _of_thing(masked) else None
+    return ("rule" if rule else "fact", text) if _of_team(masked) or _of_thing(masked, text) else None
+
+
+def _orders_it(masked: str) -> bool:
+    """Whether it goes on with what is to be done with its subject, which is then the work at hand."""
+    return any(is_order(found["verb"]) for found in words.AND_DO.finditer(masked))
 
 
 def _choice(masked: str, text: str) -> str:
@@ -110,20 +126,25 @@ def _of_team(masked: str) -> bool:
     return bool(denied) or words.base(found["verb"]) not in words.ONLY_NOT
 
 
-def _of_thing(masked: str) -> bool:
+def _of_thing(masked: str, text: str) -> bool:
     """Whether it says what something of the project is, where it is, or what it does all the time."""
     if words.NO_SUBJECT.match(masked):
         return False
     slot = words.SLOT.fullmatch(masked) or words.NAMED.fullmatch(masked)
     if slot is not None:
         return _stands_alone(slot["rest"])
+    called = words.CALLED.fullmatch(masked)
+    if called is not None and words.PROPER.match(text, called.start("rest")):
+        return True
     found = words.LASTING.fullmatch(masked)
     if found is None:
         return False
     verb, rest, subject = found["verb"].casefold(), found["rest"], found["subject"]
-    if words.NEEDS_PLACE.search(verb) and not words.PLACE.search(rest):
+    if words.NEEDS_PLACE.search(verb) and not (words.PLACE.search(rest) or words.ALL_OF.match(subject)):
         return False
     if words.NEEDS_PROJECT.match(verb) and not words.OF_PROJECT.match(subject):
+        return False
+    if verb in ("run", "runs") and not words.NAMES.search(text[found.start("rest") :]):
         return False
     return _stands_alone(rest) or (not rest.strip() and words.COMPLETE.search(verb) is not None)
 
