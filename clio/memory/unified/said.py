@@ -80,8 +80,14 @@ def _of_passage(passage: Recalled, updated: float) -> Found:
         kind=passage.role,
         when=passage.created or updated,
         where=Place(session=passage.session_id, message=passage.message_id, title=passage.session_name),
-        title_share=passage.signals.title / _TITLE_POINTS,
+        title_share=0.0 if _is_title(passage) else passage.signals.title / _TITLE_POINTS,
     )
+
+
+def _is_title(passage: Recalled) -> bool:
+    """Whether the session is called by these very words, as one without a name is."""
+    title = " ".join(passage.session_name.split()).rstrip("…")
+    return bool(title) and passage.snippet.startswith(title[:40])
 
 
 def _of_turn(turn: Neighbour, current: str | None) -> Found:
