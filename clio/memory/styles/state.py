@@ -25,8 +25,8 @@ from clio.storage.document import Format, load, update
 FIRST_CONFIDENCE = 0.5
 HALF_LIFE_DAYS = 180.0
 """After so many days half of what an answer earned no longer counts: people change, and a style may be tried again."""
-POOLED = 0.5
-"""What a rating in one context counts in the others of the same intent."""
+POOLED_UNTIL = 8.0
+"""With so many ratings of its own a context counts those of other contexts of its intent half; with none, whole."""
 
 
 class Earned(Struct, frozen=True, kw_only=True):
@@ -95,13 +95,14 @@ class StyleState(Struct, frozen=True, kw_only=True):
     uses: dict[str, Use] = {}
 
     def earned(self, context: str, style: str, now: float) -> Earned:
-        """What counts for a style in a context: what it earned there, and half of what the intent gave it elsewhere."""
+        """What counts for a style in a context: what it earned there, and elsewhere with the intent as far as needed."""
         own = self._at(context, style, now)
         intent = self._at(intent_of(context), style, now)
+        share = POOLED_UNTIL / (POOLED_UNTIL + own.ups + own.downs)
         return structs.replace(
             intent,
-            ups=own.ups + POOLED * max(intent.ups - own.ups, 0.0),
-            downs=own.downs + POOLED * max(intent.downs - own.downs, 0.0),
+            ups=own.ups + share * max(intent.ups - own.ups, 0.0),
+            downs=own.downs + share * max(intent.downs - own.downs, 0.0),
         )
 
     def posterior(self, context: str, style: str, now: float) -> Posterior:

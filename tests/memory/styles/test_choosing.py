@@ -101,11 +101,15 @@ def test_the_same_seed_chooses_the_same(tmp_path: Path) -> None:
     assert run(tmp_path / "a") == run(tmp_path / "b")
 
 
-def test_what_an_answer_earns_counts_half_in_other_contexts_of_its_intent_and_nothing_elsewhere() -> None:
+def test_what_an_answer_earns_counts_in_other_contexts_of_its_intent_and_nothing_elsewhere() -> None:
     state = rated(StyleState(), "short", 1, 1, 1, 1)
+    night = "explain/frustrated/night"
 
     assert state.earned(HERE, "short", NOW).ups == 4
-    assert state.earned("explain/frustrated/night", "short", NOW).ups == 2
+    assert state.earned(night, "short", NOW).ups == 4
+    state = rated(state, "short", *[-1] * 8, place=night)
+    assert state.earned(night, "short", NOW).ups == 2
+    assert state.earned(night, "short", NOW).downs == 8
     assert state.earned("fix/neutral/morning", "short", NOW) == Earned()
 
 
