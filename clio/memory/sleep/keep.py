@@ -74,6 +74,7 @@ class Keeper:
             files=finding.files,
             scope="project",
             provenance=_provenance(finding),
+            confidence=finding.confidence,
         )
         if self._is_outdated(finding, done):
             self._take_back()

@@ -83,6 +83,8 @@ class Night:
         began, now = time.monotonic(), self._clock()
         try:
             self._list(now)
+            if any(listed.turns for listed in self._listed.values()):
+                self._ground.memories.project.prepare(self._is_over)
             self._replay()
             self._tell_habits()
             if self._ask is not None and not self._over():

@@ -59,10 +59,10 @@ def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]
             return state, done
         done += part(ground, now)
     if not over():
-        state, compacted = _compact(ground, state, now)
+        state, compacted = _compact(ground, state, now, over)
         done += compacted
     if not over():
-        done += _compact_person(ground, now)
+        done += _compact_person(ground, now, over)
     return state, done
 
 
@@ -99,17 +99,19 @@ def _retain(ground: Ground, now: float) -> Tidied:
     return Tidied(turns_archived=done.archived, turns_deleted=done.deleted)
 
 
-def _compact(ground: Ground, state: SleepState, now: float) -> tuple[SleepState, Tidied]:
+def _compact(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]) -> tuple[SleepState, Tidied]:
     """Compact the project's memories, unless nothing was changed since it was done last and that is not long ago."""
     store = ground.memories.project
     stamp = _stamp(store)
     if not stamp or (stamp == state.compacted and now - state.compacted_at < EVERY_S):
         return state, Tidied()
-    done = _tidied(store.compact())
+    done = _tidied(store.compact(stop=over))
+    if over():
+        return state, done
     return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
 
 
-def _compact_person(ground: Ground, now: float) -> Tidied:
+def _compact_person(ground: Ground, now: float, over: Callable[[], bool]) -> Tidied:
     """The same for the person's memories, by one process a day."""
     store = ground.memories.user
     if not _stamp(store):
@@ -120,8 +122,9 @@ def _compact_person(ground: Ground, now: float) -> Tidied:
     try:
         if now - _person_was_at(ground.person_file) < EVERY_S:
             return Tidied()
-        done = _tidied(store.compact())
-        save(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
+        done = _tidied(store.compact(stop=over))
+        if not over():
+            save(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
         return done
     finally:
         lock.release()

@@ -1,7 +1,7 @@
 """The memories of one file in this process: by id, by their words, and by what they may be alike to."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from clio.algorithms.identifiers import parts
 from clio.algorithms.lexical import stem, terms
@@ -80,6 +80,17 @@ class Shelf:
         index = self._alike_index().get(type)
         found = index.candidates(signature(tokens_of(content))) if index else ()
         return [self.records[id] for id in found]
+
+    def index_alike(self, stop: Callable[[], bool]) -> bool:
+        """Make the index that `alike` asks, if there is none; False where it was stopped and is not there."""
+        if self._alike is None:
+            made: dict[str, LshIndex[str]] = {}
+            for record in self.live():
+                if stop():
+                    return False
+                self._add_alike(made, record)
+            self._alike = made
+        return True
 
     def _word_index(self) -> "_WordIndex":
         if self._words is None:

@@ -67,6 +67,10 @@ def _ignore(edit: Edit) -> None:
     return
 
 
+def _never() -> bool:
+    return False
+
+
 class TypedStore(TypedReading):
     """The memories of one project, or of one person, in `memories.json`; several processes may have it open.
 
@@ -250,19 +254,20 @@ class TypedStore(TypedReading):
         self._on_edit(Edit(what=what, before=tuple(known.values()), after=after))
         return after
 
-    def compact(self, decide: Decide | None = None) -> Compacted:
+    def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
         """Put what has faded into the archive, and join what says the same. Hard limits and explicit rules stay.
 
-        decide: asked about pairs that share half of their words.
+        decide: asked about pairs that share half of their words. stop: asked between memories; what is done stays so.
         """
         with self._changing():
             now = self._clock()
             gone = self._put_away([one for one in self._shelf.records.values() if is_pruned(one, now)], "faded")
         if gone.all:
             self._on_edit(Edit(what=f"compacted {len(gone.all)} memories away", before=gone.all))
-        joined = self._join_alike(decide)
+        joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
-            self._files.fold()
+            if not stop():
+                self._files.fold()
             return Compacted(removed=len(gone.all) + joined, remaining=len(self._shelf), merged=joined)
 
     def restore(self, id: str) -> MemoryRecord:
@@ -337,10 +342,17 @@ class TypedStore(TypedReading):
             what += f" as what other sources say of “{short(remembered.old)}”"
         self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
 
-    def _join_alike(self, decide: Decide | None) -> int:
+    def prepare(self, stop: Callable[[], bool] = _never) -> bool:
+        """Make the index of what is alike, which else the first memory to come would wait for; False if stopped."""
+        self._files.catch_up()
+        return self._shelf.index_alike(stop)
+
+    def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories that say the same; the older one stays. Returns how many are gone."""
         joined = asked = 0
         for record in self.records():
+            if stop():
+                break
             near = nearest(self._shelf, record) if self._shelf.records.get(record.id) == record else None
             if near is None or record.is_variant or near.record.is_variant:
                 continue
