@@ -109,6 +109,8 @@ def warm_up(app: "App") -> None:
     preload()
     if isinstance(app.provider, OpenAIChatProvider):
         app.provider.warm_up()
+    if not app.memory.is_silent:
+        app.memory.styles.warm_up()
     app.refresh_index()
 
 
