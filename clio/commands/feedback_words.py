@@ -43,8 +43,8 @@ def because(rating: "Rating") -> str:
 
 
 def counted(number: float) -> str:
-    """What a style earned, in which fractions count: "3", "2.5"."""
-    return f"{number:.1f}".removesuffix(".0")
+    """What a style earned, in which fractions count: "3", "2.25"."""
+    return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
 def earned(ups: float, downs: float) -> str:

@@ -19,9 +19,11 @@ def turn_on(shell: Shell, argument: str) -> CommandResult:
     styles = shell.memory.styles
     styles.turn_on()
     number = len(styles.skills().skills)
+    pinned = styles.pinned
+    does = f"every answer is {code(pinned)}" if pinned else f"clio words each answer in one of {count(number, 'style')}"
     text = (
-        f"Styles are on: from the next answer on clio chooses among {count(number, 'style')} how it is worded. `+` or "
-        "`-` and Enter on an empty line after an answer says how it was; `/style why` tells why it was so."
+        f"Styles are on: from the next answer on {does}. `+` or `-` and Enter on an empty line after an answer says "
+        "how it was; `/style why` tells why it was so."
     )
     return CommandResult(text=text, data={"on": True, "pinned": styles.pinned})
 
