@@ -50,7 +50,7 @@ def recall(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}", data=data)
     best = answer.hits[0]
     command = opening(best, trims)
-    way = f" {code(command)} opens it." if command else ""
+    way = f" Open it: {code(command)}." if command else ""
     return CommandResult(
         text=f"{then}{first_because(best)}{way}{missing(answer)}",
         table=hit_table(answer.hits, query, now, why="--why" in given.options),

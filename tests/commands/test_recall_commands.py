@@ -37,7 +37,7 @@ def test_everything_stands_in_one_table_with_where_it_is_from(desk: Desk) -> Non
     result = recall(desk, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}
-    assert result.text.startswith("Best first; the first one ") and " opens it." in result.text
+    assert result.text.startswith("Best first; the first one ") and " Open it: `" in result.text
 
 
 def test_the_table_fits_a_terminal_of_80_columns(desk: Desk) -> None:

@@ -152,7 +152,8 @@ def _said(fit: Fit) -> str:
     if fit.exact:
         return "says it word for word"
     if fit.alias:
-        return f"goes by {fit.alias}"
+        others = [hit for hit in fit.hits if hit not in fit.alias.casefold().split()]
+        return f"goes by {fit.alias}" + (f", says {', '.join(others[:_SAID])}" if others else "")
     more = f" and {len(fit.hits) - _SAID} more" if len(fit.hits) > _SAID else ""
     return f"says {', '.join(fit.hits[:_SAID])}{more}" if fit.hits else "none of the words"
 
