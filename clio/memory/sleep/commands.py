@@ -60,14 +60,16 @@ class Command(Struct, frozen=True, kw_only=True):
         return " ".join((*self.settings, *self.words))
 
 
-@lru_cache(maxsize=8_192)
 def commands_in(line: str) -> tuple[Command, ...]:
     """The commands of a line in order, without `cd`, without the filters behind a pipe; none if it is more than a list.
 
     Loops, here-documents, substitutions, background jobs and subshells are more than that.
     """
-    if len(line) > MAX_CHARS or "<<" in line:
-        return ()
+    return () if len(line) > MAX_CHARS or "<<" in line else _commands(line)
+
+
+@lru_cache(maxsize=8_192)
+def _commands(line: str) -> tuple[Command, ...]:
     found: list[tuple[Command, str]] = []
     words: list[str] = []
     writes = False

@@ -6,6 +6,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.memory.sleep.commands import MAX_CHARS as MAX_LINE
 from clio.memory.sleep.commands import Command, commands_in
 from clio.memory.sleep.outcomes import is_check
 from clio.security.redact import Redactor
@@ -63,9 +64,13 @@ class Counted(Struct, frozen=True):
     alone: bool
 
 
-@lru_cache(maxsize=8_192)
 def counted(line: str) -> tuple[Counted, ...]:
     """The commands of a line that are worth counting, without those that only look; none that hold a secret."""
+    return _counted_in(line) if len(line) <= MAX_LINE else ()
+
+
+@lru_cache(maxsize=8_192)
+def _counted_in(line: str) -> tuple[Counted, ...]:
     found: list[Counted] = []
     for command in commands_in(line):
         core = command.core

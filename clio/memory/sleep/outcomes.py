@@ -14,7 +14,7 @@ _LOOKED_AT = 20_000
 _FAILED = LatePattern(
     r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
     r"|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
-    r"|^\s*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
+    r"|^[ \t]*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
     r"|^(?:\S+: )?(?:fatal )?error(?:\[\w+\]| TS\d+)?: |^BUILD FAILED|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): "
     r"|^error: could not compile|^Found [1-9]\d* errors?\b|^[1-9]\d* issues?:|: command not found$|^FAILURE: ",
     re.MULTILINE,
@@ -30,8 +30,13 @@ _ANSI = LatePattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 # How sure a line is to tell the error: the first pattern that any line matches decides, and its `pick`th line is it.
 _TELLING: tuple[tuple[LatePattern, int], ...] = (
     (LatePattern(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
-    (LatePattern(r"^E\s{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M), -1),
-    (LatePattern(r"^(?:\S+:\d+(?::\d+)?:? ?)?\s*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
+    (
+        LatePattern(
+            r"^E[ \t]{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M
+        ),
+        -1,
+    ),
+    (LatePattern(r"^(?:\S+:\d+(?::\d+)?:? ?)?[ \t]*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
     (LatePattern(r"^\S+?[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?((?:fatal )?error(?: TS\d+)?: .*)", re.M), 0),
     (
         LatePattern(
@@ -40,13 +45,13 @@ _TELLING: tuple[tuple[LatePattern, int], ...] = (
         -1,
     ),
     (LatePattern(r"^> (?!Task\b|Configure\b|Run with|Get more)(\S.{10,})", re.M), 0),
-    (LatePattern(r"^\s*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
+    (LatePattern(r"^[ \t]*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
     (LatePattern(r"^(?:\S+: )?(?:line \d+: )?(\S+: (?:command )?not found)$", re.M), 0),
-    (LatePattern(r"^E\s{2,}(.+)", re.M), 0),
+    (LatePattern(r"^E[ \t]{2,}(.+)", re.M), 0),
     (LatePattern(r"^npm ERR! (?!code|errno|syscall|path|A complete|\s)(.+)", re.M), 0),
     (LatePattern(r"^(?:FAILED|ERROR) \S+ - (.+)", re.M), 0),
-    (LatePattern(r"^\s*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
-    (LatePattern(r"^\s*(?:error|ERROR|Error)\b:?\s+(\S.{8,})", re.M), 0),
+    (LatePattern(r"^[ \t]*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
+    (LatePattern(r"^[ \t]*(?:error|ERROR|Error)\b:?[ \t]+(\S.{8,})", re.M), 0),
     (LatePattern(r"^(?:FAILED|FAILURE|ERROR|Failed): (\S.{8,})", re.M), 0),
     (LatePattern(r"^--- FAIL: (\S+)", re.M), 0),
     (

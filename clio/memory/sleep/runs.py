@@ -24,6 +24,8 @@ _CHANGES = LatePattern(
 )
 """Commands that change what another one finds. Formatters are left out: what they mend is no lesson."""
 _WRITTEN = LatePattern(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
+_MAX_CHARS = 2_000
+"""Of a command line; a file is named in its beginning."""
 _IN_PLACE = LatePattern(r"sed .*-i|perl .*-p?i")
 _REVERTS = LatePattern(
     r"git (?:revert|checkout (?:--|\.$|HEAD --)|restore\b(?! --staged)|reset --hard|stash$|stash (?:push|save|-u)"
@@ -85,7 +87,7 @@ def change_of(doing: Doing) -> Change | None:
         return Change(files=tuple(deed.moved_to or deed.path for deed in deeds.changed), removed=removed)
     if not deeds.command or deeds.exit_code != 0:
         return None
-    written = _WRITTEN.search(deeds.command)
+    written = _WRITTEN.search(deeds.command[:_MAX_CHARS])
     if written:
         return Change(files=(written["path"] or written["late"],))
     for command in commands_in(deeds.command):

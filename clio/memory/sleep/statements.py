@@ -11,6 +11,7 @@ from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.preferences.notice import notice
 from clio.memory.preferences.notice_words import TAIL, is_order, is_pointing
 from clio.memory.preferences.own_words import FILLER, Said, own_sentences
+from clio.memory.preferences.own_words import MAX_CHARS as LOOKED_AT
 from clio.memory.sleep import statement_words as words
 from clio.memory.sleep.doings import Doing
 from clio.memory.sleep.experiences import Experience, is_nod
@@ -43,7 +44,8 @@ def statements_in(experience: Experience, doings: Sequence[Doing]) -> list[Findi
 
 def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     """What a message states for good: kind, text, the sentence it stands in, confidence."""
-    noticed = notice(text) if words.NOTICEABLE.search(text) else ()
+    ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
+    noticed = notice(text) if words.NOTICEABLE.search(ends) else ()
     taken = {one.quote for one in noticed}
     for one in noticed:
         if words.CREDENTIAL.search(one.content):

@@ -1,10 +1,14 @@
 """What sleep learns from one turn: which turns there are, how much they matter, what the person stated."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clio.memory.preferences.notice import notice
 from clio.memory.sleep.experiences import experiences_of, importance_of
+from clio.memory.sleep.finding import QUOTE_CHARS
 from clio.memory.sleep.findings import Finding, findings_in
+from clio.memory.sleep.habits import Habits
 from clio.memory.sleep.statements import decision
 from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.memory.sleep.turns import corpus, score, turn
@@ -161,3 +165,20 @@ def test_a_run_before_the_last_edit_proves_nothing() -> None:
 
 def test_importance_of_no_words_is_nothing() -> None:
     assert importance_of([AssistantMessage(content="hello")]) == 0.0
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(words=st.text(max_size=300), command=st.text(min_size=1, max_size=80), output=st.text(max_size=300))
+def test_whatever_was_said_and_run_is_read_without_an_error(words: str, command: str, output: str) -> None:
+    line = " ".join(command.split()) or "x"
+    steps = [f"$ {line} => {code} | {' '.join(output.split())}" for code in (1, 0)]
+    experience = turn(f"> {words}", steps[0], "~ a.py", steps[1])
+    habits = Habits()
+    habits.feed(experience)
+    assert 0.0 <= experience.importance <= 1.0
+    for found in (*findings_in(experience), *habits.findings(least=1)):
+        assert found.text and "\n" not in found.text and len(found.quote) <= QUOTE_CHARS
+
+
+def test_a_very_long_message_teaches_no_more_than_its_ends() -> None:
+    assert said("The queue lives in Redis. " * 50_000) == []
