@@ -1,7 +1,7 @@
 """Processes to be killed while they change memories. `python -m tests.memory.typed.crash FOLDER KILLS SEED`.
 
-One process starts a writer after the other and kills each at a random moment. A writer remembers, edits, forgets, compacts
-and folds, and says each time what the store had confirmed when it returned. All that was said is printed.
+One process starts a writer after the other and kills each at a random moment. A writer remembers, edits, forgets,
+compacts and folds, and says each time what the store had confirmed when it returned. All that was said is printed.
 """
 
 import os
