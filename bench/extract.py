@@ -100,6 +100,7 @@ def main() -> None:
     usual = timed("their findings", habits.findings)
     kinds = {kind: sum(found.kind == kind for found in findings) for kind in ("fact", "rule", "solution")}
     size = len(msgspec.json.encode(habits.state))
+    print(f"{'all, making the turns included':<34}{time.process_time():6.2f} s CPU")
     print(f"found {kinds}, {len(usual)} habits; state {size:,} bytes of {len(habits.state.tallies):,} tallies")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB, the turns included")
 

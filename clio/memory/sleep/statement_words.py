@@ -320,3 +320,4 @@ OPEN_QUESTION = LatePattern(r"\b(?:which|what|where|who|whose|how|when|why|or)\b
 """A question that a yes or a no does not answer."""
 THAT_THING = LatePattern(r"(?:that|this|the) (?:\w+ )?(?:\w+)(?: from| we| you| i\b|$)", _I)
 """A thing that is pointed at, of which nothing is said."""
+CHOOSES = LatePattern(r"(?:let's|let us|i|i'll|i've|i'd)\b", _I)

@@ -85,6 +85,9 @@ def _statement(said: Said) -> tuple[FindingKind, str] | None:
     lead = words.LEAD.match(said.masked)
     start = lead.end() if lead else 0
     masked = whole = said.masked[start:]
+    chooses_only = words.NO_SUBJECT.match(masked) is not None
+    if chooses_only and not words.CHOOSES.match(masked):
+        return None
     for ends in (words.CUT, TAIL):
         cut = ends.search(masked)
         masked = masked[: cut.start()] if cut else masked
@@ -96,7 +99,11 @@ def _statement(said: Said) -> tuple[FindingKind, str] | None:
     chosen = _choice(masked, text)
     if chosen:
         return "fact", chosen
-    if words.DOUBT.search(words.NOW_IS_FINE.sub(" ", masked)) or masked.count(FILLER) > len(masked) // 2:
+    if (
+        chooses_only
+        or words.DOUBT.search(words.NOW_IS_FINE.sub(" ", masked))
+        or masked.count(FILLER) > len(masked) // 2
+    ):
         return None
     rule = words.RULE.search(masked) is not None
     return ("rule" if rule else "fact", text) if _of_team(masked) or _of_thing(masked, text) else None
@@ -130,8 +137,6 @@ def _of_team(masked: str) -> bool:
 
 def _of_thing(masked: str, text: str) -> bool:
     """Whether it says what something of the project is, where it is, or what it does all the time."""
-    if words.NO_SUBJECT.match(masked):
-        return False
     slot = words.SLOT.fullmatch(masked) or words.NAMED.fullmatch(masked)
     if slot is not None:
         return _stands_alone(slot["rest"])
