@@ -92,10 +92,11 @@ class App:
         self._calibration: Calibration | None = None
         self._loop: Loop | None = None
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
-        self._turn_files = TurnFiles(
+        self.turn_files = TurnFiles(
             self.checkpoints,
             session_of=lambda: self.session,
             only_reads=self.policy.only_reads,
+            clean=lambda text: self.redactor.redact(text).text,
             emit=emit,
             enabled=self.config.checkpoints,
         )
@@ -110,7 +111,7 @@ class App:
             asker=asker,
             redactor=self.redactor,
             jobs=self.jobs,
-            turn_files=self._turn_files,
+            turn_files=self.turn_files,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,
@@ -118,7 +119,7 @@ class App:
             now=now,
         )
         self.session = self._new()
-        self._turn_files.recover()
+        self.turn_files.recover()
         if scenarios.problem:
             self._warn(scenarios.problem)
 
@@ -134,7 +135,7 @@ class App:
         try:
             finished = await loop.run_turn(text)
         finally:
-            self._turn_files.end_turn()
+            self.turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)
         return finished
 

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.agent.events import Emit, Notice
+from clio.agent.file_diffs import ShownChange, show_change
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.states import Record, TurnRef
+from clio.checkpoints.states import Change, FileState, Record, TurnRef
+from clio.checkpoints.timeline import Step
 from clio.errors import ClioError
 from clio.fragments import Fragment
 from clio.messages import UserMessage
@@ -21,7 +23,7 @@ _ADVICE = "What you remember of these files may be out of date; read them before
 class TurnFiles:
     """Between the turns of a running clio and its checkpoints. What fails is said once and costs no turn.
 
-    only_reads: whether a command provably changes nothing. enabled: False watches nothing.
+    only_reads: whether a command provably changes nothing. clean: replaces secrets. enabled: False watches nothing.
     """
 
     def __init__(
@@ -30,29 +32,31 @@ class TurnFiles:
         *,
         session_of: Callable[[], Session],
         only_reads: Callable[[RunCommand], bool],
+        clean: Callable[[str], str],
         emit: Emit,
         enabled: bool = True,
     ) -> None:
-        self._checkpoints = checkpoints
+        self.checkpoints = checkpoints
         self._session_of = session_of
         self._only_reads = only_reads
+        self._clean = clean
         self._emit = emit
-        self._enabled = enabled
+        self.enabled = enabled
         self._watched = False
         self._said: set[str] = set()
 
     async def before(self, action: Action) -> None:
         """A call that was allowed is about to run; returns when what it may change is known."""
         turn = turn_of(self._session_of())
-        if not self._enabled or turn is None:
+        if not self.enabled or turn is None:
             return
         try:
             if isinstance(action, ChangeFiles):
                 self._watched = True
-                await asyncio.wrap_future(self._checkpoints.before_files(turn, _paths(action)))
+                await asyncio.wrap_future(self.checkpoints.before_files(turn, _paths(action)))
             elif isinstance(action, RunCommand) and not await asyncio.to_thread(self._only_reads, action):
                 self._watched = True
-                await asyncio.wrap_future(self._checkpoints.before_command(turn))
+                await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
             self._say(f"/undo will not cover this call: {error}", warning=True)
         self._tell()
@@ -61,19 +65,19 @@ class TurnFiles:
         """The call has ended, well or not. Returns at once: the next call waits for what is done here."""
         if self._watched:
             self._watched = False
-            self._checkpoints.after().add_done_callback(lambda done: self._failed(done.exception()))
+            self.checkpoints.after().add_done_callback(lambda done: self._failed(done.exception()))
 
     def end_turn(self) -> None:
         """The turn has ended. Returns at once."""
         turn = turn_of(self._session_of())
-        if self._enabled and turn is not None:
-            self._checkpoints.end_turn(turn).add_done_callback(lambda done: self._failed(done.exception()))
+        if self.enabled and turn is not None:
+            self.checkpoints.end_turn(turn).add_done_callback(lambda done: self._failed(done.exception()))
 
     def recover(self) -> None:
         """What a killed clio left is finished; to be called once, before anything else."""
-        if self._enabled:
+        if self.enabled:
             try:
-                self._checkpoints.recover()
+                self.checkpoints.recover()
             except (ClioError, OSError) as error:
                 self._say(f"what an earlier clio did to files cannot be told: {error}", warning=True)
             self._tell()
@@ -85,7 +89,7 @@ class TurnFiles:
             return []
         known = {message.id for message in session.messages}
         try:
-            records = self._checkpoints.restored_since(session.messages[-1].created)
+            records = self.checkpoints.restored_since(session.messages[-1].created)
             lines = [line for record in records if (line := _line(record, known))]
         except (ClioError, OSError):
             return []  # /undo has said it
@@ -97,6 +101,27 @@ class TurnFiles:
         reason = "the user put files back"
         return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
 
+    def show(self, change: Change) -> ShownChange:
+        """A change as a diff, secrets replaced. Raises ClioError, OSError."""
+        return show_change(change, self.checkpoints, self._clean)
+
+    def way(self, step: Step) -> ShownChange:
+        """What taking this step would do to its file."""
+        return self._shown_step(step, step.wanted.target)
+
+    def lost_edits(self, step: Step) -> ShownChange:
+        """What somebody else did to the file, which taking this step would lose; all of it where that is not known."""
+        expected = step.wanted.expected
+        return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
+
+    def _edits(self, step: Step) -> ShownChange:
+        self.checkpoints.keep_current(step.wanted.path)
+        return self.show(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
+
+    def _shown_step(self, step: Step, target: FileState | None) -> ShownChange:
+        self.checkpoints.keep_current(step.wanted.path)
+        return self.show(Change(path=step.wanted.path, before=step.current, after=target))
+
     def _failed(self, error: BaseException | None) -> None:
         if isinstance(error, (ClioError, OSError)):
             self._say(f"/undo does not cover what this turn did: {error}", warning=True)
@@ -104,7 +129,7 @@ class TurnFiles:
             self._say(f"/undo does not cover what this turn did: {type(error).__name__}: {error}", warning=True)
 
     def _tell(self) -> None:
-        for sentence in self._checkpoints.take_news():
+        for sentence in self.checkpoints.take_news():
             self._say(sentence)
 
     def _say(self, text: str, *, warning: bool = False) -> None:

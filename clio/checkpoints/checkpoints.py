@@ -164,10 +164,9 @@ class Checkpoints:
             return b""
         return state.link.encode() if state.link is not None else self._objects.get(state.id)
 
-    def current(self, path: str) -> bytes | None:
-        """The bytes of a file as it is now; None where there is none that can be read."""
-        file = path_of(self.root, path)
-        return self.content(self._do(lambda: state_of(file, self._objects, keep=True)))
+    def keep_current(self, path: str) -> FileState | None:
+        """The file as it is now, its bytes kept, so that `content` has them."""
+        return self._do(lambda: state_of(path_of(self.root, path), self._objects, keep=True))
 
     def restored_since(self, time: float) -> list[Record]:
         """What was put back, or forth, after that time."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
+    from clio.agent.turn_files import TurnFiles
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
     from clio.memory.system import MemorySystem
@@ -168,7 +169,7 @@ FollowUp = (
 class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command gave, shown in the order of the fields, and what is still to be done.
 
-    text: Markdown. verbatim: shown as it is, without markup.
+    text: Markdown. verbatim: shown as it is, without markup. diff: a unified diff, for the screen to colour.
     ok: False where the command was not understood or refused; `text` then is one plain sentence.
     data: the same in JSON's own types, for `--json`; None where a command has only words to give.
     """
@@ -176,6 +177,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     bar: Bar | None = None
     text: str = ""
     verbatim: str = ""
+    diff: str = ""
     table: Table | None = None
     ok: bool = True
     follow_up: FollowUp | None = None
@@ -230,6 +232,11 @@ class Shell(Protocol):
     @property
     def memory(self) -> "MemorySystem":
         """Everything that is remembered."""
+        ...
+
+    @property
+    def turn_files(self) -> "TurnFiles":
+        """What turns did to files, and the ways back."""
         ...
 
     @property

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.checkpoint_commands import CHECKPOINT
 from clio.commands.context_commands import CONTEXT
 from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
@@ -69,6 +70,7 @@ COMMANDS: tuple[Command, ...] = (
     *FEEDBACK,
     *STYLE,
     *TODO,
+    *CHECKPOINT,
     *GENERAL,
 )
 

@@ -95,6 +95,8 @@ class PipeScreen:
             self.markdown(result.text)
         if result.verbatim:
             self.markdown(result.verbatim)
+        if result.diff:
+            self.markdown(result.diff)
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):

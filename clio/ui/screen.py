@@ -40,7 +40,7 @@ from clio.ui.status import footer, format_seconds, spinner_frame
 from clio.ui.table import table_lines
 from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
-from clio.ui.tool_rows import details, finished_row, running_row
+from clio.ui.tool_rows import details, diff_rows, finished_row, running_row
 from clio.ui.width import crop
 
 FRAME_S = 0.05  # 20 frames a second at most
@@ -170,6 +170,9 @@ class Screen:
         if result.verbatim:
             rows = clean(result.verbatim).rstrip("\n").split("\n")
             self._print("notes", *(Part(body=Text(row)) for row in rows), apart=True)
+        if result.diff:
+            rows = diff_rows(result.diff, self.theme, max_rows=10**9)
+            self._print("notes", *(Part(body=row) for row in rows), apart=True)
         if result.table is not None:
             heading, rows = table_lines(result.table, self._painter.width)
             head = [Part(body=Text(heading, self.theme.faint), wraps=False)] if heading else []

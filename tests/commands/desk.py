@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from clio.agent.turn_files import TurnFiles
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
@@ -32,6 +33,11 @@ class Desk:
     redactor: Redactor
     memory: MemorySystem
     context: ContextWindow | None = None
+
+    @property
+    def turn_files(self) -> TurnFiles:
+        """Commands about files are tested with whole turns."""
+        raise NotImplementedError
 
     def talk(self, *texts: str) -> None:
         for text in texts:
