@@ -140,7 +140,7 @@ def _style_files(places: Places, owner: StyleOwner, clean: Clean) -> dict[str, s
     if not folder.is_dir():
         return {}
     found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
-    return {name: clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
+    return {clean(name): clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
 
 
 def _feedback(places: Places, clean: Clean) -> FeedbackPart | None:
