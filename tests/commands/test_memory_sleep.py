@@ -1,0 +1,131 @@
+"""/memory sleep and /memory log: asked for, carried out, told; and `clio memory sleep` as a process of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.commands.base import SleepNow
+from clio.commands.memory_sleep import night_result
+from clio.commands.registry import complete, run_command
+from clio.entrypoints.sleeping import sleep_now
+from clio.memory.sleep.report import Report
+from clio.messages import AssistantMessage, UserMessage
+from tests.commands.desk import Desk, make_desk
+from tests.entrypoints.repl_support import Place, make_place
+from tests.memory.sleep.night_support import FACTS
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def make_sessions(desk: Desk) -> None:
+    for fact in FACTS:
+        session = desk.store.new(desk.loaded.project)
+        session.append(UserMessage(content=fact))
+        session.append(AssistantMessage(content="Noted."))
+        session.close()
+
+
+def test_a_night_is_asked_for_and_left_to_the_entrypoint(desk: Desk) -> None:
+    assert run_command(desk, "/memory sleep").follow_up == SleepNow()
+    assert run_command(desk, "/memory sleep --dry-run").follow_up == SleepNow(dry_run=True)
+    assert "takes --dry-run" in run_command(desk, "/memory sleep now").text
+    assert not run_command(desk, "/memory sleep --quick").ok
+
+
+def test_a_night_by_hand_is_told_and_logged(desk: Desk) -> None:
+    assert "has not slept here yet" in run_command(desk, "/memory log").text
+    make_sessions(desk)
+    dry = sleep_now(desk, SleepNow(dry_run=True), lambda: False)
+    assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
+    assert "has not slept here yet" in run_command(desk, "/memory log").text
+    done = sleep_now(desk, SleepNow(), lambda: False)
+    assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
+    assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
+    log = run_command(desk, "/memory log")
+    assert "by hand" in log.text and "8080" in log.text
+    assert run_command(desk, "/memory undo").text.startswith("Undone: the sleep of")
+
+
+def test_the_log_takes_a_number(desk: Desk) -> None:
+    for number in range(5):
+        desk.memory.sleep.log.add(Report(at=float(number), replayed=number + 1))
+    assert run_command(desk, "/memory log 3").text.count("replayed") == 3
+    for wrong in ("all", "1 2", "-1"):
+        assert not run_command(desk, f"/memory log {wrong}").ok
+
+
+def test_what_was_learned_is_shown_as_data(desk: Desk) -> None:
+    desk.memory.sleep.log.add(Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",)))
+    told = run_command(desk, "/memory log").text
+    assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
+    assert "- warning: odd" in told
+    assert "warning: odd" in night_result(Report(at=1.0, trouble=("odd",))).text
+
+
+def test_incognito_has_no_nights(tmp_path: Path) -> None:
+    hidden = make_desk(tmp_path, incognito=True)
+    for line in ("/memory sleep", "/memory log"):
+        assert "incognito" in run_command(hidden, line).text
+
+
+def test_the_option_completes(desk: Desk) -> None:
+    assert [one.text for one, _ in complete(desk, "/memory sleep --")] == ["--dry-run"]
+
+
+def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=place.project,
+        env=place.env(),
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    make_sessions(make_desk(place.project))
+    before = {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()}
+    dry = json.loads(clio(place, "memory", "sleep", "--dry-run", "--json").stdout)
+    assert dry["dry_run"] and dry["facts"] == len(FACTS)
+    assert {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()} == before
+    done = clio(place, "memory", "sleep")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{len(FACTS)} facts · clio memory log, clio memory undo" in done.stdout
+    assert json.loads(clio(place, "memory", "log", "5", "--json").stdout)[0]["by"] == "hand"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_ctrl_c_ends_the_night_and_tells_how_far_it_came(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    desk = make_desk(place.project)
+    for _ in range(150):
+        make_sessions(desk)
+    log = place.project / ".clio" / "sleep.lock"
+    with subprocess.Popen(
+        [sys.executable, "-m", "clio", "memory", "sleep"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        cwd=place.project,
+        env=place.env(),
+    ) as process:
+        while not log.exists() and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert "cut short" in out
