@@ -108,7 +108,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`, docs, memory, note, prefs, recall, sessions: print JSON", group=_REST),
+    Flag("--json", "with `config show`, memory, sessions and their like: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
     Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST),
     Flag("--version", "print the version", group=_REST),
@@ -254,8 +254,9 @@ def _check(arguments: Arguments) -> None:
     if arguments.read_only and list(arguments.words) != ["mcp"]:
         raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
     if arguments.json and list(arguments.words[:1]) != ["config"]:
+        *names, last = (door.name for door in DOORS)
         raise UsageError(
-            "--json belongs to 'clio config show' and to clio docs, memory, note, prefs, recall and sessions; "
+            f"--json belongs to 'clio config show' and to clio {', '.join(names)} and {last}; "
             "for a one-shot answer it is --output json"
         )
     if arguments.output not in (None, "text") and not one_shot and not arguments.words:

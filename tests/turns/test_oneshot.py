@@ -65,10 +65,11 @@ def test_json_is_one_object_with_every_field(project: Path) -> None:
     assert done.stdout.count("\n") == 1
     assert set(report) == {
         *("session_id", "status", "text", "steps", "tool_calls"),
-        *("files_changed", "usage", "seconds", "error"),
+        *("files_changed", "usage", "seconds", "error", "style"),
     }
     assert (report["status"], report["text"], report["steps"]) == ("done", "Done.", 2)
     assert report["files_changed"] == ["new.txt"]
+    assert report["style"] == ""
     assert set(report["tool_calls"][0]) == {"name", "ok", "summary", "seconds"}
     assert set(report["usage"]) == {"prompt_tokens", "completion_tokens", "cached_tokens"}
     assert report["usage"]["prompt_tokens"] > 0

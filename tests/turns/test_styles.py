@@ -1,7 +1,11 @@
 """Styles in whole turns over real HTTP: what the model is given, what ratings change, and that nothing else moves."""
 
 import asyncio
+import json
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -196,3 +200,17 @@ def test_incognito_gives_no_style_and_leaves_nothing(make_desk: MakeDesk) -> Non
 
 def trees(desk: Desk) -> Sequence[Any]:
     return [snapshot(desk.project), snapshot(desk.loaded.home)]
+
+
+def test_a_one_shot_run_names_its_style_in_json(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("one")])
+    ok(desk, "/style use concise")
+    done = subprocess.run(
+        [sys.executable, "-m", "clio", "-p", FIX, "--output", "json", "--cwd", str(desk.project)],
+        env=os.environ | desk.env | {"OPENAI_BASE_URL": desk.server.url, "CLIO_MODEL": "test-model"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(done.stdout)["style"] == "concise"
+    assert styles_in(last_words(desk.server.requests[-1])) == ["concise"]
