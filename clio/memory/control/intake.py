@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from clio.memory.control.bundle import Bundle, MemoriesPart, RecordsPart
 from clio.memory.control.places import Places
-from clio.memory.control.take_memories import take_knowledge, take_memories
+from clio.memory.control.take_memories import check_knowledge, take_knowledge, take_memories
 from clio.memory.control.take_rest import take_feedback, take_notes, take_scenarios, take_styles
 from clio.memory.control.taken import Taken
 from clio.memory.control.texts import Clean
@@ -33,8 +33,8 @@ def take_in(
     Raises UserError where a part is not what it should be, before anything is changed; StorageError, OSError.
     """
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
-    if not dry_run:  # whatever is wrong with it is found before the first change
-        take_in(places, bundle, by=by, now=now, clean=clean, undo=undo, name=name, scope=scope, dry_run=True)
+    if bundle.knowledge:
+        check_knowledge(bundle.knowledge)  # before the first change
     with undo.group(f"the import of {name}"):
         found = _take(places, bundle, scopes, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run)
     return tuple(taken for taken in found if _anything(taken))

@@ -60,6 +60,11 @@ def take_memories(
     return _taken(scope, merged, lines, unusable)
 
 
+def check_knowledge(part: KnowledgePart) -> int:
+    """How many entries it has. Raises UserError where it is no `ltm.json`, NewerDocument."""
+    return len(read_foreign(_text(part)).all())
+
+
 def take_knowledge(
     places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, undo: UndoLog, dry_run: bool
 ) -> list[Taken]:
@@ -67,8 +72,8 @@ def take_knowledge(
 
     Raises UserError where it is no `ltm.json`, NewerDocument, StorageError, OSError.
     """
-    text = "{}" if is_nothing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
-    theirs = len(read_foreign(text).all())
+    text = _text(part)
+    theirs = check_knowledge(part)
     known = frozenset(read_ltm(places.knowledge).by_handle()) | LtmArchive(places.knowledge_archive).handles()
     if dry_run:
         document = read_ltm(places.knowledge)
@@ -90,6 +95,10 @@ def take_knowledge(
     new = _take_archive(places, part, by=by, now=now, clean=clean, dry_run=dry_run)
     archive = Taken(section="knowledge", scope="project", what="archived entries of project knowledge", new=new)
     return [entries, archive.more(known=len(part.archive) - new)]
+
+
+def _text(part: KnowledgePart) -> str:
+    return "{}" if is_nothing(part.ltm) else bytes(part.ltm).decode("utf-8", "replace")
 
 
 def _take_history(
