@@ -71,7 +71,7 @@ SLEEP_ROWS: tuple[Command, ...] = (
     Command(
         name="sleep",
         argument="[--dry-run]",
-        summary="learn from earlier sessions now, join and archive; --dry-run only says what would be done",
+        summary="learn from earlier sessions now, or say what would be",
         handler=sleep,
         suggest_word=suggest_options(("--dry-run", "write nothing, say what would be done")),
     ),
