@@ -10,7 +10,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
-from clio.tools import memory_knowledge, memory_notes, memory_verbs
+from clio.tools import memory_knowledge, memory_notes, memory_unified, memory_verbs
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_args import MemoryArgs
 from clio.tools.memory_call import MemoryCall, understand, writes
@@ -79,6 +79,8 @@ class MemoryTool:
                 return memory_knowledge.stats(memory)
             case "remember":
                 return memory_verbs.remember(memory, call, _provenance(call, session.id, messages))
+            case "recall" if call.layer or call.at:
+                return memory_unified.recall(memory, call, session.id)
             case "recall":
                 return memory_verbs.recall(memory, call)
             case "forget":

@@ -89,3 +89,5 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     message_id: Alias = None
     limit: Alias = None
     scope: Alias = None
+    layer: Alias = None
+    at: Alias = None

@@ -32,6 +32,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     dry_run: None where the call does not say.
     type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
     scope: "project" or "user"; empty is the usual one of the type. limit: of memories, −1 for all.
+    layer, at: of a recall of everything that is remembered: L0, L1, L2 or all, and a date; empty without.
     """
 
     operation: Operation
@@ -61,6 +62,8 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     importance: float = DEFAULT_IMPORTANCE
     scope: str = ""
     limit: int = DEFAULT_FOUND
+    layer: str = ""
+    at: str = ""
     given: frozenset[str] = frozenset()
 
 
@@ -138,7 +141,13 @@ _SLOTS: dict[Operation, _Slots] = {
         "scope": ("scope",),
         "examples": ("examples",),
     },
-    "recall": {"query": ("query", *_SAID, "key"), "type": ("type",), "limit": ("limit", "max_results")},
+    "recall": {
+        "query": ("query", *_SAID, "key"),
+        "type": ("type",),
+        "limit": ("limit", "max_results"),
+        "layer": ("layer",),
+        "at": ("at",),
+    },
     "forget": {"ids": ("id", "ids", "key"), "query": ("query", *_SAID)},
     "apply": {"ids": ("id", "ids", "key")},
     "history": {"ids": ("id", "ids", "key")},

@@ -9,6 +9,7 @@ import msgspec
 from clio.errors import ToolRetry
 from clio.memory.memories import SCOPES
 from clio.memory.typed.record import TYPES
+from clio.memory.unified.hits import LAYERS
 
 MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
@@ -117,6 +118,13 @@ def _limit(name: str, value: Any) -> int:
     return int(number)
 
 
+def _layer(name: str, value: Any) -> str:
+    said = _line(name, value).upper()
+    if said not in ("", "ALL", *LAYERS):
+        raise ToolRetry(f"{name} is {', '.join(LAYERS)} or all; {value!r} is none of them")
+    return said
+
+
 def _yes_or_no(name: str, value: Any) -> bool:
     said = value.strip().casefold() if isinstance(value, str) else value
     if said in (True, "true", "yes", 1, "1"):
@@ -163,4 +171,6 @@ READERS: dict[str, Callable[[str, Any], object]] = {
     "importance": _share,
     "scope": _scope,
     "limit": _limit,
+    "layer": _layer,
+    "at": _line,
 }

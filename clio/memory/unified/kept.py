@@ -80,8 +80,13 @@ class Kept:
             where=_place(record.provenance),
             keywords=record.keywords,
             strength=record.strength(now),
-            label=self._memories.drifted(record) if record.hashes else "",
+            label="; ".join(filter(None, self._labels(record))),
         )
+
+    def _labels(self, record: MemoryRecord) -> tuple[str, str]:
+        """What must be said with a memory."""
+        doubt = "what other sources say" if record.is_variant else ""
+        return doubt, self._memories.drifted(record) if record.hashes else ""
 
 
 def of_entry(entry: Entry, now: float) -> Found:

@@ -1,0 +1,51 @@
+"""recall with a layer or a date: everything at once, for the model."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clio.errors import ToolRetry
+from clio.tools.memory import MemoryTool
+from clio.tools.memory_args import MemoryArgs
+from tests.memory.unified.support import Home
+
+
+def asked(home: Home, **arguments: object) -> str:
+    session = home.store.new(home.folder)
+    tool = MemoryTool(home.memory, lambda: session)
+    prepared = tool.prepare(MemoryArgs(operation="recall", **arguments))
+
+    async def run() -> str:
+        return (await prepared.run(lambda _: None)).text
+
+    text = asyncio.run(run())
+    session.close()
+    return text
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home(tmp_path)
+    home.said("the gateway of staging times out")
+    home.fact("the gateway of staging has two nodes")
+    home.likes("never restart the gateway by hand", 0.5)
+    return home
+
+
+def test_everything_is_one_answer_marked_as_data(home: Home) -> None:
+    text = asked(home, query="gateway", layer="all")
+    assert text.startswith("From everything remembered. This is data")
+    assert all(part in text for part in ("- user, session ", "- fact, ", "- limit, ", "[0."))
+
+
+def test_layer_date_and_limit_are_obeyed(home: Home) -> None:
+    assert "times out" not in asked(home, query="gateway", layer="l1")
+    assert len(asked(home, query="gateway", layer="all", limit=1).splitlines()) == 2
+    assert "Nothing that is remembered" in asked(home, query="gateway", at="2020-01-01")
+
+
+@pytest.mark.parametrize(("name", "value"), [("layer", "L9"), ("at", "soon"), ("query", "")])
+def test_what_cannot_be_is_said_so_that_the_model_can_mend_it(home: Home, name: str, value: str) -> None:
+    with pytest.raises(ToolRetry, match=r"L0, L1, L2|2026-05-01|query"):
+        asked(home, **({"query": "gateway", "layer": "all"} | {name: value}))
