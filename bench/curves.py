@@ -24,6 +24,25 @@ class Series(Struct, frozen=True):
     points: Sequence[tuple[float, float]]
 
 
+class Panel(Struct, frozen=True):
+    """One chart of several: what `chart` takes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+
+
+def write_charts(path: Path, panels: Sequence[Panel]) -> None:
+    """Write several charts one below the other. Raises ValueError as `write_chart` does."""
+    drawn = [chart(one.title, one.x_label, one.y_label, one.series) for one in panels]
+    placed = [
+        svg.replace("<svg ", f'<svg y="{place * HEIGHT}" height="{HEIGHT}" ', 1) for place, svg in enumerate(drawn)
+    ]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT * len(drawn)}">'
+    path.write_text("\n".join([head, *placed, "</svg>\n"]), encoding="utf-8")
+
+
 def write_chart(path: Path, title: str, x_label: str, y_label: str, series: Sequence[Series]) -> None:
     """Write the chart. Raises ValueError where no series has a point, or a number is not finite."""
     path.write_text(chart(title, x_label, y_label, series), encoding="utf-8")
