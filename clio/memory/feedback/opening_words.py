@@ -14,14 +14,14 @@ _ENDS = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
 
 # "no" alone is an answer where clio has asked something.
 _BARE_NO = LatePattern(
-    r"(?:no+|nope|nah|nein|nee|non)(?=\s*(?:[,.!;…]|\s[-–—]))"
+    r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
     r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
 )
 _REFUSED = LatePattern(
     r"(?:(?:no+|nope|nein|non)\W+)?(?:"
     r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
-    r"(?:not (?:right|correct|it|true|what|how|the (?:right|one)|at all)|wrong|incorrect|false|nonsense|garbage)\b|"
-    r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|one))\b|"
+    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|false|nonsense|garbage)\b|"
+    r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
     r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
     rf"(?:wrong|incorrect|totally wrong|completely wrong){_ENDS}|"
     r"wrong (?:file|one|way|place|function|branch|approach)\b|"
@@ -32,7 +32,7 @@ _REFUSED = LatePattern(
     r"(?:please )?(?:revert|undo|roll ?back)(?: (?:that|this|it|those|these|them|your|all|everything|both|the last)\b|"
     rf"{_ENDS})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
     r"(?:das|es) (?:ist|war) (?:falsch|nicht (?:richtig|was))|das stimmt nicht\b|falsch\b|"
-    r"mach das (?:wieder )?rückgängig\b|"
+    r"what are you talking about\b|mach das (?:wieder )?rückgängig\b|"
     r"c'est (?:faux|pas (?:ça|correct|ce que))|ce n'est pas (?:ça|correct|ce que)|annule (?:ça|cela)\b|"
     r"(?:eso )?(?:está mal|no es (?:lo que|correcto))|deshaz (?:eso|esto)\b"
     r")"
