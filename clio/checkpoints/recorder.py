@@ -10,12 +10,14 @@ from clio.checkpoints.intents import Intent, Intents
 from clio.checkpoints.log import Log
 from clio.checkpoints.objects import Objects
 from clio.checkpoints.restore import missing_folders, path_of
-from clio.checkpoints.scan import MAX_FILES, Scanner, state_of
+from clio.checkpoints.scan import COPYING_S, MAX_FILE_BYTES, MAX_FILES, Scanner, state_of
 from clio.checkpoints.seen_file import SeenFile
 from clio.checkpoints.snapshot import Snapshot, differing
 from clio.checkpoints.states import NOT_KEPT, Change, FileState, Record, TurnRef
 from clio.ids import new_id
 
+_BEHIND_S = 20.0
+"""How long copies may be made when nobody waits for them, in seconds."""
 _FRESH_S = 0.5
 """A look this recent, after a call, is also the look before the next one."""
 _NAMED = 3
@@ -102,7 +104,7 @@ class Recorder:
         changes = self._named_changes(call)
         made = [folder for folder in call.made if path_of(self._root, folder).is_dir()]
         if call.base is not None:
-            looked = self._look()
+            looked = self._look(_BEHIND_S)
             self._last_at = time.monotonic()
             known = {change.path for change in changes} | set(call.files)
             changes += [change for change in self._compared(call.base, looked) if change.path not in known]
@@ -148,10 +150,10 @@ class Recorder:
         self._write(job_turn, changes, tuple(self._new_folders(base, changes)), scanned=True)
         self._job_turn = (job_turn if turn is None else turn) if self._job_runs() else None
 
-    def _look(self) -> Snapshot:
+    def _look(self, copying_s: float = COPYING_S) -> Snapshot:
         if not self._loaded:
             self._loaded, (_, self._scanner.seen) = True, self._seen.load()
-        self._last = looked = self._scanner.look()
+        self._last = looked = self._scanner.look(copying_s)
         self._tell_what_is_left_out(looked)
         return looked
 
@@ -212,8 +214,12 @@ class Recorder:
 
     def _tell_what_is_left_out(self, looked: Snapshot) -> None:
         """Once for each cause: undo is only trusted when its limits are known."""
-        large = [path for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)]
-        self._tell(large, "too large to keep")
+        missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
+        self._tell([path for path, size in missing.items() if size > MAX_FILE_BYTES], "too large to keep")
+        later = sum(size <= MAX_FILE_BYTES for size in missing.values())
+        if later and "later" not in self._told:
+            self._told.add("later")
+            self.news.append(f"/undo does not cover {later:,} files of this folder yet; they are copied by and by")
         self._tell([*looked.repositories], "repositories of their own")
         if looked.beyond and "beyond" not in self._told:
             self._told.add("beyond")

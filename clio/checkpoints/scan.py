@@ -17,6 +17,8 @@ MAX_FILE_BYTES = 20_000_000
 """Larger files are not covered."""
 MAX_COPIED_BYTES = 200_000_000
 """What one look copies at most; the rest is covered as far as later looks get."""
+COPYING_S = 3.0
+"""How long a command waits at most for copies to be made; what is left then is copied by later looks."""
 MAX_FILES = 100_000
 """Files beyond are not looked at."""
 _RACY_NS = 50_000_000
@@ -55,11 +57,11 @@ class Scanner:
         self._probed = False
         self.seen = Seen()
 
-    def look(self) -> Snapshot:
-        """The workspace as it is now; bytes nobody else has are copied. Raises StorageError, OSError."""
+    def look(self, copying_s: float = COPYING_S) -> Snapshot:
+        """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
         if not self._probed or (self._git is not None and not self._git.index_key()):
             self._git, self._probed = git_tree(self._root), True
-        budget = _Budget(MAX_COPIED_BYTES)
+        budget = _Budget(MAX_COPIED_BYTES, copying_s)
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)
 
     def state(self, found: Row | Clean | None) -> FileState | None:
@@ -170,13 +172,14 @@ class Scanner:
 
 
 class _Budget:
-    """How many bytes may still be copied."""
+    """How many bytes may still be copied, and for how long."""
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int, seconds: float) -> None:
         self.left = left
+        self._until = time.monotonic() + seconds
 
     def fits(self, size: int) -> bool:
-        return size <= min(self.left, MAX_FILE_BYTES)
+        return size <= min(self.left, MAX_FILE_BYTES) and time.monotonic() < self._until
 
 
 def state_of(path: Path, objects: Objects, *, keep: bool) -> FileState | None:
