@@ -20,7 +20,8 @@ _BARE_NO = LatePattern(
 _REFUSED = LatePattern(
     r"(?:(?:no+|nope|nein|non)\W+)?(?:"
     r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
-    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|false|nonsense|garbage)\b|"
+    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
+    r"false|nonsense|garbage)\b|"
     r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
     r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
     rf"(?:wrong|incorrect|totally wrong|completely wrong){_ENDS}|"
