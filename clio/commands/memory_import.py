@@ -63,7 +63,8 @@ def _bundle(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dr
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
         text = f"{nothing}: all of {code(str(path))} is known, or stays as it is here."
-    if changes and (rules := _rules(bundle, scope)):
+    tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
+    if tastes and (rules := _rules(bundle, scope)):
         text += (
             f" {count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')} every prompt."
         )

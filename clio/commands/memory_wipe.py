@@ -125,10 +125,9 @@ def _delete_sessions(shell: Shell, sessions: Sequence[SessionInfo]) -> tuple[int
 
 def _still_running(shell: Shell, left: int) -> str:
     """What a wipe cannot reach: conversations that go on."""
-    here = shell.session.id
-    others = sum(info.running for info in shell.store.list() if info.id != here)
+    others = sum(info.running for info in shell.store.list() if info.id != shell.session.id)
     parts = [f" {count(left, 'session is', 'sessions are')} open and stay."] if left else []
-    if here:
+    if shell.session.messages:
         parts.append(f" This conversation keeps what it was given; {code('/session new')} starts without it.")
     if others:
         parts.append(f" {count(others, 'other conversation is', 'other conversations are')} open here and keep theirs.")

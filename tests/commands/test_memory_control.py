@@ -1,0 +1,265 @@
+"""/memory export, import and wipe on real files: what they write, say, refuse, and ask."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.commands.base import CommandResult, Confirm
+from clio.commands.registry import complete, run_command
+from tests.commands.desk import Desk, make_desk
+from tests.entrypoints.repl_support import Place, make_place
+from tests.memory.control.home_support import holding, tree
+
+MARK = "quokka"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path / "one")
+    for line in (
+        f"/memory add discovery the {MARK} smiles",
+        f"/memory remember the {MARK} listens on 8080 --type fact",
+        f"/note set plan {MARK} on Friday",
+        f"/prefs add never wake the {MARK} --score 0",
+    ):
+        ok(desk, line)
+    yield desk
+    desk.session.close()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path / "two")
+    yield desk
+    desk.session.close()
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    result = run_command(desk, line)
+    assert result.ok, result.text
+    json.dumps(result.data)
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def refused(desk: Desk, line: str) -> str:
+    result = run_command(desk, line)
+    assert not result.ok
+    return result.text
+
+
+def offered(desk: Desk, typed: str) -> list[str]:
+    return [suggestion.text for suggestion, _ in complete(desk, typed)]
+
+
+def test_everything_goes_into_one_file(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    result = ok(desk, f"/memory export {path}")
+    assert result.text.endswith("): 1 entry of project knowledge, 1 memory of the project, 1 memory of yours, 1 note.")
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert (document["schema"], document["version"], document["head"]["project"]) == ("clio.memory", 1, "one")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_named_ltm_json_is_one_unless_somebody_says_otherwise(desk: Desk, tmp_path: Path) -> None:
+    plain, whole, part = tmp_path / "ltm.json", tmp_path / "my.ltm.json", tmp_path / "part.json"
+    ok(desk, f"/memory export {plain}")
+    ok(desk, f"/memory export {whole} --what all")
+    ok(desk, f"/memory export {part} --what knowledge")
+    first = [next(iter(json.loads(path.read_text(encoding="utf-8")))) for path in (plain, whole, part)]
+    assert first == ["patterns", "schema", "patterns"]
+
+
+@pytest.mark.parametrize("path", ["", "-"])
+def test_without_a_path_it_is_shown(desk: Desk, path: str) -> None:
+    shown = json.loads(ok(desk, f"/memory export {path} --what notes").verbatim)
+    assert [note["key"] for note in shown["notes"]] == ["plan"]
+    assert shown["knowledge"] is None
+
+
+def test_an_import_says_what_became_of_each_part(desk: Desk, other: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    ok(desk, f"/memory export {path}")
+    counted = ok(other, f"/memory import {path} --dry-run")
+    assert counted.text.startswith("Would change 4 things from ")
+    assert "`/memory undo`" not in counted.text
+    done = ok(other, f"/memory import {path}")
+    assert done.text.startswith("Changed 4 things from ")
+    assert "1 rule or hard limit in it reaches every prompt." in done.text
+    assert done.table == counted.table
+    assert done.table is not None and done.table.columns == ("what", "new")
+    assert len(done.table.rows) == 4
+    assert ok(other, f"/memory import {path}").text.startswith("Nothing changed: all of ")
+    assert ok(other, "/memory undo").text.startswith("Undone: the import of all.json")
+    assert data(other, "/memory count")["total"] == 0
+
+
+def test_one_scope_alone_is_imported(desk: Desk, other: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    ok(desk, f"/memory export {path}")
+    assert [part["scope"] for part in data(other, f"/memory import {path} --scope user")["parts"]] == ["user"]
+    assert data(other, "/memory count") == {"total": 1, "project": 0, "user": 1}
+    assert "project or user, not 'mine'" in refused(other, f"/memory import {path} --scope mine")
+    ok(desk, f"/memory export {tmp_path / 'ltm.json'}")
+    assert "leave out --scope user" in refused(other, f"/memory import {tmp_path / 'ltm.json'} --scope user")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"version": 2}, "update clio to open it"), ({"memories": 3}, "is damaged (")],
+)
+def test_what_cannot_be_imported_changes_nothing(
+    desk: Desk, other: Desk, tmp_path: Path, change: dict[str, int], said: str
+) -> None:
+    path = tmp_path / "all.json"
+    ok(desk, f"/memory export {path}")
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
+    before = tree(tmp_path / "two")
+    assert said in refused(other, f"/memory import {path}")
+    assert tree(tmp_path / "two") == before
+
+
+def test_a_wipe_shows_what_goes_and_asks_for_its_name(desk: Desk, tmp_path: Path) -> None:
+    before = tree(tmp_path)
+    shown = ok(desk, "/memory wipe --scope project")
+    assert shown.text.startswith("This goes for good, without an undo. What stays: the sessions, which --sessions ")
+    assert shown.follow_up == Confirm(
+        question="Delete all of it for good?", then="/memory wipe --scope project --yes", word="project"
+    )
+    assert shown.table is not None
+    assert [row[:2] for row in shown.table.rows] == [
+        ("memories of the project", "1"),
+        ("project knowledge", "1"),
+        ("notes", "1"),
+        ("changes to undo", "4"),
+    ]
+    assert ok(desk, "/memory wipe --scope all --dry-run").follow_up is None
+    assert tree(tmp_path) == before
+
+
+def test_a_wipe_says_what_it_did_and_leaves_nothing(desk: Desk, tmp_path: Path) -> None:
+    done = data(desk, "/memory wipe --scope all --yes")
+    assert done["wiped"] is True
+    assert {part["what"] for part in done["parts"]} == {"memories", "knowledge", "notes", "undo"}
+    assert holding(MARK, tmp_path) == []
+    assert ok(desk, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
+    assert data(desk, "/memory count")["total"] == 0
+    assert "nothing of what is remembered was changed" in refused(desk, "/memory undo")
+
+
+def test_the_running_conversation_does_not_write_it_down_again(desk: Desk, tmp_path: Path) -> None:
+    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    assert desk.memory.prefix_fragments()
+    desk.memory.turn_fragments(f"what of the {MARK}?")
+    assert any("why.json" in path for path in holding(MARK, tmp_path))
+    ok(desk, "/memory wipe --scope all --yes")
+    desk.memory.turn_fragments("and now?")
+    assert holding(MARK, tmp_path) == []
+
+
+def test_sessions_go_only_where_that_is_said_and_none_that_is_open(desk: Desk) -> None:
+    desk.talk(f"the {MARK} again")
+    first = desk.session.id
+    desk.start()
+    desk.talk("another")
+    told = ok(desk, "/memory wipe --scope project --yes").text
+    assert "This conversation keeps what it was given" in told
+    assert len(desk.store.list()) == 2
+    told = ok(desk, "/memory wipe --scope project --sessions --yes").text
+    assert "1 session is open and stay" in told
+    assert [info.id for info in desk.store.list()] == [desk.session.id] != [first]
+    assert "goes with --scope project or all" in refused(desk, "/memory wipe --scope user --sessions")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/memory wipe", "Wipe what? Write /memory wipe --scope project|user|styles|all"),
+        ("/memory wipe --scope everything", "There is no scope 'everything' to wipe"),
+        ("/memory wipe project user", "Wipe what?"),
+        ("/memory export --what pictures", "There is no part 'pictures' to export"),
+        ("/memory import a b", "Which file?"),
+    ],
+)
+def test_what_is_not_understood_is_said(desk: Desk, line: str, said: str) -> None:
+    assert refused(desk, line).startswith(said)
+
+
+@pytest.mark.parametrize("line", ["export", "import all.json", "wipe --scope all --yes"])
+def test_none_of_them_works_where_memory_is_off(desk: Desk, tmp_path: Path, line: str) -> None:
+    incognito = make_desk(tmp_path / "one", incognito=True)
+    before = tree(tmp_path)
+    assert "incognito" in refused(incognito, f"/memory {line}")
+    ok(desk, "/memory off")
+    assert "memory is off" in refused(desk, f"/memory {line}")
+    assert tree(tmp_path) == before
+
+
+def test_completion_knows_their_options(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.json").touch()
+    assert offered(desk, "/memory wipe --scope ") == ["project", "user", "styles", "all"]
+    assert offered(desk, "/memory wipe --d") == ["--dry-run"]
+    assert "styles" in offered(desk, "/memory export all.json --what ")
+    assert offered(desk, "/memory export --f") == ["--force"]
+    assert offered(desk, "/memory import ou") == ["out.json"]
+    assert offered(desk, "/memory import out.json --scope ") == ["project", "user"]
+
+
+def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        cwd=place.project,
+        env=place.env(),
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+
+
+def test_at_the_door_a_wipe_needs_somebody_to_ask_or_yes(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    assert clio(place, "memory", "remember", f"the {MARK} smiles").returncode == 0
+    before = tree(tmp_path)
+    asked = clio(place, "memory", "wipe", "--scope", "project")
+    assert (asked.returncode, asked.stderr) == (
+        2,
+        "clio: Delete all of it for good? Nobody can be asked here; add --yes\n",
+    )
+    as_json = clio(place, "memory", "wipe", "--scope", "project", "--json")
+    assert as_json.returncode == 2
+    assert tree(tmp_path) == before
+    done = clio(place, "memory", "wipe", "--scope", "project", "--yes")
+    assert (done.returncode, holding(MARK, tmp_path)) == (0, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    with place.clio("--provider", "offline", columns=100, lines=40) as shell:
+        shell.wait_for("offline · ask")
+        shell.line(f"/memory remember the {MARK} smiles")
+        shell.wait_for("Remembered as")
+        shell.line("/memory wipe --scope project")
+        shell.wait_for("Delete all of it for good? [type project]")
+        shell.line("y")
+        shell.line("/memory count")
+        shell.wait_for("1 memory: 1 of the project")
+        shell.line("/memory wipe --scope project")
+        shell.wait_for(r"(?s)1 memory: 1.*\[type project\]", regex=True)
+        shell.line("project")
+        shell.wait_for("Deleted for good.")
+    assert holding(MARK, place.project) == []
+    with place.clio("memory", "wipe", "--scope", "user", columns=100, lines=20) as door:
+        door.wait_for("There is nothing to wipe.")
+        assert door.wait_exit() == 0
