@@ -100,6 +100,7 @@ class Repl:
         )
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
+        self._news: asyncio.Task[None] | None = None
         self._turns = Turns(live=self._terminal.live)
         self._prefill = ""
         live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
@@ -201,7 +202,15 @@ class Repl:
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, parts.app)
+        self._news = asyncio.create_task(self._tell_shifts(parts))
         return parts
+
+    async def _tell_shifts(self, parts: Parts) -> None:
+        """How tastes have moved is said once, when the line stands and nothing else has happened yet."""
+        with contextlib.suppress(ClioError, OSError):  # whoever asks for preferences is told what is wrong with them
+            lines = await asyncio.to_thread(parts.app.memory.take_shifts)
+            if lines and not self._turns.running:
+                await self._tell("\n".join(lines))
 
     def _make_parts(self) -> Parts:
         return make_parts(

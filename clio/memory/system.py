@@ -22,12 +22,16 @@ from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.recall.docs import Recall
 from clio.memory.recall.search import SessionRecall, never
 from clio.memory.sleep.nights import Nights
+from clio.memory.styles.skill import DIMENSIONS
+from clio.memory.styles.state import intent_of
 from clio.memory.styles.styles import Styles
+from clio.memory.temporal.shift_reports import Shifts
 from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.undoing import undo_last
 from clio.memory.unified.recall import UnifiedRecall
+from clio.memory.unified.styles import StyleAnswers
 from clio.memory.vectors.documents import Documents
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
@@ -87,15 +91,16 @@ class MemorySystem(KnownOfProject):
         undo = UndoLog(folder / "memory.undo.jsonl")
         super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock)
         self._project = project
+        self._home = home or folder
         self._start = start or project
         self._inject = ltm and not incognito
         self._store = store
         self._recall = SessionRecall(store, None if incognito else folder / "cache")
-        self._memories = Memories(project, home or folder, undo=self._undo, redact=redact, clock=clock)
+        self._memories = Memories(project, self._home, undo=self._undo, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
         self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
-        self._styles = Styles(project, home or folder, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
+        self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
         self._feedback = Feedback(
             Trajectories(folder / "trajectories.jsonl"),
             self._styles,
@@ -105,7 +110,7 @@ class MemorySystem(KnownOfProject):
             embedder=embedder,
             clock=clock,
         )
-        self._nights = Nights(project, home or folder, store, redact=redact, clock=clock, rng=rng)
+        self._nights = Nights(project, self._home, store, redact=redact, clock=clock, rng=rng)
         self._across_sessions = across_sessions
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
@@ -250,7 +255,22 @@ class MemorySystem(KnownOfProject):
     def unified(self) -> UnifiedRecall:
         """One question to all of it."""
         self._refuse_incognito()
-        return UnifiedRecall(self._recall, self._meaning, self._memories, self._ltm, self._notes, clock=self._clock)
+        styles = StyleAnswers(self._styles)
+        return UnifiedRecall(
+            self._recall, self._meaning, self._memories, self._ltm, self._notes, styles=styles, clock=self._clock
+        )
+
+    def take_shifts(self) -> list[str]:
+        """How the person's tastes have moved within a month, one sentence each, each told once; for the background."""
+        if self.is_silent:
+            return []
+        state = self._styles.state()
+        vectors = {
+            place: dict(zip(DIMENSIONS, vector, strict=True))
+            for place, vector in state.vectors.items()
+            if state.on and place == intent_of(place) and len(vector) == len(DIMENSIONS)
+        }
+        return Shifts(self._home, self._memories.user, self._clock).take_new(vectors)
 
     @property
     def sleep(self) -> Nights:

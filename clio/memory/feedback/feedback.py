@@ -89,7 +89,7 @@ class Feedback:
         return sorted(rated, key=lambda one: -one.ratings[-1].at)[: max(limit, 0)]
 
     def end_turn(self, session: Session, status: str) -> list[Noted]:
-        """Note a turn that ended, and what signs in it say of it and of the one before. Nothing where styles are off."""
+        """Note a turn that ended, and what signs say of it and of the one before; nothing where styles are off."""
         if not self._styles.is_on or not session.persistent:
             return []
         turn, before = last_turns(session.messages)

@@ -95,7 +95,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
     uses: dict[str, Use] = {}
 
     def earned(self, context: str, style: str, now: float) -> Earned:
-        """What counts for a style in a context: what it earned there, and elsewhere with the intent as far as needed."""
+        """What counts for a style in a context: what it earned there, and elsewhere with its intent where needed."""
         own = self._at(context, style, now)
         intent = self._at(intent_of(context), style, now)
         share = POOLED_UNTIL / (POOLED_UNTIL + own.ups + own.downs)
