@@ -53,7 +53,8 @@ def report_data(report: Report) -> dict[str, Any]:
 
 def _told(report: Report) -> str:
     when = time.strftime("%d %b %H:%M", time.localtime(report.at))
-    head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {report.line.partition(' · ')[0]}"
+    line = report.line.removeprefix("slept: ").partition(" · ")[0]
+    head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
     read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]
     if report.turns_archived or report.turns_deleted:
         read_.append(f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted for good")

@@ -102,7 +102,7 @@ class Keeper:
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
             old = f", in the place of “{short(done.old)}”" if done.action == "superseded" and done.old else ""
-            self.changes.append(f"{finding.kind} “{short(done.record)}”{old}")
+            self.changes.append(f"{finding.kind} “{_cut(done.record.content)}”{old}")
 
     def _know(self, finding: Finding) -> None:
         draft = Entry(
@@ -151,5 +151,6 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _cut(line: str, most: int = 100) -> str:
+def _cut(text: str, most: int = 120) -> str:
+    line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -6,7 +6,7 @@ the note of how far it came; what is replayed once more is recognised by where i
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -31,7 +31,10 @@ from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
 
 ROUND = 50 * BATCH
-"""Of so many draws those of one session are replayed together, when the first of them comes: it is read once."""
+"""About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them
+comes: it is read once."""
+LISTING = 0.2
+"""Of the time that is left, what may be used to find out which turns wait."""
 TOGETHER = 40
 """So many turns of a session are looked through for fixes at once; nothing can end the night meanwhile."""
 SAVE_EVERY_S = 1.0
@@ -44,7 +47,8 @@ Over = Callable[[], Literal["", "stopped", "time"]]
 class Night:
     """One pass over a project's sessions, to be run once.
 
-    over: asked after every turn and every part. ask: puts a question to a model; None asks nobody.
+    over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
+    itself. ask: puts a question to a model; None asks nobody.
     """
 
     def __init__(
@@ -54,12 +58,14 @@ class Night:
         *,
         rng: random.Random,
         over: Over,
+        deadline: float | None = None,
         ask: Ask | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._ground = ground
         self._rng = rng
         self._over = over
+        self._deadline = deadline
         self._ask = ask
         self._clock = clock
         self._state, problem = read_state(ground.state_file)
@@ -82,10 +88,7 @@ class Night:
         """
         began, now = time.monotonic(), self._clock()
         try:
-            self._list(now)
-            if any(listed.turns for listed in self._listed.values()):
-                self._ground.memories.project.prepare(self._is_over)
-            self._replay()
+            self._replay_all(now)
             self._tell_habits()
             if self._ask is not None and not self._over():
                 self._ask_model(self._ask)
@@ -104,18 +107,27 @@ class Night:
     def _is_over(self) -> bool:
         return self._over() != ""
 
-    def _list(self, now: float) -> None:
-        """Find out which turns wait; their words are read when they are replayed."""
-        for listed in self._sessions.waiting(now, self._is_over):
+    def _replay_all(self, now: float) -> None:
+        """List so many sessions, the last changed first, replay their turns, and go on with the sessions before."""
+        waiting = self._sessions.waiting(now, self._is_over)
+        while not self._over():
+            turns = self._list(waiting)
+            if turns is None:
+                break
+            drawn = sample_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
+            self._replay_round(drawn)
+
+    def _list(self, waiting: Iterator[Listed]) -> list[Turn] | None:
+        """The next turns that wait, without their words; None where there are no more sessions."""
+        until = None if self._deadline is None else time.monotonic() + LISTING * (self._deadline - time.monotonic())
+        turns: list[Turn] | None = None
+        for listed in waiting:
             self._listed[listed.info.id] = listed
             self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
-
-    def _replay(self) -> None:
-        """Replay the turns in the order they are drawn in, without putting any back."""
-        turns = [turn for listed in self._listed.values() for turn in listed.turns]
-        drawn = sample_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
-        for start in range(0, len(drawn), ROUND):
-            self._replay_round(drawn[start : start + ROUND])
+            turns = [*(turns or ()), *listed.turns]
+            if len(turns) >= ROUND or (until is not None and time.monotonic() >= until):
+                break
+        return turns
 
     def _replay_round(self, drawn: Sequence[Turn]) -> None:
         together: dict[str, dict[str, Turn]] = {}
@@ -138,8 +150,10 @@ class Night:
         for experience in experiences:
             if self._over():
                 return
-            stated = (finding for finding in findings_in(experience) if finding.kind != "solution")
-            mended = (fix for fix in fixes if fix.message == experience.message)
+            stated = [finding for finding in findings_in(experience) if finding.kind != "solution"]
+            mended = [fix for fix in fixes if fix.message == experience.message]
+            if stated and not self._ground.memories.project.prepare(self._is_over):
+                return
             for finding in (*stated, *mended):
                 self._keeper.keep(finding, experience.importance)
             self._habits.feed(experience)

@@ -24,7 +24,7 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     at: when it began, in seconds since the epoch. by: who began it: a person, or clio when idle or at the end.
     dry_run: nothing was written; this is what would have been done.
-    cut: why it ended before all was done; empty where it is whole. waiting: turns that are left for the next night.
+    cut: why it ended before all was done; empty where it is whole. waiting: turns it had listed and left for the next.
     sessions: those read. facts, solutions, workflows, rules, preferences: new ones. confirmed: known already.
     superseded: took the place of what was known. variants: contradict what is known, and are less sure.
     merged: memories that are part of another now. archived: what faded, or was old or doubtful. promoted: notes.
@@ -83,7 +83,8 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
         line = ", ".join([head, *(parts or ["nothing new"])])
         if self.cut:
             why = "cut short by a key" if self.cut == "stopped" else "out of time"
-            line += f"; {why}, {_count(self.waiting, 'turn', 'turns')} left"
+            left = _count(self.waiting, "turn", "turns") if self.waiting else "more"
+            line += f"; {why}, {left} left"
         if self.dry_run:
             return f"{line} · nothing was written"
         return f"{line} · /memory log, /memory undo" if self.changed else line

@@ -44,10 +44,18 @@ def sleep(
     try:
         ground = Ground(nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock)
         began = time.strftime("%d %b %H:%M", time.localtime(nights.clock()))
-        over = _over(stop, None if budget_s is None else time.monotonic() + budget_s)
-        ask = nights.ask if use_model else None
+        deadline = None if budget_s is None else time.monotonic() + budget_s
+        night = Night(
+            ground,
+            nights.store,
+            rng=nights.rng,
+            over=_over(stop, deadline),
+            deadline=deadline,
+            ask=nights.ask if use_model else None,
+            clock=nights.clock,
+        )
         with ground.undo.group(f"the sleep of {began}"):
-            report = Night(ground, nights.store, rng=nights.rng, over=over, ask=ask, clock=nights.clock).run(by)
+            report = night.run(by)
         if report.did_anything:
             with suppress(OSError):  # what was done stands without its account
                 nights.log.add(report)
