@@ -1,6 +1,7 @@
 """One turn at a time in the shell: it can be stopped by a key, and what is typed meanwhile is not lost."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clio.agent.events import Emit, Event, TurnFinished
@@ -16,12 +17,13 @@ class Turns:
 
     live: keys are watched one by one. Where the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
         what is typed waits in the terminal.
-    watch: the keyboard watch of the running turn, None between turns.
+    watch: the keyboard watch of the running turn, None between turns. hotkeys: what further keys do meanwhile.
     """
 
     def __init__(self, *, live: bool) -> None:
         self._live = live
         self.watch: KeyWatch | None = None
+        self.hotkeys: dict[str, Callable[[], None]] = {}
         self._task: asyncio.Task[TurnFinished] | None = None
         self._said_its_end = False
         self._typed = ""
@@ -81,7 +83,7 @@ class Turns:
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
         from clio.ui.keys import KeyWatch
 
-        self.watch = watch = KeyWatch(self.interrupt, on_text=parts.screen.set_typed)
+        self.watch = watch = KeyWatch(self.interrupt, on_text=parts.screen.set_typed, hotkeys=self.hotkeys)
         try:
             async with watch:
                 await asyncio.wait({task})

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TextIO
@@ -20,6 +20,7 @@ class KeyWatch:
     """An async context: inside, the terminal is in raw mode and its keys are read.
 
     on_interrupt: called for Esc and Ctrl-C, each time. on_text: called with all that is typed ahead when it changes.
+    hotkeys: what further keys do, by prompt_toolkit's names, such as "c-t"; they are not typed.
     Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing.
     The terminal's mode is restored on leaving, whatever happens inside.
     """
@@ -29,11 +30,13 @@ class KeyWatch:
         on_interrupt: Callable[[], None],
         *,
         on_text: Callable[[str], None] | None = None,
+        hotkeys: Mapping[str, Callable[[], None]] | None = None,
         stdin: TextIO | None = None,
         keyboard: Input | None = None,
     ) -> None:
         self._on_interrupt = on_interrupt
         self._on_text = on_text
+        self._hotkeys = hotkeys or {}
         self._keyboard = keyboard or _tty_input(stdin)
         self._attached: ExitStack | None = None
         self._flush: asyncio.TimerHandle | None = None
@@ -119,6 +122,8 @@ class KeyWatch:
             after_escape = index > 0 and keys[index - 1].key == Keys.Escape
             if press.key == Keys.ControlC or (press.key == Keys.Escape and follower == Keys.Escape):
                 self._on_interrupt()
+            elif isinstance(press.key, Keys) and (act := self._hotkeys.get(press.key.value)) is not None:
+                act()
             elif not after_escape:
                 self._typed_at = time.monotonic()
                 self._type(press)

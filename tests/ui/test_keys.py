@@ -43,10 +43,14 @@ class Watched:
         self.stdin = stdin
         self.interrupts = 0
         self.shown = ""
-        self.watch = KeyWatch(self.interrupt, on_text=self.show, stdin=stdin)
+        self.folds = 0
+        self.watch = KeyWatch(self.interrupt, on_text=self.show, hotkeys={"c-t": self.fold}, stdin=stdin)
 
     def interrupt(self) -> None:
         self.interrupts += 1
+
+    def fold(self) -> None:
+        self.folds += 1
 
     def show(self, text: str) -> None:
         self.shown = text
@@ -121,6 +125,14 @@ def test_typed_text_is_kept_and_can_be_edited() -> None:
     watched = run(play)
     assert watched.watch.take_text() == "also 漢字\npasted\nlines"
     assert watched.watch.take_text() == ""
+
+
+def test_a_hotkey_acts_and_is_not_typed() -> None:
+    async def play(watched: Watched) -> None:
+        watched.press("a\x14b")
+        await until(lambda: watched.shown == "ab")
+
+    assert run(play).folds == 1
 
 
 def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
