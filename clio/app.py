@@ -134,6 +134,9 @@ class App:
         self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
         try:
             finished = await loop.run_turn(text)
+        except asyncio.CancelledError:
+            self._learn_from_turn("interrupted")  # in this thread: one that is cancelled waits for no other
+            raise
         finally:
             self.turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)

@@ -127,6 +127,7 @@ class MemorySystem(KnownOfProject):
         self._session_of = session_of
         self._briefing = self._new_briefing()
         self._report = None
+        self._styles.current = None
         self._of_turn = TurnMemory(
             self._memories,
             self._preferences,

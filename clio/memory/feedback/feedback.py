@@ -71,7 +71,7 @@ class Feedback:
         except ValueError as error:
             raise UserError(f"{error}; shorten it") from error
         known = self._target()
-        if reason is None and words:
+        if reason is None and words and reward <= 0:
             reason = reason_of(words, self._embedder)
         rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=words)
         return self._note(known, rating)
