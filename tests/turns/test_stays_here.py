@@ -1,0 +1,137 @@
+"""What is remembered stays on this machine: whole turns and every command of memory, with each connection written down.
+
+The model's server on loopback is the only one that is ever spoken to, and by turns alone.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.desk import make_repository
+
+ROOT = Path(__file__).parent.parent.parent
+GUARD = """
+import os, sys
+
+OUT = os.open(os.environ["CONNECTIONS_FILE"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+def listen(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.bind"):
+        where = arguments[1]
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        where = arguments[:2]
+    else:
+        return
+    if isinstance(where, tuple):
+        os.write(OUT, f"{event} {where[0]} {where[1] if len(where) > 1 else ''}\\n".encode())
+
+sys.addaudithook(listen)
+"""
+TURN = [
+    ("memory_operations", {"operation": "add_discovery", "fact": "we deploy with make ship"}),
+    ("memory_operations", {"operation": "store", "key": "plan", "content": "Friday"}),
+    ("memory_operations", {"operation": "remember", "content": "the API listens on 8080", "type": "fact"}),
+    ("memory_operations", {"operation": "recall", "query": "API"}),
+    ("memory_operations", {"operation": "recall_sessions", "query": "deploy"}),
+    ("memory_operations", {"operation": "search", "query": "deploy"}),
+]
+VERBS = """\
+memory list
+memory remember "releases happen on Fridays" --type event
+memory recall releases
+memory search deploy
+memory stats
+memory why
+memory changes
+memory compact
+memory prune --yes
+memory sleep
+memory log
+prefs add "never force-push" --score 0
+prefs top
+note set later "look again"
+note list
+docs add README.md
+docs search install
+sessions search deploy
+recall deploy
+style on
+style list
+style why
+feedback + "short and right"
+memory export all.json
+memory import all.json
+memory undo
+memory wipe --scope all --sessions --yes
+memory list
+"""
+
+
+class Guarded:
+    """A project and a home whose every clio writes down whom it speaks to."""
+
+    def __init__(self, folder: Path, server: ChatServer) -> None:
+        self.project, self.home, self.guard = folder / "project", folder / "home", folder / "guard"
+        self.server = server
+        make_repository(self.project, {"README.md": "# Install\n\nRun make install.\n"})
+        for path in (self.home, self.guard):
+            path.mkdir()
+        (self.guard / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
+        self.file = folder / "connections"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One clio, to its end."""
+        self.file.write_text("", encoding="utf-8")
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "PYTHONUTF8": "1",
+            "PYTHONPATH": os.pathsep.join((str(self.guard), str(ROOT))),
+            "CONNECTIONS_FILE": str(self.file),
+            "OPENAI_BASE_URL": self.server.url,
+            "OPENAI_API_KEY": "test-key",
+            "CLIO_MODEL": "test-model",
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "clio", *words],
+            cwd=self.project,
+            env=env,
+            input="",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    @property
+    def spoken_to(self) -> set[str]:
+        """Host and port of everybody the last clio looked up, connected to or sent to."""
+        lines = self.file.read_text(encoding="utf-8").splitlines()
+        return {" ".join(line.split()[1:]) for line in lines}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Guarded]:
+    with ChatServer() as server:
+        yield Guarded(tmp_path, server)
+
+
+def test_only_the_models_server_is_ever_spoken_to(place: Guarded) -> None:
+    place.server.add(tool_calls(TURN), text("We deploy with make ship."))
+    done = place.run("-p", "We deploy from main on Fridays. How do we deploy?", "--approve", "all")
+    assert (done.returncode, done.stdout.strip()) == (0, "We deploy with make ship."), done.stderr
+    address = urlsplit(place.server.url)
+    assert place.spoken_to == {f"{address.hostname} {address.port}"}
+    asked = len(place.server.requests)
+    for verb in VERBS.splitlines():
+        done = place.run(*shlex.split(verb))
+        assert done.returncode == 0, (verb, done.stdout, done.stderr)
+        assert (place.spoken_to, len(place.server.requests)) == (set(), asked), verb
