@@ -101,9 +101,9 @@ class ToolRunner:
         return self._finish(call, title, output, time.perf_counter() - started, asked=asked, missing=missing)
 
     async def _carry_out(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
-        if self._turn_files is not None:
-            await self._turn_files.before(prepared.action)
         try:
+            if self._turn_files is not None:
+                await self._turn_files.before(prepared.action)
             return await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
         finally:
             if self._turn_files is not None:

@@ -1,6 +1,7 @@
 """What a clio is about to do, noted first, so that the next one knows what a killed one may have left."""
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -84,6 +85,8 @@ class DiskIntents:
 
     def close(self) -> None:
         """See Intents."""
+        with suppress(OSError):  # the next clio finds it, and nothing changed
+            self.end()
         self._lock.release()
 
 

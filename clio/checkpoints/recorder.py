@@ -10,13 +10,13 @@ from clio.checkpoints.intents import Intent, Intents
 from clio.checkpoints.log import Log
 from clio.checkpoints.objects import Objects
 from clio.checkpoints.restore import missing_folders, path_of
-from clio.checkpoints.scan import COPYING_S, MAX_FILE_BYTES, MAX_FILES, Scanner, state_of
+from clio.checkpoints.scan import COPYING_S, MAX_FILES, Scanner, state_of
 from clio.checkpoints.seen_file import SeenFile
 from clio.checkpoints.snapshot import Snapshot, differing
 from clio.checkpoints.states import NOT_KEPT, Change, FileState, Record, TurnRef
 from clio.ids import new_id
 
-_BEHIND_S = 20.0
+_BEHIND_S = 5.0
 """How long copies may be made when nobody waits for them, in seconds."""
 _FRESH_S = 0.5
 """A look this recent, after a call, is also the look before the next one."""
@@ -215,8 +215,8 @@ class Recorder:
     def _tell_what_is_left_out(self, looked: Snapshot) -> None:
         """Once for each cause: undo is only trusted when its limits are known."""
         missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
-        self._tell([path for path, size in missing.items() if size > MAX_FILE_BYTES], "too large to keep")
-        later = sum(size <= MAX_FILE_BYTES for size in missing.values())
+        self._tell([path for path, size in missing.items() if self._scanner.is_too_large(size)], "too large to keep")
+        later = sum(not self._scanner.is_too_large(size) for size in missing.values())
         if later and "later" not in self._told:
             self._told.add("later")
             self.news.append(f"/undo does not cover {later:,} files of this folder yet; they are copied by and by")

@@ -64,12 +64,15 @@ class Scanner:
         budget = _Budget(MAX_COPIED_BYTES, copying_s)
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)
 
-    def state(self, found: Row | Clean | None) -> FileState | None:
-        """A file of a snapshot with its bytes in the object store; git is asked for those it has."""
-        return self.states([found])[0]
+    def is_too_large(self, size: int) -> bool:
+        """Whether a file of so many bytes is never kept."""
+        return size > MAX_FILE_BYTES
 
     def states(self, found: Sequence[Row | Clean | None]) -> list[FileState | None]:
-        """The same for many. Raises StorageError, OSError."""
+        """Files of a snapshot, their bytes in the object store; git is asked for those it has.
+
+        Raises StorageError, OSError.
+        """
         blobs = {one.blob for one in found if one is not None and _is_in_git(one)}
         data = self._git.contents(blobs) if self._git and blobs else {}
         return [None if one is None else self._state(one, data.get(one.blob)) for one in found]

@@ -114,13 +114,13 @@ def _question(
     if what != "talk":
         parts.append(f"change {count(len(shown), 'file')}" if shown else "change no file")
     if what != "files":
-        parts.append("go on in a copy of the conversation")
+        parts.append("copy the conversation")
     outside = f" Outside of this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
     return CommandResult(
         text=f"Before turn {turn.number}, {code(turn.words)}:" if shown else "",
         table=change_table(shown) if shown else None,
         follow_up=Confirm(
-            question=f"Back to before turn {turn.number}: {' and '.join(parts)}?{outside}",
+            question=f"Back to before turn {turn.number}: {', '.join(parts)}?{outside}",
             then=_again(turn, what, leave, given, "--yes"),
         ),
         data={"turn": turn.number, "what": what, "files": shown_data(shown)},

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio import __version__
+from clio.checkpoints.space import usage
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -22,6 +23,7 @@ from clio.context.encodings import ENCODINGS, O200K, Encoding, encoding_folders,
 from clio.errors import ConfigError, ServerFailed, UsageError
 from clio.providers.base import Limits, Provider
 from clio.providers.registry import OFFLINE, make_provider
+from clio.tools.files.text_file import size_text
 from clio.tools.search.file_index import ripgrep
 
 _TIME_LIMIT_S = 5.0
@@ -64,6 +66,7 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterat
     home = clio_home(env)
     yield from _encodings(home, env, fetch=fetch)
     yield _folder(home, env, incognito=incognito)
+    yield from _kept_files(home, env)
 
 
 def _configuration(loaded: Loaded, env: Mapping[str, str]) -> Iterator[Finding]:
@@ -111,6 +114,20 @@ def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
             return "known of this model"
         case _:
             return "a guess: the server does not say; set context_window to what it really has"
+
+
+def _kept_files(home: Path, env: Mapping[str, str]) -> Iterator[Finding]:
+    """What /undo keeps of all projects; nothing where it keeps nothing."""
+    store = home / "checkpoints"
+    if not store.is_dir():
+        return
+    shown = display(store, project=None, user_home=user_home(env))
+    try:
+        kept = usage(store)
+    except OSError as error:
+        yield Finding("note", f"undo: {shown} cannot be read: {error.strerror}")
+        return
+    yield Finding("ok", f"undo: {kept.turns} turns of {kept.projects} projects, {size_text(kept.bytes)} in {shown}")
 
 
 def _program(name: str, path: str | None, without: str) -> Finding:

@@ -1,0 +1,193 @@
+"""A clio that is killed leaves nothing half done: calls are told, restorings finished, two clios lose nothing."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from clio.checkpoints.checkpoints import Limits
+from clio.checkpoints.states import Record
+from tests.checkpoints.support import SESSION, Place
+
+FILES = {"a.txt": "one\n", "b.txt": "b\n"}
+ROOT = Path(__file__).parent.parent.parent
+
+
+def killed(place: Place, body: str) -> None:
+    """Run this in a process of its own, which must kill itself; `checkpoints`, `turn` and `root` are there."""
+    code = f"""
+import os, signal
+from pathlib import Path
+from clio.checkpoints.checkpoints import Checkpoints
+from clio.checkpoints.states import TurnRef
+from tests.checkpoints.support import list_all
+root = Path({str(place.root)!r})
+checkpoints = Checkpoints(root, Path({str(place.store)!r}), lister=list_all)
+turn = TurnRef(session={SESSION!r}, message="t1")
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code + textwrap.dedent(body)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_a_command_cut_off_is_told_and_can_be_undone_by_force(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    killed(place, "checkpoints.before_command(turn).result(); (root / 'a.txt').write_text('half'); die()")
+    place.checkpoints.recover()
+    assert any("a.txt" in sentence for sentence in place.checkpoints.take_news())
+    assert place.verdicts("t1") == {"a.txt": "unsure"}
+    place.undo("t1", force=True)
+    assert place.read("a.txt") == "one\n"
+
+
+def test_an_edit_cut_off_is_told(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    killed(place, "checkpoints.before_files(turn, [root / 'a.txt']).result(); (root / 'a.txt').unlink(); die()")
+    place.checkpoints.recover()
+    assert place.verdicts("t1") == {"a.txt": "unsure"}
+    place.checkpoints.recover()
+    assert len(place.checkpoints.turns()) == 1
+
+
+def test_a_living_clio_is_not_taken_for_a_killed_one(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    other = place.open()
+    place.edit("t1", ["a.txt"], lambda: (place.write("a.txt", "2"), other.recover()))
+    assert place.verdicts("t1") == {"a.txt": "put"}
+
+
+def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    place.run("t1", "rm a.txt; echo bb > b.txt; echo n > n.txt")
+    killed(
+        place,
+        """
+        import clio.checkpoints.restore as restore
+        real = restore._put
+        def once(*given):
+            real(*given)
+            die()
+        restore._put = once
+        checkpoints.carry_out(checkpoints.plan_back({"t1"}, "undo"), "session")
+        """,
+    )
+    assert place.tree().keys() != {"a.txt", "b.txt"}
+    place.checkpoints.recover()
+    assert any("finished" in sentence for sentence in place.checkpoints.take_news())
+    assert place.tree() == {"a.txt": ("one\n", 0o644), "b.txt": ("b\n", 0o644)}
+    assert place.checkpoints.taken_back() == {"t1"}
+    place.redo()
+    assert place.read("n.txt") == "n\n"
+
+
+def test_a_file_edited_after_the_kill_is_left(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    place.run("t1", "echo aa > a.txt; echo bb > b.txt")
+    killed(
+        place,
+        """
+        import clio.checkpoints.restore as restore
+        restore.restore = None
+        import clio.checkpoints.journal as journal
+        journal.restore = lambda *given: die()
+        checkpoints.carry_out(checkpoints.plan_back({"t1"}, "undo"), "session")
+        """,
+    )
+    place.write("b.txt", "mine\n")
+    place.checkpoints.recover()
+    assert (place.read("a.txt"), place.read("b.txt")) == ("one\n", "mine\n")
+    assert any("'b.txt' was left" in sentence for sentence in place.checkpoints.take_news())
+
+
+def test_two_clios_write_one_log(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    code = """
+import sys
+from pathlib import Path
+from clio.checkpoints.checkpoints import Checkpoints
+from clio.checkpoints.states import TurnRef
+from tests.checkpoints.support import list_all
+root, store, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+checkpoints = Checkpoints(root, store, lister=list_all)
+for number in range(15):
+    file = root / f"{name}{number}"
+    checkpoints.before_files(TurnRef(session="s", message=file.name), [file]).result()
+    file.write_text("same text for all")
+    checkpoints.after().result()
+checkpoints.close()
+"""
+    arguments = [sys.executable, "-c", code, str(place.root), str(place.store)]
+    running = [subprocess.Popen([*arguments, name], cwd=ROOT) for name in ("x", "y")]
+    assert [process.wait() for process in running] == [0, 0]
+    assert {turn.message for turn in place.checkpoints.turns()} == {f"{n}{i}" for n in "xy" for i in range(15)}
+    usage = place.checkpoints.usage()
+    assert usage is not None
+    assert usage.objects == 1
+
+
+def test_a_damaged_line_costs_nothing_else(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    place.run("t1", "echo aa > a.txt")
+    (log,) = place.store.glob("projects/*/log.jsonl")
+    with log.open("ab") as file:
+        file.write(b'{"id": 5}\n{"torn')
+    place.run("t2", "echo bb > b.txt")
+    assert [turn.message for turn in place.checkpoints.turns()] == ["t1", "t2"]
+
+
+def test_damaged_bytes_are_never_put_back(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES, git=False)
+    place.run("t1", "echo aa > a.txt")
+    before = place.checkpoints.turns()[0].changes[0].before
+    assert before is not None
+    (place.store / "objects" / before.id[:2] / before.id[2:]).write_bytes(b"rdamage")
+    restored = place.undo("t1")
+    assert place.read("a.txt") == "aa\n"
+    assert [path for path, _ in restored.left] == ["a.txt"]
+
+
+def test_only_the_owner_may_look(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        place = Place(tmp_path, FILES, git=False)
+        place.run("t1", "echo aa > a.txt")
+        place.undo("t1")
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in place.store.rglob("*") if path.is_file()}
+    folders = {stat.S_IMODE(path.stat().st_mode) for path in place.store.rglob("*") if path.is_dir()}
+    assert (modes, folders) == ({0o600}, {0o700})
+
+
+def run_many(place: Place, count: int) -> None:
+    for number in range(count):
+        place.edit(f"t{number}", ["a.txt"], lambda number=number: place.write("a.txt", os.urandom(500).hex()))
+
+
+def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
+    from clio.checkpoints.space import make_room
+
+    place = Place(tmp_path, FILES)
+    run_many(place, 10)
+    make_room(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
+    turns = [turn.message for turn in place.checkpoints.turns()]
+    usage = place.checkpoints.usage()
+    assert usage is not None
+    assert usage.bytes <= 3_000
+    assert turns == [f"t{number}" for number in range(10 - len(turns), 10)]
+    assert 2 <= len(turns) < 10
+    place.undo(turns[-1])
+
+
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES)
+    run_many(place, 2)
+    place.clock += 1_000
+    place.checkpoints = place.open(Limits(max_age_s=500))
+    run_many(place, 1)
+    assert [turn.message for turn in place.checkpoints.turns()] == ["t0"]
+    assert isinstance(place.checkpoints.turns()[0].records[0], Record)
