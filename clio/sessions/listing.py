@@ -5,6 +5,7 @@ bytes without being decoded. Only files that are not laid out as clio does are d
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -39,10 +40,22 @@ def file_names(folder: Path) -> set[str]:
         return set()
 
 
-def list_sessions(folder: Path) -> list[SessionInfo]:
-    """All sessions, the last changed first; those that cannot be read too, without their details."""
+def _never() -> bool:
+    return False
+
+
+def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[SessionInfo]:
+    """All sessions, the last changed first; those that cannot be read too, without their details.
+
+    stop: asked before each is looked at; where it says so, none is listed.
+    """
     names = file_names(folder)
-    infos = [info for id in session_ids(names) if (info := _describe(SessionFiles(folder, id), names))]
+    infos: list[SessionInfo] = []
+    for id in session_ids(names):
+        if stop():
+            return []
+        if info := _describe(SessionFiles(folder, id), names):
+            infos.append(info)
     return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
 
 

@@ -13,6 +13,7 @@ from clio.memory.recall.transcripts import MEMORY_TOOL
 from clio.memory.sleep.experiences import Experience, experiences_of
 from clio.memory.sleep.state import Progress, Replayed
 from clio.messages import AssistantMessage, Message, UserMessage
+from clio.sessions.listing import file_names, list_sessions, session_ids
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 
@@ -49,11 +50,11 @@ class Sessions:
 
     def ids(self) -> set[str]:
         """All there are, running ones too."""
-        return {info.id for info in self._store.list()}
+        return session_ids(file_names(self._store.folder))
 
     def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
         """The sessions that have changed since they were replayed, the last changed first, until it is over."""
-        for info in self._store.list():
+        for info in list_sessions(self._store.folder, over):
             if over():
                 return
             progress = self._known.get(info.id, Progress())

@@ -10,6 +10,7 @@ from clio.errors import ToolFailed, UserError
 from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
 from clio.memory.notes import Notes
 from clio.memory.records import Entry, Provenance
+from clio.memory.sleep import night
 from clio.memory.sleep.sleep import sleep
 from clio.memory.sleep.state import read_state
 from clio.memory.system import MemorySystem
@@ -97,6 +98,16 @@ def test_a_budget_that_is_used_up_leaves_the_rest_for_the_next_night(place: Plac
     assert not place.nights().is_due()
     place.now += DAY
     assert place.nights().is_due()
+
+
+def test_many_turns_are_drawn_from_in_rounds(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(night, "ROUND", 3)
+    monkeypatch.setattr(night, "TOGETHER", 2)
+    for number in range(5):
+        place.session(*(said(f"The queue{number}{part} listens on port 60{number}{part}.") for part in "1234"))
+    report = place.sleep()
+    assert (report.sessions, report.replayed, report.facts, report.cut) == (5, 20, 20, "")
+    assert place.sleep().replayed == 0
 
 
 def test_what_was_said_later_holds_however_the_turns_are_drawn(tmp_path: Path) -> None:
