@@ -10,6 +10,7 @@ from clio.commands.free_text import Text, as_number, read_text
 from clio.commands.memory_access import by_user, entry_data, remembers
 from clio.commands.memory_draft import FORMS, changes_of, fields_of
 from clio.commands.memory_form import read_form, with_problem, write_form
+from clio.commands.memory_reword import memory_named, reword
 from clio.commands.memory_words import kind_named
 from clio.errors import ClioError
 from clio.memory.records import Added, Entry
@@ -39,10 +40,12 @@ def add(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def edit(shell: Shell, argument: str) -> CommandResult:
-    """Change an entry: to the text and the options given, or in the editor where there are none."""
+    """Change an entry or a memory: to the text and the options given, or in the editor where there are none."""
     given = read_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         return refuse("Which entry? Write /memory edit ID; /memory list shows the ids")
+    if record := memory_named(shell, given.heads[0]):
+        return reword(shell, record, given.text, options=bool(given.options))
     entry = shell.memory.find(given.heads[0])
     changes = _options(given)
     if given.text.strip():

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm
+from clio.commands.base import CommandResult, Confirm, EditText
 from clio.commands.registry import complete, run_command
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import Place, make_place
@@ -263,3 +263,21 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
     with place.clio("memory", "wipe", "--scope", "user", columns=100, lines=20) as door:
         door.wait_for("There is nothing to wipe.")
         assert door.wait_exit() == 0
+
+
+def test_a_memory_is_said_in_other_words_by_its_person(desk: Desk) -> None:
+    id = data(desk, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
+    result = ok(desk, f"/memory edit {id} deploys take 6 minutes")
+    assert result.text.endswith("is now `deploys take 6 minutes`, the project's. `/memory undo` takes that back.")
+    record = desk.memory.memories.find(id)
+    assert (record.content, record.version) == ("deploys take 6 minutes", 2)
+    assert record.provenance and record.provenance.asserted_by == "user"
+    opened = ok(desk, f"/memory edit {id[-8:]}").follow_up
+    assert isinstance(opened, EditText) and opened.text == "deploys take 6 minutes"
+    assert opened.then("deploys take 6 minutes\n").text.endswith("is as it was.")
+    assert opened.then("deploys take 7 minutes\n").ok
+    ok(desk, "/memory undo")
+    assert desk.memory.memories.find(id).content == "deploys take 6 minutes"
+    assert "nor examples to set" in refused(desk, f"/memory edit {id} --confidence 0.5")
+    [taste] = desk.memory.memories.user.records()
+    assert "write /prefs update" in refused(desk, f"/memory edit {taste.id} other")
