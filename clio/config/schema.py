@@ -6,6 +6,8 @@ from msgspec import Meta, Struct
 
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
+ShowReasoning = Literal["fold", "show", "hide"]
+Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
 PositiveInt = Annotated[int, Meta(ge=1)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
@@ -20,6 +22,8 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The longest answer to ask for, in tokens."""
     tools: bool = True
     """Whether the model can call tools."""
+    images: bool | None = None
+    """Whether the model takes pictures, where its name does not tell."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,5 +97,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seconds a command may run when the model names no limit."""
     color: bool = True
     """Colour on the screen."""
+    reasoning: ShowReasoning = "fold"
+    """What the model thinks aloud: fold (one line with the seconds), show, hide."""
+    notify: Notify = "off"
+    """How a long turn's end is told: off, bell, osc9 or osc777 (a notification of the terminal), auto."""
+    notify_after_s: PositiveInt = 10
+    """Seconds a turn must have taken to be told."""
     debug: bool = False
     """Show tracebacks."""

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from clio.ui.terminal_links import takes_links
+
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """Styles by meaning, in rich's words. Without `colour` bold and faint stay, without `escapes` nothing does."""
+    """Styles by meaning, in rich's words. Without `colour` bold and faint stay, without `escapes` nothing does.
+
+    links: addresses can be clicked.
+    """
 
     colour: bool = True
     escapes: bool = True
+    links: bool = False
     accent: str = "cyan"
     good: str = "green"
     bad: str = "red"
@@ -30,17 +36,19 @@ class Terminal(Struct, frozen=True, kw_only=True):
 
     live: the cursor may be moved, so that lines can be replaced. escapes: bold and faint are understood.
     reflows: lines are wrapped anew when the window becomes narrower, as most terminals do.
+    links: it opens addresses that are marked as such.
     """
 
     live: bool
     escapes: bool
     colour: bool
     reflows: bool
+    links: bool = False
 
     @property
     def theme(self) -> Theme:
         """The theme for this terminal."""
-        return Theme(colour=self.colour, escapes=self.escapes)
+        return Theme(colour=self.colour, escapes=self.escapes, links=self.links)
 
 
 def detect_terminal(env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True) -> Terminal:
@@ -53,6 +61,7 @@ def detect_terminal(env: Mapping[str, str], *, is_tty: bool, wants_colour: bool 
         colour=able and wants_colour and not env.get("NO_COLOR"),
         # xterm, GNU screen and the Linux console cut lines instead of wrapping them anew.
         reflows=able and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
+        links=able and takes_links(env),
     )
 
 

@@ -49,6 +49,9 @@ checkpoint_mb              500                          default
 checkpoint_days            30                           default
 command_timeout_s          120                          default
 color                      true                         default
+reasoning                  fold                         default
+notify                     off                          default
+notify_after_s             10                           default
 debug                      false                        default
 
 Not in force until this folder is trusted (trust it with: clio config trust):

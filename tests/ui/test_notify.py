@@ -1,0 +1,66 @@
+"""Links and notifications: which terminals take them, and what may go into one."""
+
+import pytest
+
+from clio.agent.events import TurnFinished
+from clio.messages import Usage
+from clio.ui.notify import Notifier, sequence, settle
+from clio.ui.terminal_links import may_open, takes_links
+
+
+def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished:
+    return TurnFinished(status=status, text="", steps=1, usage=Usage(), seconds=seconds, error=error)  # pyright: ignore
+
+
+def test_a_short_turn_and_one_that_was_stopped_are_not_told() -> None:
+    notifier = Notifier(kind="bell", after_s=10)
+    assert notifier.of(ended(9.9)) == ""
+    assert notifier.of(ended(10.0)) == "\a"
+    assert notifier.of(ended(60, "interrupted")) == ""
+    assert Notifier().of(ended(60)) == ""
+
+
+def test_nothing_in_an_error_ends_the_sequence_early() -> None:
+    error = "bad\x07\x1b]0;title\x07; \x9cworse\nline"
+    told = Notifier(kind="osc777").of(ended(12, "failed", error))
+    assert told == "\x1b]777;notify;clio;has ended after 12 s: bad, worse line\a"
+    assert sequence("osc9", "clio", "a" * 500).count("a") <= 120
+
+
+@pytest.mark.parametrize(
+    ("env", "kind"),
+    [
+        ({"TERM_PROGRAM": "iTerm.app"}, "osc9"),
+        ({"TERM_PROGRAM": "iTerm.app", "TMUX": "x"}, "bell"),
+        ({"TERM": "foot"}, "osc777"),
+        ({"TERM": "xterm"}, "bell"),
+    ],
+)
+def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: str) -> None:
+    assert settle("auto", env) == kind
+    assert settle("off", env) == "off"
+
+
+@pytest.mark.parametrize(
+    ("env", "takes"),
+    [
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "6003"}, True),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "4205"}, False),
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "xterm-kitty", "FORCE_HYPERLINK": "0"}, False),
+        ({"TERM": "xterm", "FORCE_HYPERLINK": "1"}, True),
+        ({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.3a"}, False),
+        ({"TERM": "tmux-256color", "TMUX": "x", "TERM_PROGRAM": "tmux", "TERM_PROGRAM_VERSION": "3.5"}, True),
+        ({"TERM": "screen", "STY": "1", "VTE_VERSION": "6003"}, False),
+    ],
+)
+def test_links_only_where_they_are_known(env: dict[str, str], takes: bool) -> None:
+    assert takes_links(env) is takes
+
+
+def test_only_web_addresses_and_files_of_this_machine_may_be_links() -> None:
+    assert all(map(may_open, ("https://a.example/x?y=1;z", "http://a.example/", "file:///tmp/a.py")))
+    wrong = ("javascript:alert(1)", "file://server/share", "https://a b", "https://é.example", "x", "https://a\x1b\\")
+    assert not any(map(may_open, wrong))
+    assert not may_open("https://a.example/" + "x" * 2000)
