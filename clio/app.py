@@ -135,10 +135,10 @@ class App:
         try:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
+            self.turn_files.cut_off()
             self._learn_from_turn("interrupted")  # in this thread: one that is cancelled waits for no other
             raise
-        finally:
-            self.turn_files.end_turn()
+        await self.turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)
         return finished
 

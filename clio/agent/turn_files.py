@@ -11,7 +11,7 @@ from clio.checkpoints.states import Change, FileState, Record, TurnRef
 from clio.checkpoints.timeline import Step
 from clio.errors import ClioError
 from clio.fragments import Fragment
-from clio.messages import UserMessage
+from clio.messages import begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 
@@ -65,13 +65,20 @@ class TurnFiles:
         """The call has ended, well or not. Returns at once: the next call waits for what is done here."""
         if self._watched:
             self._watched = False
-            self.checkpoints.after().add_done_callback(lambda done: self._failed(done.exception()))
+            self.checkpoints.after()
 
-    def end_turn(self) -> None:
-        """The turn has ended. Returns at once."""
+    async def end_turn(self) -> None:
+        """The turn has ended; returns when all it did is written down, for what comes then is the person's work."""
         turn = turn_of(self._session_of())
         if self.enabled and turn is not None:
-            self.checkpoints.end_turn(turn).add_done_callback(lambda done: self._failed(done.exception()))
+            await asyncio.wrap_future(self.checkpoints.end_turn(turn))
+            self._tell()
+
+    def cut_off(self) -> None:
+        """The turn was stopped, and nothing may be waited for."""
+        turn = turn_of(self._session_of())
+        if self.enabled and turn is not None:
+            self.checkpoints.end_turn(turn)
 
     def recover(self) -> None:
         """What a killed clio left is finished; to be called once, before anything else."""
@@ -122,12 +129,6 @@ class TurnFiles:
         self.checkpoints.keep_current(step.wanted.path)
         return self.show(Change(path=step.wanted.path, before=step.current, after=target))
 
-    def _failed(self, error: BaseException | None) -> None:
-        if isinstance(error, (ClioError, OSError)):
-            self._say(f"/undo does not cover what this turn did: {error}", warning=True)
-        elif error is not None:
-            self._say(f"/undo does not cover what this turn did: {type(error).__name__}: {error}", warning=True)
-
     def _tell(self) -> None:
         for sentence in self.checkpoints.take_news():
             self._say(sentence)
@@ -141,7 +142,7 @@ class TurnFiles:
 def turn_of(session: Session) -> TurnRef | None:
     """The running turn, or the last one; None before the first."""
     for message in reversed(session.messages):
-        if isinstance(message, UserMessage) and message.origin == "user":
+        if begins_turn(message):
             return TurnRef(session=session.id, message=message.id)
     return None
 

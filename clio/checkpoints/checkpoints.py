@@ -20,7 +20,7 @@ from clio.checkpoints.seen_file import SeenFile
 from clio.checkpoints.space import Usage, make_room, usage
 from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
 from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
-from clio.errors import UserError
+from clio.errors import ClioError, UserError
 from clio.ids import new_id
 
 MEMORY_BYTES = 64_000_000
@@ -120,12 +120,13 @@ class Checkpoints:
         return self._pool.submit(self._recorder.before_command, turn)
 
     def after(self) -> "Future[None]":
-        """The call has ended; whoever asks next waits until what it did is written down."""
-        return self._pool.submit(self._after)
+        """The call has ended; whoever asks next waits until what it did is written down. What fails is news."""
+        ended_ns = time.time_ns()
+        return self._pool.submit(self._noting, lambda: self._after(ended_ns))
 
     def end_turn(self, turn: TurnRef) -> "Future[None]":
         """The turn has ended; what background commands did in it belongs to it."""
-        return self._pool.submit(self._recorder.settle, turn)
+        return self._pool.submit(self._noting, lambda: self._recorder.settle(turn))
 
     def take_news(self) -> list[str]:
         """Sentences for the person that have come up."""
@@ -179,15 +180,24 @@ class Checkpoints:
 
     def close(self) -> None:
         """Wait until everything is written down, what background commands did to their end included."""
-        self._pool.submit(self._recorder.settle)
+        self._pool.submit(self._noting, self._recorder.settle)
         self._pool.shutdown()
         self._intents.close()
 
     def _do(self, work: Callable[[], T]) -> T:
         return self._pool.submit(work).result()
 
-    def _after(self) -> None:
-        self._recorder.after()
+    def _noting(self, work: Callable[[], None]) -> None:
+        """Nobody waits for this, so nobody would hear of what goes wrong."""
+        try:
+            work()
+        except (ClioError, OSError) as error:
+            self._recorder.news.append(f"/undo does not cover what was done last: {error}")
+        except Exception as error:
+            self._recorder.news.append(f"/undo failed by a fault of its own ({type(error).__name__}: {error})")
+
+    def _after(self, ended_ns: int) -> None:
+        self._recorder.after(ended_ns)
         if self.store is not None and self._calls % _ROOM_EVERY == 0:
             make_room(self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now())
         self._calls += 1

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from clio.checkpoints.intents import Intent, Intents
@@ -96,8 +97,8 @@ class Recorder:
         self._open = _Open(turn=turn, files=files, made=made, base=base)
         self._begin(self._open, self._seen.save(self._scanner.seen))
 
-    def after(self) -> None:
-        """The call has ended, well or not."""
+    def after(self, ended_ns: int) -> None:
+        """The call has ended, well or not, at this time; what was written later is somebody else's work."""
         call, self._open = self._open, None
         if call is None:
             return
@@ -111,6 +112,8 @@ class Recorder:
             made += [folder for folder in self._new_folders(call.base, changes) if folder not in made]
             if self._job_runs():
                 self._job_turn = call.turn
+        if self._job_turn is None:
+            changes = [self._doubted(change, ended_ns) for change in changes]
         self._write(call.turn, changes, tuple(sorted(made)), scanned=call.base is not None)
         self._intents.end()
 
@@ -156,6 +159,14 @@ class Recorder:
         self._last = looked = self._scanner.look(copying_s)
         self._tell_what_is_left_out(looked)
         return looked
+
+    def _doubted(self, change: Change, ended_ns: int) -> Change:
+        try:
+            status = path_of(self._root, change.path).lstat()
+        except OSError:  # a deleted file does not say when
+            return change
+        late = max(status.st_mtime_ns, status.st_ctime_ns) > ended_ns
+        return msgspec.structs.replace(change, unsure=True) if late else change
 
     def _named_changes(self, call: _Open, *, unsure: bool = False) -> list[Change]:
         after = {name: state_of(path_of(self._root, name), self._objects, keep=True) for name in call.files}

@@ -2,13 +2,17 @@
 
 import os
 import sys
+import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from clio.checkpoints import scan
+from clio.checkpoints.checkpoints import Checkpoints
 from clio.checkpoints.states import TurnRef
-from tests.checkpoints.support import SESSION, Place
+from tests.checkpoints.support import SESSION, Place, list_all
 from tests.support.desk import git
 
 FILES = {"a.txt": "one\n", ".gitignore": "build/\n"}
@@ -153,6 +157,27 @@ def test_an_edit_by_a_tool_while_a_job_runs_is_no_conflict(tmp_path: Path) -> No
     place.edit("t1", ["a.txt", "build/out"], lambda: (place.write("a.txt", "2"), place.write("build/out", "x")))
     place.jobs = False
     assert place.verdicts("t1") == {"a.txt": "put", "build/out": "put"}
+
+
+def test_what_is_written_after_a_command_has_ended_may_be_the_persons(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES, git=False)
+    looking = threading.Event()
+    looking.set()
+
+    def list_slowly(root: Path) -> Sequence[str]:
+        looking.wait()
+        return list_all(root)
+
+    place.checkpoints = Checkpoints(place.root, place.store, lister=list_slowly)
+    turn = TurnRef(session=SESSION, message="t1")
+    place.checkpoints.before_command(turn).result()
+    place.write("a.txt", "by the command\n")
+    looking.clear()
+    place.checkpoints.after()
+    time.sleep(0.05)  # longer than a tick of the file system's clock
+    place.write("b.txt", "by the person\n")
+    looking.set()
+    assert place.verdicts("t1") == {"a.txt": "put", "b.txt": "unsure"}
 
 
 def test_what_the_person_edits_while_the_model_thinks_is_not_the_turns(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Turns are undone, looked at and rewound in a real terminal."""
 
+import os
+import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,30 @@ def test_an_edit_in_the_way_is_shown(place: Place) -> None:
         assert "-three" in shown
         assert "+three, and mine" in shown
         assert plan.read_text(encoding="utf-8") == "one\n2\nthree, and mine\n"
+
+
+def test_after_a_kill_the_next_clio_says_what_changed(place: Place) -> None:
+    assert place.server is not None
+    place.server.replies[:] = [tool_calls([("run_command", {"command": "echo half > plan.txt; sleep 60"})])]
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for("test-model · all")
+        clio.line("write a plan")
+        clio.wait_for("run echo half")
+        wait_until((place.project / "plan.txt").exists)
+        os.kill(clio.pid, signal.SIGKILL)
+        clio.wait_exit()
+    with place.clio("-c") as clio:
+        clio.wait_for("clio was killed while a call ran; changed since then: plan.txt")
+        clio.line("/undo --force")
+        clio.wait_for("Undid turn 1")
+    assert not (place.project / "plan.txt").exists()
+
+
+def wait_until(there: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:

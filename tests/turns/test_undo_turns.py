@@ -161,6 +161,14 @@ def test_the_model_hears_that_its_changes_were_taken_back(make_desk: MakeDesk) -
     assert "undid" not in later
 
 
+def test_styles_learn_that_an_answer_was_taken_back(make_desk: MakeDesk) -> None:
+    desk = make_desk(turns(shell("echo x >> calc.py")), approve="all")
+    do(desk, "/style on")
+    asyncio.run(say(desk, 1))
+    do(desk, "/undo")
+    assert "you took its changes back" in str(do(desk, "/feedback").table)
+
+
 def test_git_sees_nothing_of_it(make_desk: MakeDesk) -> None:
     desk = make_desk(turns(shell("echo x >> calc.py; touch new"), write("test_calc.py", "")), approve="all")
 
