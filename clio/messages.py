@@ -43,17 +43,35 @@ class SystemMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     created: float = 0.0
 
 
+class ImagePart(Struct, frozen=True, kw_only=True):
+    """A picture beside the words. blob: the handle its bytes are stored under in the session.
+
+    media_type: "image/png" and the like. name: as the person named it. size: in bytes.
+    """
+
+    blob: str
+    media_type: str
+    name: str
+    size: int
+
+
 class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="user"):
     """What the person said.
 
     context: what clio put before the words for this turn (date, git state, recalled memories). It is kept beside the
         words, so that later requests repeat it byte for byte and nothing injected is ever taken for the user's own.
+    images: pictures they named or pasted.
+    blob: the handle of the whole words, where `content` is only their beginning and their end.
     origin: "user" for a person's words; else clio wrote it to keep the conversation going.
+    steers: said into a turn that was running, which it is a part of.
     """
 
     content: str
     context: str = ""
+    images: tuple[ImagePart, ...] = ()
+    blob: str | None = None
     origin: Origin = "user"
+    steers: bool = False
     id: str = field(default_factory=new_id)
     created: float = 0.0
 
@@ -120,6 +138,11 @@ class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
+def begins_turn(message: Message) -> bool:
+    """Whether a person began a turn with this message."""
+    return isinstance(message, UserMessage) and message.origin == "user" and not message.steers
+
+
 def text_of(message: Message) -> str:
     """All words of a message a person or a search would read; tool arguments included, reasoning left out."""
     match message:
@@ -130,6 +153,13 @@ def text_of(message: Message) -> str:
             return message.content
         case _:
             assert_never(message)
+
+
+def blobs_of(message: Message) -> tuple[str, ...]:
+    """The handles of everything stored beside a message."""
+    pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage) else ()
+    whole = message.blob if isinstance(message, UserMessage | ToolMessage) else None
+    return (*pictures, whole) if whole else pictures
 
 
 def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[ToolMessage]:

@@ -1,7 +1,7 @@
 """Builds each request: first what never changes in a session, then the conversation, the newest words last."""
 
 import platform
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from clio.context.fragments import render_fragment
 from clio.context.workspace_state import describe_state
 from clio.fragments import Fragment
-from clio.messages import Message
+from clio.messages import Message, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
 from clio.tokens import TokenEstimator, text_units
@@ -104,12 +104,17 @@ async def _nothing(text: str) -> Sequence[Fragment]:
     return ()
 
 
+def _no_image(handle: str) -> bytes | None:
+    return None
+
+
 class ContextBuilder:
     """Puts requests together for one model.
 
     prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
         turn out to be smaller than they were said to be. There is at least one.
     turn_fragments: what memory adds to a turn that begins with these words.
+    read_image: the bytes of a stored picture by its handle; None where it is gone.
     """
 
     def __init__(
@@ -119,9 +124,12 @@ class ContextBuilder:
         prefixes: Sequence[Callable[[], Prefix]],
         estimator: TokenEstimator,
         turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
+        read_image: Callable[[str], bytes | None] = _no_image,
     ) -> None:
         self._project = project
         self._turn_fragments = turn_fragments
+        self._read_image = read_image
+        self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
         self.estimator = estimator
         self.prefix = self._smaller.pop(0)()
@@ -149,12 +157,27 @@ class ContextBuilder:
         """The request of these messages, whose weight is `conversation`."""
         units = self.fixed_units + conversation
         return Built(
-            request=ChatRequest(system=self.prefix.system, messages=tuple(messages), tools=self.prefix.tools),
+            request=ChatRequest(
+                system=self.prefix.system,
+                messages=tuple(messages),
+                tools=self.prefix.tools,
+                images=self._images_of(messages),
+            ),
             units=units,
             conversation=conversation,
             prompt_tokens=self.estimator.request(units),
             trimmed=trimmed,
         )
+
+    def _images_of(self, messages: Sequence[Message]) -> Mapping[str, bytes]:
+        """The pictures of these messages, each read once for as long as requests hold it."""
+        wanted = {part.blob for message in messages if isinstance(message, UserMessage) for part in message.images}
+        self._images = {handle: data for handle, data in self._images.items() if handle in wanted}
+        for handle in wanted - self._images.keys():
+            data = self._read_image(handle)
+            if data is not None:
+                self._images[handle] = data
+        return self._images
 
 
 def _spec_units(spec: ToolSpec) -> float:

@@ -1,6 +1,6 @@
 """What the loop asks of a model, whoever answers: a stream of chunks for a request."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 from msgspec import Raw, Struct
@@ -17,12 +17,16 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """One request. `system` comes before `messages`; both it and `tools` are the same in a whole session."""
+    """One request. `system` comes before `messages`; both it and `tools` are the same in a whole session.
+
+    images: the bytes of the pictures the messages name, by handle; one that is missing is sent as its name.
+    """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
+    images: Mapping[str, bytes] = {}
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import msgspec
 
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
+from clio.providers.encode_images import join_parts, with_images
 from clio.providers.lenient import as_dict, as_list
 from clio.providers.profiles import Quirks
 
@@ -34,6 +35,8 @@ def add_row(rows: list[bytes], row: bytes) -> None:
     """
     if rows and row.startswith(_USER_HEAD) and rows[-1].startswith(_USER_HEAD):
         rows[-1] = rows[-1][: -len(_ROW_END)] + _BLANK_LINE + row[len(_USER_HEAD) :]
+    elif rows and (joined := join_parts(rows[-1], row)):
+        rows[-1] = joined
     elif row:
         rows.append(row)
 
@@ -49,10 +52,16 @@ def _scrub(value: object) -> object:
 
 
 class Encoder:
-    """Encodes the requests of one model. `signatures` are looked up by tool call id while encoding."""
+    """Encodes the requests of one model. `signatures` are looked up by tool call id while encoding.
 
-    def __init__(self, model: str, *, tools: bool = True, signatures: Mapping[str, str] | None = None) -> None:
+    images: whether the model takes pictures; where it does not, the words alone are sent.
+    """
+
+    def __init__(
+        self, model: str, *, tools: bool = True, images: bool = False, signatures: Mapping[str, str] | None = None
+    ) -> None:
         self._model = model
+        self._images = images
         self._tools = tools
         self._signatures: Mapping[str, str] = signatures if signatures is not None else {}
         self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
@@ -73,7 +82,7 @@ class Encoder:
             parts.append(b',"tools":' + self._encoded_tools(tools))
         messages = [encode_json({"role": "system", "content": request.system})] if request.system else []
         for message in request.messages:
-            add_row(messages, self._message(message, quirks))
+            add_row(messages, self._message(message, quirks, request.images))
         self._sweep(request.messages)
         return b"".join((*parts, b',"messages":[', b",".join(messages), b"]}"))
 
@@ -89,23 +98,23 @@ class Encoder:
             self._known_tools = (tools, encode_json(rows))
         return self._known_tools[1]
 
-    def _message(self, message: Message, quirks: Quirks) -> bytes:
+    def _message(self, message: Message, quirks: Quirks, images: Mapping[str, bytes]) -> bytes:
         """The message on the wire, b"" for one that would say nothing. A trimmed copy keeps the id of its original."""
         known = self._known.get(message.id)
         if known is not None and known[0] is message and known[1] is quirks:
             return known[2]
-        row = self._row(message, quirks)
+        row = self._row(message, quirks, images)
         encoded = encode_json(row) if row else b""
         self._known[message.id] = (message, quirks, encoded)
         return encoded
 
-    def _row(self, message: Message, quirks: Quirks) -> dict[str, object]:
+    def _row(self, message: Message, quirks: Quirks, images: Mapping[str, bytes]) -> dict[str, object]:
         match message:
             case SystemMessage():
                 return {"role": "system", "content": message.content}
             case UserMessage():
                 text = f"{message.context}\n\n{message.content}" if message.context else message.content
-                return {"role": "user", "content": text}
+                return {"role": "user", "content": with_images(text, message.images, images) if self._images else text}
             case ToolMessage():
                 return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
             case AssistantMessage():

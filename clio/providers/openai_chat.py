@@ -14,6 +14,7 @@ from clio.providers.encode import Encoder, encode_json
 from clio.providers.failures import Endpoint, Failure, TransportFailed, explain
 from clio.providers.lenient import as_dict
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
+from clio.providers.pictures import takes_images
 from clio.providers.profiles import Quirks, profile_of, taught
 from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
@@ -36,7 +37,12 @@ class OpenAIChatProvider:
         self._known_models: tuple[str, ...] = ()
         self._signatures: dict[str, str] = {}
         own = config.models.get(endpoint.model)
-        self._encoder = Encoder(endpoint.model, tools=own is None or own.tools, signatures=self._signatures)
+        self._encoder = Encoder(
+            endpoint.model,
+            tools=own is None or own.tools,
+            images=takes_images(config, endpoint.model),
+            signatures=self._signatures,
+        )
 
     @property
     def name(self) -> str:

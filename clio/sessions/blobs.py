@@ -38,25 +38,32 @@ class BlobStore:
 
     def add(self, text: str) -> str:
         """Keep a text; returns its handle, the first 16 digits of the SHA-256 of its UTF-8. Call `flush` next."""
-        data = valid_text(text).encode("utf-8")
+        return self.add_data(valid_text(text).encode("utf-8"))
+
+    def add_data(self, data: bytes) -> str:
+        """The same for bytes that are no text, such as a picture's."""
         digest = hashlib.sha256(data).hexdigest()
         self._waiting[digest] = data
         return digest[:HANDLE_CHARS]
 
     def read(self, handle: str) -> str:
         """The text behind a handle of at least 8 digits. Raises BlobNotFound; OSError where the disk fails."""
+        return self.read_data(handle).decode("utf-8", errors="replace")
+
+    def read_data(self, handle: str) -> bytes:
+        """The same as bytes."""
         if HANDLE.fullmatch(handle):
             for digest, data in self._waiting.items():
                 if digest.startswith(handle):
-                    return data.decode("utf-8")
+                    return data
             found = sorted(self._folder.glob(handle + "*")) if self._folder else []
             found = [path for path in found if HANDLE.fullmatch(path.name)]
             if len(found) == 1:
-                return found[0].read_bytes().decode("utf-8", errors="replace")
+                return found[0].read_bytes()
             for digest, read in self._elsewhere.items():
                 if digest.startswith(handle):
                     with suppress(FileNotFoundError):
-                        return read()
+                        return read().encode("utf-8", errors="replace")
         raise BlobNotFound(
             f"No stored output has the handle {handle!r}; use the handle as the shortened output gave it."
         )

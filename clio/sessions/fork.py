@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from clio.errors import UserError
-from clio.messages import Message, ToolMessage
+from clio.messages import Message, blobs_of
 from clio.sessions import snapshot
 from clio.sessions.files import SessionFiles
 from clio.sessions.legacy_outputs import readers
@@ -90,7 +90,7 @@ def _remains(source: SessionFiles, loaded: Loaded, state: SessionState) -> snaps
 
 def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: Loaded, messages: list[Message]) -> None:
     """Give the copy the whole outputs its messages name; one whose file is gone stays the preview it is."""
-    handles = {message.blob for message in messages if isinstance(message, ToolMessage) and message.blob}
+    handles = {handle for message in messages for handle in blobs_of(message)}
     if not handles:
         return
     stored = {path.name: path for path in source.blobs.iterdir()} if source.blobs.is_dir() else {}

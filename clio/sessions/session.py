@@ -149,6 +149,17 @@ class Session:
             self._disk.flush()
         return handle
 
+    def write_data(self, data: bytes) -> str:
+        """Keep bytes that are no text, such as a picture's; returns the handle for `read_data`."""
+        handle = self._blobs.add_data(data)
+        if self._disk is not None:
+            self._disk.flush()
+        return handle
+
+    def read_data(self, handle: str) -> bytes:
+        """The bytes behind a handle. Raises BlobNotFound; OSError where the disk fails."""
+        return self._blobs.read_data(handle)
+
     def read_blob(self, handle: str) -> str:
         """The text behind a handle. Raises BlobNotFound; OSError where the disk fails."""
         return self._blobs.read(handle)

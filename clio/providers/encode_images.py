@@ -1,0 +1,42 @@
+"""Pictures in requests: the words and the bytes of each as the parts of one message."""
+
+import base64
+from collections.abc import Mapping, Sequence
+
+from clio.messages import ImagePart
+
+_USER, _TEXT, _PARTS = b'{"role":"user","content":', b'{"role":"user","content":"', b'{"role":"user","content":['
+
+
+def with_images(text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
+    """The content of a user message: the text alone where no picture is there, else text and pictures.
+
+    images: the bytes by handle. One that is gone is named in its place.
+    """
+    if not parts:
+        return text
+    rows: list[dict[str, object]] = [{"type": "text", "text": text}]
+    for part in parts:
+        data = images.get(part.blob)
+        if data is None:
+            rows.append({"type": "text", "text": f"[the picture {part.name} is not stored any more]"})
+        else:
+            url = f"data:{part.media_type};base64,{base64.b64encode(data).decode('ascii')}"
+            rows.append({"type": "image_url", "image_url": {"url": url}})
+    return rows
+
+
+def join_parts(before: bytes, row: bytes) -> bytes:
+    """Two encoded messages of the user, at least one of them with pictures, as one; b"" where they are not that."""
+    if not (before.startswith(_USER) and row.startswith(_USER)):
+        return b""
+    if not (before.startswith(_PARTS) or row.startswith(_PARTS)):
+        return b""
+    return _PARTS + _parts(before) + b"," + _parts(row) + b"]}"
+
+
+def _parts(row: bytes) -> bytes:
+    """What is in an encoded message, as parts."""
+    if row.startswith(_PARTS):
+        return row[len(_PARTS) : -2]
+    return b'{"type":"text","text":"' + row[len(_TEXT) : -1] + b"}"
