@@ -118,7 +118,6 @@ def _delete_notes(hoard: Hoard) -> None:
     while any(map(_is_young, hoard.files())) and time.monotonic() < deadline:
         time.sleep(0.05)
     _unlink(hoard.files())
-    _remove_folders(hoard.folder)
 
 
 def _is_young(path: Path) -> bool:
@@ -137,11 +136,10 @@ def _delete_cache(hoard: Hoard) -> None:
         if any(file.name.startswith("recall.sqlite") for file in files):
             stack.enter_context(FileLock(hoard.folder / _INDEX_LOCK))
         _unlink(hoard.files())
-    if hoard.names == ("*",):
-        _remove_folders(hoard.folder)
 
 
 def _unlink(files: Iterable[Path]) -> None:
+    """Away with the files; folders stay, where somebody may be about to write."""
     folders: set[Path] = set()
     for file in files:
         file.unlink(missing_ok=True)
@@ -149,13 +147,6 @@ def _unlink(files: Iterable[Path]) -> None:
     for folder in folders:
         with suppress(FileNotFoundError):
             sync_folder(folder)
-
-
-def _remove_folders(folder: Path) -> None:
-    """The folder and those in it, where they are empty: nobody is the worse for one that stays."""
-    for inner in sorted(folder.glob("**/"), key=lambda path: -len(path.parts)):
-        with suppress(OSError):
-            inner.rmdir()
 
 
 @contextmanager
