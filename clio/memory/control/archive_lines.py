@@ -12,12 +12,10 @@ from clio.memory.control.merge_records import lowered
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm_kinds import provenance_of
 from clio.memory.records import Provenance
+from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
 from clio.storage.jsonl import mend_tail, read_lines
-
-_STILL_THERE = frozenset(("edited", "merged", "reinforced", "promoted", "undone"))
-"""Why a version ended while its memory went on with other words."""
 
 
 class Archived(Struct, frozen=True, kw_only=True):
@@ -32,7 +30,7 @@ class Archived(Struct, frozen=True, kw_only=True):
     @property
     def left(self) -> bool:
         """Whether the memory left, and not only a version of it."""
-        return self.because not in _STILL_THERE
+        return self.because in LEFT
 
 
 def archived_in(path: Path) -> dict[bytes, Archived]:
