@@ -9,6 +9,7 @@ from clio.commands.arguments import Given
 from clio.commands.base import CommandResult, Shell, Table, code
 from clio.commands.session_table import age, shortened
 from clio.errors import UserError
+from clio.messages import begins_turn
 
 if TYPE_CHECKING:  # the line can be typed on before these are needed
     from clio.agent.file_diffs import ShownChange
@@ -54,9 +55,7 @@ def session_turns(shell: Shell) -> list[SessionTurn]:
     checkpoints = shell.turn_files.checkpoints
     files = {turn.message: turn for turn in checkpoints.turns()}
     back = checkpoints.taken_back()
-    said = [
-        (one.id, one.content, one.created) for one in shell.session.messages if getattr(one, "origin", "") == "user"
-    ]
+    said = [(one.id, one.content, one.created) for one in shell.session.messages if begins_turn(one)]
     return [
         SessionTurn(number=number, id=id, said=said, at=at, files=files.get(id), back=id in back)
         for number, (id, said, at) in enumerate(said, start=1)
