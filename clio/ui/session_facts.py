@@ -1,0 +1,82 @@
+"""Gathers the facts of the running session for the status line. Looked at for every frame, so it only looks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.agent.events import Event, StepFinished, StepStarted
+from clio.commands.base import Shell
+from clio.commands.style_looks import style_word
+from clio.config.schema import Config
+from clio.sessions.session import Session
+from clio.ui.git_branch import GitBranch
+from clio.ui.status_line import Facts
+
+
+def _no_cost() -> str:
+    return ""
+
+
+class SessionFacts:
+    """shell_of: None until it is loaded; `config` is shown meanwhile. cost: what the session cost, "" while unknown."""
+
+    def __init__(
+        self,
+        config: Config,
+        project: Path,
+        shell_of: Callable[[], Shell | None],
+        *,
+        cost: Callable[[], str] = _no_cost,
+    ) -> None:
+        self.work = ""
+        """What goes on in the background, such as "indexing 40 %"."""
+        self._config = config
+        self._shell_of = shell_of
+        self._cost = cost
+        self._branch = GitBranch(project)
+        self._session_id = ""
+        self._asked_tokens = 0
+        self._billed_tokens = 0
+        self._bills = 0
+
+    def hear(self, event: Event) -> None:
+        """Follow the loop's events: they tell how full the window is."""
+        if isinstance(event, StepStarted):
+            self._asked_tokens = event.prompt_tokens
+        elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
+            self._asked_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
+
+    def facts(self) -> Facts:
+        """How things are now."""
+        shell = self._shell_of()
+        if shell is None:
+            silent = "incognito" if self._config.incognito else ""
+            return Facts(model=self._config.model or "", mode=self._config.approve, silent=silent)
+        self._follow(shell.session)
+        window = shell.context.limits.context_window if shell.context is not None else 0
+        silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
+        return Facts(
+            model=shell.provider.model,
+            mode=shell.policy.mode,
+            silent=silent,
+            context=self._asked_tokens / window if window and self._asked_tokens else None,
+            work=self.work,
+            branch=self._branch.name,
+            cost=self._cost(),
+            tokens=self._billed_tokens,
+            style=style_word(shell),
+            name=shell.session.name or "",
+        )
+
+    def parts(self) -> tuple[str, ...]:
+        """The facts for the line, most important first."""
+        return self.facts().parts
+
+    def _follow(self, session: Session) -> None:
+        """Count the bills that came since; another session begins anew."""
+        if session.id != self._session_id:
+            self._session_id = session.id
+            self._asked_tokens = self._billed_tokens = self._bills = 0
+        bills = session.bills
+        for bill in bills[self._bills :]:
+            self._billed_tokens += bill.prompt_tokens + bill.completion_tokens
+        self._bills = len(bills)
