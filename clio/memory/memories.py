@@ -239,13 +239,12 @@ class Memories:
         self._stores[scope].revert(edit)
 
     def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
-        error: UserError | None = None
-        for store in self._stores.values():
-            try:
-                return store, store.find(id)
-            except UserError as found:
-                error = error or found
-        raise error or UserError(f"there is no memory {id!r}")
+        holding = [(store, meant) for store in self._stores.values() for meant in store.like(id)]
+        if len({meant for _, meant in holding}) > 1:
+            raise UserError(f"{len(holding)} memories have an id like {id!r}; give more of it")
+        for store, meant in holding:
+            return store, store.find(meant)
+        return self.project, self.project.find(id)  # which says that there is none
 
     def _store(self, scope: Scope, path: Path) -> TypedStore:
         def note(edit: Edit) -> None:

@@ -93,6 +93,11 @@ class TypedReading:
         self._files.catch_up()
         return self._shelf.records[_meant(prefix, self._shelf.records)]
 
+    def like(self, prefix: str) -> tuple[str, ...]:
+        """The ids that this may mean: itself, else all that begin or end with it."""
+        self._files.catch_up()
+        return _like(prefix, self._shelf.records)
+
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         """A memory with what it took the place of and what took its place, variants too, newest first: as each is.
 
@@ -130,15 +135,21 @@ class TypedReading:
 
 def _meant(prefix: str, ids: Collection[str]) -> str:
     """The id that is this, or alone begins or ends with it. Raises UserError."""
-    wanted = prefix.strip().lower()
-    if wanted in ids:
-        return wanted
-    found = [id for id in ids if id.startswith(wanted) or id.endswith(wanted)] if len(wanted) >= _LEAST_PREFIX else []
+    found = _like(prefix, ids)
     if len(found) > 1:
         raise UserError(f"{len(found)} memories have an id like {prefix!r}; give more of it")
     if not found:
         raise _unknown(prefix)
     return found[0]
+
+
+def _like(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
+    wanted = prefix.strip().lower()
+    if wanted in ids:
+        return (wanted,)
+    if len(wanted) < _LEAST_PREFIX:
+        return ()
+    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted))
 
 
 def _unknown(id: str) -> UserError:
