@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 
 from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
+from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.turn_files import TurnFiles
 from clio.assembly import Assembly, project_checkpoints
@@ -100,6 +101,7 @@ class App:
             emit=emit,
             enabled=self.config.checkpoints,
         )
+        self.mailbox = Mailbox()
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -112,6 +114,8 @@ class App:
             redactor=self.redactor,
             jobs=self.jobs,
             turn_files=self.turn_files,
+            mailbox=self.mailbox,
+            shelf=self.shelf,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.agent.events import Emit, Notice
+from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.side_question import SideQuestion
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
@@ -70,6 +71,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
     redactor: Redactor
     jobs: JobTable
     turn_files: TurnFiles
+    mailbox: Mailbox
+    shelf: Shelf
     emit: Emit
     heard: Emit
     session_of: Callable[[], Session]
@@ -115,6 +118,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             redactor=self.redactor,
             emit=self.heard,
             max_steps=config.max_steps,
+            mailbox=self.mailbox,
             now=self.now,
         )
         return loop, calibration

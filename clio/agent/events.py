@@ -28,6 +28,13 @@ class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
     prompt_tokens: int
 
 
+class Steered(Struct, frozen=True, kw_only=True, tag="steered"):
+    """What the person said into the running turn is on disk and goes with the request of `step`."""
+
+    text: str
+    step: int
+
+
 class TextDelta(Struct, frozen=True, kw_only=True, tag="text"):
     """More of the answer."""
 
@@ -141,6 +148,7 @@ class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
 Event = (
     TurnStarted
     | StepStarted
+    | Steered
     | TextDelta
     | ReasoningDelta
     | StreamRestarted

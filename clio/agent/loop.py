@@ -17,12 +17,14 @@ from clio.agent.events import (
     MessageAdded,
     Notice,
     Status,
+    Steered,
     StepFinished,
     StepStarted,
     StreamRestarted,
     TurnFinished,
     TurnStarted,
 )
+from clio.agent.interrupts import Mailbox
 from clio.agent.recovery import ModelCaller
 from clio.agent.repetition import RepetitionGuard
 from clio.agent.stream import Answer, whole_message
@@ -71,7 +73,10 @@ class _Stop(Exception):
 
 
 class Loop:
-    """Runs turns of one session with one model."""
+    """Runs turns of one session with one model.
+
+    mailbox: what a person says into a running turn; what comes too late for it is left there.
+    """
 
     def __init__(
         self,
@@ -83,6 +88,7 @@ class Loop:
         redactor: Redactor,
         emit: Emit,
         max_steps: int,
+        mailbox: Mailbox | None = None,
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
@@ -93,6 +99,7 @@ class Loop:
         self._redactor = redactor
         self._emit = emit
         self._max_steps = max_steps
+        self._mailbox = mailbox or Mailbox()
         self._now = now
         self._caller = ModelCaller(provider, redactor, emit, rng or random.Random())
         self._call_ids = {
@@ -136,15 +143,28 @@ class Loop:
         return self._finish(turn, "done", "")
 
     async def _begin(self, text: str) -> None:
-        safe = self._redactor.redact(text)
-        if safe.counts:
-            self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
-        context = await self._context.turn_context(self._now(), safe.text)
-        self._add(UserMessage(content=safe.text, context=self._redactor.redact(context).text, created=self._now()))
-        self._emit(TurnStarted(session_id=self._session.id, text=safe.text, model=self._provider.model))
+        words = self._safe_words(text)
+        context = await self._context.turn_context(self._now(), words)
+        self._add(UserMessage(content=words, context=self._redactor.redact(context).text, created=self._now()))
+        self._emit(TurnStarted(session_id=self._session.id, text=words, model=self._provider.model))
         if self._resumed:
             self._resumed = False
             await self._context.recover()
+
+    def _safe_words(self, text: str) -> str:
+        safe = self._redactor.redact(text)
+        if safe.counts:
+            self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
+        return safe.text
+
+    def _take_steering(self, step: int) -> bool:
+        """Add what the person has said meanwhile, for the request of this step; whether there was anything."""
+        taken = self._mailbox.take_all()
+        for text in taken:
+            words = self._safe_words(text)
+            self._add(UserMessage(content=words, steers=True, created=self._now()))
+            self._emit(Steered(text=words, step=step))
+        return bool(taken)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -153,6 +173,9 @@ class Loop:
                 reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
                 raise _Stop("max_steps", reason)
             turn.steps = step
+            if self._take_steering(step):
+                guard = RepetitionGuard()
+                turn.continuations = 0
             answer = await self._ask(step, turn)
             calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
             message = self._keep(answer, calls, turn)
@@ -231,6 +254,8 @@ class Loop:
             self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
         if message.finish_reason != "length":
             return False
+        if self._mailbox.waiting:
+            return True  # the person says how to go on
         if turn.continuations >= MAX_CONTINUATIONS:
             self._emit(
                 Notice(text='the answer is cut off by the output limit; say "go on" for the rest', level="warning")

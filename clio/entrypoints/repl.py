@@ -79,6 +79,16 @@ def _ask(question: str) -> str:
     return input(question)
 
 
+def _look(parts: Parts, line: str) -> bool:
+    """Carry out a command that only looks, while a turn runs; False where it asks for more than to be shown."""
+    result = run_command(parts.app, line)
+    if result.follow_up is not None:
+        return False
+    parts.screen.note(f"› {line}")
+    parts.screen.show_result(result)
+    return True
+
+
 class Repl:
     """One run of the shell. ended_by: the number of the signal that ended it."""
 
@@ -101,7 +111,7 @@ class Repl:
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
         self._news: asyncio.Task[None] | None = None
-        self._turns = Turns(live=self._terminal.live)
+        self._turns = Turns(live=self._terminal.live, look=_look)
         self._prefill = ""
         live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
@@ -134,19 +144,23 @@ class Repl:
     async def _step(self) -> bool:
         """One line; False when it was the last."""
         self._catch_interrupts()
-        text = self._turns.take_sent()
-        if text:
-            sys.stdout.write(f"{first_paint.prompt_text()}{text}\n")
+        ahead = self._turns.ahead
+        if entered := ahead.take_next():
+            sys.stdout.write(f"{first_paint.prompt_text()}{entered.text}\n")
             sys.stdout.flush()
+            text = ahead.pastes.expand(entered.text)
         else:
             ready = None if self._loading else self._start_loading
-            typed, self._prefill = self._turns.take_typed() or self._prefill, ""
+            typed, self._prefill = ahead.pastes.expand(ahead.line.take()) or self._prefill, ""
             try:
                 with self._idle.waiting():
                     text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
             except EOFError:
                 return False
         parts = await self._load()
+        if entered and entered.words:
+            await self._run_turn(parts, text)
+            return True
         if is_command(text):
             return await self._command(parts, text)
         if rating := self._rating(text):
@@ -165,7 +179,7 @@ class Repl:
     async def _ask_about_doubts(self, parts: Parts) -> None:
         """What may have been meant for this turn alone is kept only where the person says so."""
         doubts, parts.app.doubts = parts.app.doubts, ()
-        if not self._terminal.live or self._turns.is_typing:
+        if not self._terminal.live or self._turns.ahead.busy:
             return
         for question, keep in doubts[:MAX_QUESTIONS]:
             if await self._line.confirm(question):

@@ -1,36 +1,49 @@
-"""One turn at a time in the shell: it can be stopped by a key, and what is typed meanwhile is not lost."""
+"""One turn at a time in the shell: it can be stopped by a key, steered by words, and what is typed is not lost."""
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clio.agent.events import Emit, Event, TurnFinished
+from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
+from clio.agent.interrupts import StopOnce
 from clio.entrypoints.repl_parts import Parts
+from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
     from clio.ui.keys import KeyWatch
 
+Look = Callable[[Parts, str], bool]
+"""Carries out a command that only looks; False where more than showing its result is asked for."""
+
 
 class Turns:
-    """Runs turns and keeps what was typed during them.
+    """Runs turns, and hands on what was typed during them.
 
     live: keys are watched one by one. Where the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
         what is typed waits in the terminal.
     watch: the keyboard watch of the running turn, None between turns. hotkeys: what further keys do meanwhile.
+    ahead: what was typed.
     """
 
-    def __init__(self, *, live: bool) -> None:
+    def __init__(self, *, live: bool, look: Look) -> None:
         self._live = live
+        self._look = look
         self.watch: KeyWatch | None = None
         self.hotkeys: dict[str, Callable[[], None]] = {}
+        self.ahead = Ahead()
+        self._parts: Parts | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
-        self._said_its_end = False
-        self._typed = ""
+        self._stop = StopOnce(time.monotonic)
+        self._end: TurnFinished | None = None
 
     async def run(self, parts: Parts, text: str) -> None:
         """Run a turn to its end, whatever that is. Cancelling the caller stops the turn first."""
-        self._said_its_end = False
+        self._end, self._parts = None, parts
+        self._stop.reset()
+        self.ahead.begin(parts.app.mailbox)
         self._task = task = asyncio.create_task(parts.app.run_turn(text))
         try:
             await (self._watched(parts, task) if self._live else asyncio.wait({task}))
@@ -40,8 +53,7 @@ class Turns:
             raise
         finally:
             self._task = None
-        if task.cancelled():  # after Esc nothing is sent by itself
-            self._typed = self._typed.rstrip("\n")
+            self.ahead.end(done=self._end is not None and self._end.status == "done")
         self._report(parts, task)
 
     @property
@@ -49,47 +61,62 @@ class Turns:
         """Whether a turn runs."""
         return self._task is not None
 
-    @property
-    def is_typing(self) -> bool:
-        """Whether something was typed during the last turn that waits to be read."""
-        return bool(self._typed)
-
     def interrupt(self) -> None:
-        """Stop the running turn; nothing where none runs."""
-        if self._task is not None:
+        """Stop the running turn; nothing where none runs, or where it has just been asked to stop."""
+        if self._task is not None and self._stop.passes():
             self._task.cancel()
 
     def listening(self, emit: Emit) -> Emit:
-        """The listener with an ear for the end of a turn."""
+        """The listener with an ear for what concerns the typed text."""
 
         def listen(event: Event) -> None:
-            self._said_its_end = self._said_its_end or isinstance(event, TurnFinished)
+            match event:
+                case TurnFinished():
+                    self._end = event
+                case Steered():
+                    self.ahead.delivered()
+                    self._show()
+                case StepFinished():
+                    asyncio.get_running_loop().call_soon(self._look_now)
+                case _:
+                    pass
             emit(event)
 
         return listen
 
-    def take_sent(self) -> str:
-        """What was typed during the last turn and ended with Enter; "" where nothing was."""
-        sent, newline, rest = self._typed.rpartition("\n")
-        if newline:
-            self._typed = rest
-        return sent.strip()
+    def _look_now(self) -> None:
+        """Carry out the commands that waited for the end of the step."""
+        parts = self._parts
+        while parts is not None and self.running and (line := self.ahead.take_look()):
+            if not self._look(parts, line):
+                self.ahead.put_first(line)
+            self._show()
 
-    def take_typed(self) -> str:
-        """What was typed during the last turn and not ended."""
-        typed, self._typed = self._typed, ""
-        return typed.rstrip("\n")
+    def _show(self) -> None:
+        if self._parts is not None and self.running:
+            self._parts.screen.set_typed(self.ahead.typing())
 
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
         from clio.ui.keys import KeyWatch
+        from clio.ui.typed_keys import TypedKeys
 
-        self.watch = watch = KeyWatch(self.interrupt, on_text=parts.screen.set_typed, hotkeys=self.hotkeys)
+        ahead = self.ahead
+        typed = TypedKeys(
+            ahead.line,
+            on_enter=ahead.enter,
+            on_up=ahead.edit_last,
+            on_key=ahead.other_key,
+            paste=ahead.pastes.take,
+        )
+        self.watch = KeyWatch(
+            self.interrupt, typed=typed, on_change=self._show, hotkeys=self.hotkeys, write=_to_terminal
+        )
         try:
-            async with watch:
+            self._show()
+            async with self.watch:
                 await asyncio.wait({task})
         finally:
             self.watch = None
-            self._typed += watch.take_text()
 
     def _report(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
         """Say how a turn ended that did not say it itself. Raises what is a bug."""
@@ -98,5 +125,10 @@ class Turns:
             parts.screen.error(str(error))
         elif error is not None:
             raise error
-        elif task.cancelled() and not self._said_its_end:
+        elif task.cancelled() and self._end is None:
             parts.screen.note("interrupted")
+
+
+def _to_terminal(sequence: str) -> None:
+    sys.stdout.write(sequence)
+    sys.stdout.flush()

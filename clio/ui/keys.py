@@ -1,4 +1,4 @@
-"""Watches the keyboard while a turn runs: Esc and Ctrl-C interrupt, everything else is kept for the next prompt."""
+"""Watches the keyboard while a turn runs: Esc and Ctrl-C interrupt, everything else is typed on a line of its own."""
 
 import asyncio
 import sys
@@ -12,15 +12,20 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from clio.ui.typed_keys import TypedKeys
+
 # An arrow key arrives as ESC [ A in one go; an ESC that stays alone this long was the Esc key.
-FLUSH_S = 0.05
+FLUSH_S = 0.025
+# So that a paste of many lines arrives as one, and not as that many times Enter.
+_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class KeyWatch:
     """An async context: inside, the terminal is in raw mode and its keys are read.
 
-    on_interrupt: called for Esc and Ctrl-C, each time. on_text: called with all that is typed ahead when it changes.
-    hotkeys: what further keys do, by prompt_toolkit's names, such as "c-t"; they are not typed.
+    on_interrupt: called for Esc and Ctrl-C, each time. typed: what all other keys mean. on_change: called after some of
+    those. hotkeys: what further keys do, by prompt_toolkit's names, such as "c-t"; they are not typed.
+    write: takes control sequences for the terminal; without it, each line of a paste ends with Enter.
     Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing.
     The terminal's mode is restored on leaving, whatever happens inside.
     """
@@ -29,18 +34,21 @@ class KeyWatch:
         self,
         on_interrupt: Callable[[], None],
         *,
-        on_text: Callable[[str], None] | None = None,
+        typed: TypedKeys | None = None,
+        on_change: Callable[[], None] | None = None,
         hotkeys: Mapping[str, Callable[[], None]] | None = None,
+        write: Callable[[str], None] | None = None,
         stdin: TextIO | None = None,
         keyboard: Input | None = None,
     ) -> None:
         self._on_interrupt = on_interrupt
-        self._on_text = on_text
+        self._typed = typed or TypedKeys()
+        self._on_change = on_change
+        self._write = write
         self._hotkeys = hotkeys or {}
         self._keyboard = keyboard or _tty_input(stdin)
         self._attached: ExitStack | None = None
         self._flush: asyncio.TimerHandle | None = None
-        self._typed: list[str] = []
         self._typed_at = -1e9
 
     def typed_within(self, seconds: float) -> bool:
@@ -49,14 +57,12 @@ class KeyWatch:
 
     @property
     def pending_text(self) -> str:
-        """What was typed and not taken yet."""
-        return "".join(self._typed)
+        """What stands on the line."""
+        return self._typed.line.text
 
     def take_text(self) -> str:
-        """What was typed, for the next prompt; it is then forgotten here."""
-        text = self.pending_text
-        self._typed.clear()
-        return text
+        """What stands on the line, for the next prompt; it is then forgotten here."""
+        return self._typed.line.take()
 
     async def __aenter__(self) -> "KeyWatch":
         self._attach()
@@ -85,6 +91,8 @@ class KeyWatch:
             stack.enter_context(self._keyboard.raw_mode())
             stack.enter_context(self._keyboard.attach(self._read))
             self._attached = stack.pop_all()
+        if self._write is not None:
+            self._write(_PASTES_ON)
 
     def _detach(self) -> None:
         if self._attached is None or self._keyboard is None:
@@ -94,6 +102,8 @@ class KeyWatch:
             self._flush = None
         attached, self._attached = self._attached, None
         attached.close()
+        if self._write is not None:
+            self._write(_PASTES_OFF)
         self._take(self._keyboard.flush_keys())
 
     def _read(self) -> None:
@@ -116,7 +126,7 @@ class KeyWatch:
     def _take(self, presses: Iterable[KeyPress]) -> None:
         """Act on keys. Esc directly followed by another key in one reading is Alt and that key: not an interrupt."""
         keys = list(presses)
-        before = self.pending_text
+        typed = False
         for index, press in enumerate(keys):
             follower = keys[index + 1].key if index + 1 < len(keys) else Keys.Escape
             after_escape = index > 0 and keys[index - 1].key == Keys.Escape
@@ -124,28 +134,12 @@ class KeyWatch:
                 self._on_interrupt()
             elif isinstance(press.key, Keys) and (act := self._hotkeys.get(press.key.value)) is not None:
                 act()
-            elif not after_escape:
+            elif press.key != Keys.Escape:
+                typed = True
                 self._typed_at = time.monotonic()
-                self._type(press)
-        if self._on_text is not None and self.pending_text != before:
-            self._on_text(self.pending_text)
-
-    def _type(self, press: KeyPress) -> None:
-        match press.key:
-            case Keys.ControlM | Keys.ControlJ:
-                self._typed.append("\n")
-            case Keys.ControlH | Keys.Backspace:
-                del self._typed[-1:]
-            case Keys.ControlU:
-                self._typed.clear()
-            case Keys.BracketedPaste:
-                self._typed += press.data.replace("\r\n", "\n").replace("\r", "\n")
-            case Keys():
-                pass  # arrows, function keys, reports of the terminal
-            case _ if press.key.isprintable():
-                self._typed.append(press.key)
-            case _:
-                pass
+                self._typed.press(press, alt=after_escape)
+        if typed and self._on_change is not None:
+            self._on_change()
 
 
 def _tty_input(stdin: TextIO | None) -> Input | None:

@@ -20,15 +20,19 @@ class LiveArea:
         self._reflows = reflows
         self._drawn: list[str] = []
         self._drawn_size = (0, 0)
+        self._column: int | None = None
 
-    def show(self, rows: Sequence[str], printed: str = "") -> None:
-        """Print text for good above the area (whole lines) and draw these rows in it, in one write."""
+    def show(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
+        """Print text for good above the area (whole lines) and draw these rows in it, in one write.
+
+        column: where in the last row the cursor is to stand; at its end without one.
+        """
         size = self._size()
         shown = list(rows[-max(size[1] - 1, 1) :])
-        if not printed and shown == self._drawn and size == self._drawn_size:
+        if not printed and shown == self._drawn and size == self._drawn_size and column == self._column:
             return
-        self._write(self._erase() + printed + "\n".join(shown))
-        self._drawn, self._drawn_size = shown, size
+        self._write(self._erase() + printed + "\n".join(shown) + _to_column(column))
+        self._drawn, self._drawn_size, self._column = shown, size, column
 
     def clear(self) -> None:
         """Take the area off the screen."""
@@ -44,3 +48,9 @@ class LiveArea:
             rows = sum(-(-max(row_cells(row), 1) // columns) for row in self._drawn)
         up = min(rows, lines) - 1
         return "\r" + (f"\x1b[{up}A" if up else "") + _CLEAR_BELOW
+
+
+def _to_column(column: int | None) -> str:
+    if column is None:
+        return ""
+    return f"\r\x1b[{column}C" if column else "\r"

@@ -11,6 +11,7 @@ from clio.agent.events import (
     Notice,
     ReasoningDelta,
     Retrying,
+    Steered,
     StepFinished,
     StepStarted,
     StreamRestarted,
@@ -26,6 +27,7 @@ from clio.ui.bar import bar_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
+from clio.ui.typed_state import Typing
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
@@ -66,6 +68,8 @@ class PipeScreen:
                 self._say(event.line)
             case TurnFinished():
                 self._turn_end(event)
+            case Steered(text=text):
+                self._say(f"> {clean_line(text)}")
             case TurnStarted() | StepStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
                 pass
             case _:
@@ -103,7 +107,7 @@ class PipeScreen:
                 line = "  ".join(clean_line(cell) for cell in row).rstrip()
                 self._answer.write(f"{line}\n" if line else "")
 
-    def set_typed(self, text: str) -> None:
+    def set_typed(self, typing: Typing) -> None:
         """Typing ahead is not shown here."""
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from clio.agent.events import (
     Notice,
     ReasoningDelta,
     Retrying,
+    Steered,
     StepFinished,
     StepStarted,
     StreamRestarted,
@@ -41,6 +42,9 @@ from clio.ui.table import table_lines
 from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
 from clio.ui.tool_rows import details, diff_rows, finished_row, running_row
+from clio.ui.typed_line import TypedLine
+from clio.ui.typed_state import Typing
+from clio.ui.typing_rows import said_parts, typed_row, waiting_lines
 from clio.ui.width import crop
 
 FRAME_S = 0.05  # 20 frames a second at most
@@ -90,7 +94,8 @@ class Screen:
         self._to_print: list[str] = []
         self._step_printed = False
         self._turn_started: float | None = None
-        self._typed = ""
+        self._typing = Typing(line=TypedLine())
+        self._cursor: int | None = None
         self._paused = 0
         self._tail_rows: list[str] = []
         self._tail_key: tuple[int, int] = (-1, 0)
@@ -105,6 +110,9 @@ class Screen:
                 self._begin_turn()
             case StepStarted():
                 self._step_printed = False
+            case Steered(text=text):
+                self._end_stream()
+                self._print("prompt", *said_parts(text, self.theme))
             case TextDelta(text=text):
                 self._stream("text", text)
             case ReasoningDelta(text=text):
@@ -179,9 +187,9 @@ class Screen:
             self._print("notes", *head, *(Part(body=Text(row), wraps=False) for row in rows), apart=True)
         self._refresh(now=True)
 
-    def set_typed(self, text: str) -> None:
-        """Show what the person has typed ahead while the turn runs."""
-        self._typed = clean_line(text)
+    def set_typed(self, typing: Typing) -> None:
+        """Show what the person types while the turn runs, and what of it waits."""
+        self._typing = typing
         self._refresh()
 
     @contextmanager
@@ -199,7 +207,7 @@ class Screen:
     def close(self) -> None:
         """Stop drawing and leave the cursor on a fresh line; harmless at any time."""
         self._ticker.stop()
-        self._turn_started, self._typed = None, ""
+        self._turn_started, self._typing = None, Typing(line=TypedLine())
         self._end_stream()
         self._refresh(now=True)
 
@@ -218,7 +226,7 @@ class Screen:
         elif event.status != "done":
             self._print("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
         self._print("footer", Part(body=Text(footer(event), self.theme.faint)))
-        self._turn_started, self._typed = None, ""
+        self._turn_started, self._typing = None, Typing(line=TypedLine())
         self._ticker.stop()
         self._refresh(now=True)
 
@@ -290,10 +298,11 @@ class Screen:
         started = self._clock()
         if self._paused or (not now and self._turn_started is not None and started - self._drawn_at < self._interval):
             return
+        self._cursor = None
         rows = list(self._rows(started)) if self._turn_started is not None else []
         printed = "".join(self._to_print)
         self._to_print.clear()
-        self._area.show(rows, printed)
+        self._area.show(rows, printed, column=self._cursor)
         self._drawn_at = started
         self._interval = max(FRAME_S, _COST_FACTOR * (self._clock() - started))
 
@@ -333,11 +342,14 @@ class Screen:
     def _status_rows(self, now: float) -> Iterator[str]:
         elapsed = now - (self._turn_started or now)
         width = self._painter.width
+        for line in waiting_lines(self._typing.waiting, width, self._size()[1]):
+            yield self._painter.rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
         text = crop(f"{spinner_frame(elapsed)} {format_seconds(elapsed)} · esc stops", width)
         yield self._painter.rows(Part(body=Text(text, self.theme.faint), wraps=False))[0]
-        if self._typed:
-            typed = self._typed if len(self._typed) < width - 2 else "…" + self._typed[-max(width - 4, 1) :]
-            yield self._painter.rows(Part(body=Text(f"› {typed}", self.theme.faint), wraps=False))[0]
+        row, self._cursor = typed_row(self._typing, width)
+        if row:
+            style = "" if self._typing.line.text else self.theme.faint
+            yield self._painter.rows(Part(body=Text(row, style), wraps=False))[0]
 
 
 def open_screen(stream: TextIO, terminal: Terminal, size: Size) -> Screen | PipeScreen:

@@ -22,6 +22,8 @@ from clio.ui.keys import KeyWatch
 from clio.ui.pause import suspended_both
 from clio.ui.screen import open_screen
 from clio.ui.theme import detect_terminal
+from clio.ui.typed_keys import TypedKeys
+from clio.ui.typed_state import Typing
 
 async def main():
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
@@ -30,8 +32,8 @@ async def main():
         now = output.get_size()
         return now.columns, now.rows
     screen = open_screen(sys.stdout, terminal, size)
-    stop = asyncio.Event()
-    keys = KeyWatch(stop.set, on_text=screen.set_typed)
+    stop, typed = asyncio.Event(), TypedKeys()
+    keys = KeyWatch(stop.set, typed=typed, on_change=lambda: screen.set_typed(Typing(line=typed.line)))
     pause = suspended_both(screen, lambda: keys)
     desk = Desk(sys.stdout, terminal, size, pause, stop.set)
     async with keys:

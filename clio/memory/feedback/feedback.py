@@ -12,7 +12,7 @@ from clio.memory.feedback.signals import signals_in
 from clio.memory.feedback.trajectories import Rated, Rating, Source, Trajectories, Trajectory
 from clio.memory.styles.styles import Learned, Styles
 from clio.memory.vectors.embedders import Embedder
-from clio.messages import Message, UserMessage
+from clio.messages import Message, begins_turn
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 
@@ -181,7 +181,7 @@ def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence
     places: list[int] = []
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if isinstance(message, UserMessage) and message.origin == "user":
+        if begins_turn(message):
             places.append(place)
             if len(places) == 2:
                 break

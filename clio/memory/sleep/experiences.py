@@ -11,7 +11,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.memory.sleep.commands import commands_in
 from clio.memory.sleep.doings import Doing, doings_of
 from clio.memory.sleep.outcomes import is_check, outcome_of
-from clio.messages import AssistantMessage, Message, UserMessage
+from clio.messages import AssistantMessage, Message, UserMessage, begins_turn
 
 # What each thing adds. They are joined as chances are, 1 - Π(1 - part), so that all of them together stay below 1.
 WORDS, STATED, COMMITTED, PASSED, CHANGED, DECIDED, ANSWERED = 0.15, 0.35, 0.3, 0.25, 0.1, 0.25, 0.1
@@ -51,11 +51,7 @@ def experiences_of(session_id: str, messages: Sequence[Message], after: str = ""
     turn is over when the agent has answered without asking for more; it is left out until then.
     """
     known = next((place for place, message in enumerate(messages) if message.id == after), -1) if after else -1
-    starts = [
-        place
-        for place, message in enumerate(messages)
-        if place > known and isinstance(message, UserMessage) and message.origin == "user"
-    ]
+    starts = [place for place, message in enumerate(messages) if place > known and begins_turn(message)]
     found: list[Experience] = []
     for start, end in pairwise([*starts, len(messages)]):
         turn = tuple(messages[start:end])

@@ -12,7 +12,7 @@ from clio.errors import StorageError, UserError
 from clio.memory.recall.transcripts import MEMORY_TOOL
 from clio.memory.sleep.experiences import Experience, experiences_of
 from clio.memory.sleep.state import Progress, Replayed
-from clio.messages import AssistantMessage, Message, UserMessage
+from clio.messages import AssistantMessage, Message, begins_turn
 from clio.sessions.listing import file_names, list_sessions, session_ids
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
@@ -76,7 +76,7 @@ class Sessions:
     def experiences(self, session: str, wanted: Mapping[str, Turn]) -> list[Experience]:
         """Turns of a session with their words, by the id of the message they begin with; those no more are left out."""
         messages = self._read(session) or ()
-        starts = [place for place, message in enumerate(messages) if _begins_turn(message)]
+        starts = [place for place, message in enumerate(messages) if begins_turn(message)]
         found: list[Experience] = []
         for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
             turn = wanted.get(messages[start].id)
@@ -114,10 +114,6 @@ def notes_seen(messages: Sequence[Message]) -> frozenset[str]:
     calls = (call for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls)
     found = (_key(call.arguments) for call in calls if call.name == MEMORY_TOOL)
     return frozenset(key for key in found if key)
-
-
-def _begins_turn(message: Message) -> bool:
-    return isinstance(message, UserMessage) and message.origin == "user"
 
 
 def _key(arguments: str) -> str:

@@ -1,0 +1,34 @@
+"""Which command lines only look: they change nothing and answer at once, so they may run beside a turn."""
+
+from clio.commands.dispatch import split
+from clio.commands.registry import find, is_command
+
+# Command → the first words of its argument with which it only looks; "" is the bare command, None any argument.
+_LOOKS: dict[str, frozenset[str] | None] = {
+    "help": None,
+    "last": None,
+    "cost": None,
+    "context": frozenset({""}),
+    "todo": frozenset({""}),
+    "model": frozenset({""}),
+    "approve": frozenset({""}),
+    "scenario": frozenset({""}),
+    "session": frozenset({"", "show", "list"}),
+    "memory": frozenset({"", "list", "show", "count", "stats", "why", "history", "changes", "log"}),
+    "note": frozenset({"", "list", "show"}),
+    "docs": frozenset({"", "list"}),
+    "prefs": frozenset({"", "top", "show", "keywords", "scenarios", "info"}),
+    "style": frozenset({"", "list", "why", "show"}),
+}
+
+
+def only_looks(line: str) -> bool:
+    """Whether the line is such a command."""
+    if not is_command(line):
+        return False
+    name, argument = split(line.strip()[1:])
+    command = find(name) if name else None
+    if command is None or command.name not in _LOOKS:
+        return not name
+    words = _LOOKS[command.name]
+    return words is None or split(argument)[0].lower() in words
