@@ -115,7 +115,6 @@ class App:
             jobs=self.jobs,
             turn_files=self.turn_files,
             mailbox=self.mailbox,
-            shelf=self.shelf,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,

@@ -72,7 +72,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
     jobs: JobTable
     turn_files: TurnFiles
     mailbox: Mailbox
-    shelf: Shelf
     emit: Emit
     heard: Emit
     session_of: Callable[[], Session]
