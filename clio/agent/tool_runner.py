@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.agent.arguments import parse_arguments
 from clio.agent.deed_notes import note_deeds
 from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.revision_note import revision_note
 from clio.agent.turn_files import TurnFiles
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
@@ -35,6 +36,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     message: ToolMessage
     changed: tuple[FileChange, ...] = ()
     approval_missing: bool = False
+
+
+class _Approved(Struct, frozen=True, kw_only=True):
+    """What may be done. asked: a person said so. note: for the model, where they made something else of it."""
+
+    prepared: Prepared
+    asked: bool = False
+    note: str = ""
 
 
 class ToolRunner:
@@ -89,9 +98,12 @@ class ToolRunner:
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
                 title = shorten(self._redactor.redact(prepared.title).text)
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
-            asked = await self._approve(prepared)
+            approved = await self._approve(prepared)
+            asked = approved.asked
             started = time.perf_counter()  # a person's thinking is not the tool's time
-            output = await self._carry_out(call, prepared)
+            output = await self._carry_out(call, approved.prepared)
+            if approved.note:
+                output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
         except ClioError as error:
@@ -117,23 +129,37 @@ class ToolRunner:
             raise ToolFailed(f"there is no tool {name!r}; {hint}")
         return tool
 
-    async def _approve(self, prepared: Prepared) -> bool:
-        """Return if the action may be done: whether a person was asked.
+    async def _approve(self, prepared: Prepared) -> _Approved:
+        """What may be done: the call, or what a person made of it.
 
         Raises ToolFailed if it may not, ApprovalNeeded if nobody is there to say.
         """
         first = self._policy.judge(prepared.action)
         if not isinstance(first, Ask):
             self._settle(first)
-            return False
+            return _Approved(prepared=prepared)
         async with self._asking:
             verdict = self._policy.judge(prepared.action)  # the answer before this one may have settled it
             if isinstance(verdict, Ask):
                 request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
-                self._obey(await self._approver.ask(request), request)
-                return True
+                answer = await self._approver.ask(request)
+                if answer.kind == "changed":
+                    return await self._revise(prepared, answer)
+                self._obey(answer, request)
+                return _Approved(prepared=prepared, asked=True)
             self._settle(verdict)
-            return False
+            return _Approved(prepared=prepared)
+
+    async def _revise(self, prepared: Prepared, answer: Answer) -> _Approved:
+        """The call as the person wants it, judged anew. Raises ToolError."""
+        if prepared.revise is None:
+            raise ToolFailed("this call cannot be done in part; it was not done")
+        revised = await asyncio.to_thread(prepared.revise, answer.changes)
+        verdict = self._policy.judge(revised.action)
+        if isinstance(verdict, Deny):
+            self._settle(verdict)
+        note = revision_note(prepared.action, answer, self._workspace.display)
+        return _Approved(prepared=revised, asked=True, note=note)
 
     def _settle(self, verdict: Allow | Deny) -> None:
         if isinstance(verdict, Deny):
@@ -149,7 +175,7 @@ class ToolRunner:
                 if request.verdict.rule is not None:
                     self._policy.add_rule(request.verdict.rule)
                     self._remember_rule(request.verdict.rule)
-            case "once":
+            case "once" | "changed":
                 pass
 
     def _finish(

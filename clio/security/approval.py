@@ -6,7 +6,7 @@ from typing import Literal, Protocol, assert_never
 from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import Action, ChangeFiles, FetchUrl, Internal, ReadFiles, RunCommand
+from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.command_policy import CommandJudge, CommandView
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
@@ -47,11 +47,27 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     verdict: Ask
 
 
-class Answer(Struct, frozen=True):
-    """What a person said: this once, for this session, always (by the offered rule), or no and why."""
+class Declined(Struct, frozen=True, kw_only=True):
+    """What a person did not want of one file: so many of its hunks. diff: these, as a unified diff without names."""
 
-    kind: Literal["once", "session", "always", "no"]
+    path: Path
+    hunks: int
+    of: int
+    diff: str
+
+
+class Answer(Struct, frozen=True):
+    """What a person said: this once, for this session, always (by the offered rule), or no and why.
+
+    "changed": yes once, to `changes` and not to what was asked: at most the same files, each perhaps with another text.
+    edited: the files whose text the person wrote. declined: what they left out.
+    """
+
+    kind: Literal["once", "session", "always", "no", "changed"]
     reason: str = ""
+    changes: tuple[FileChange, ...] = ()
+    edited: tuple[Path, ...] = ()
+    declined: tuple[Declined, ...] = ()
 
 
 class Approver(Protocol):

@@ -34,11 +34,14 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
     title: for the person, one line: "read clio/app.py:10-40", "run pytest -q".
     action: what policy judges; the diff a person is shown comes from it, and `run` does exactly it or raises.
+    revise: the call with other changes in place of these, where a person wants only some of them or another text; they
+        must be of the same files. Runs in a worker thread. Raises ToolError. None for a call that changes no files.
     """
 
     title: str
     action: Action
     run: Callable[[Progress], Awaitable[ToolOutput]]
+    revise: "Callable[[tuple[FileChange, ...]], Prepared] | None" = None
 
 
 class Tool(Protocol):

@@ -205,5 +205,7 @@ def _said(answer: Answer, rule: str | None) -> str:
             return "allowed for this session"
         case "always":
             return f"always allowed: {clean_line(visible(rule or ''))}"
+        case "changed":
+            return "allowed as changed"
         case "no":
             return f"no: {answer.reason}" if answer.reason else "no"

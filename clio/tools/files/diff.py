@@ -40,16 +40,16 @@ def diff_change(change: FileChange, display: Callable[[Path], str] = str) -> Fil
 
 def diff_texts(before: str, after: str, old_name: str, new_name: str) -> FileDiff:
     """The unified diff of two texts, three lines of context around each change."""
-    old, new = _lines(before), _lines(after)
+    old, new = text_lines(before), text_lines(after)
     blocks = list(changed_blocks(old, new))
     added = sum(b2 - b1 for _, _, b1, b2 in blocks)
     removed = sum(a2 - a1 for a1, a2, _, _ in blocks)
     if not blocks and old_name == new_name:
         return FileDiff(text="", added=0, removed=0)
     rows = [f"--- {old_name}", f"+++ {new_name}"]
-    crlf = _all_crlf(old) and _all_crlf(new)
-    for group in _grouped(blocks):
-        rows += _hunk(group, old, new, crlf)
+    crlf = ends_in_crlf(old) and ends_in_crlf(new)
+    for group in grouped_blocks(blocks):
+        rows += block_rows(group, old, new, crlf)
     return FileDiff(text="\n".join(rows) + "\n", added=added, removed=removed)
 
 
@@ -114,8 +114,8 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _grouped(blocks: list[Block]) -> Iterator[list[Block]]:
-    """Blocks whose contexts would touch, together."""
+def grouped_blocks(blocks: list[Block]) -> Iterator[list[Block]]:
+    """Blocks whose contexts would touch, together: the hunks."""
     group: list[Block] = []
     for block in blocks:
         if group and block[0] - group[-1][1] > 2 * _CONTEXT:
@@ -126,7 +126,8 @@ def _grouped(blocks: list[Block]) -> Iterator[list[Block]]:
         yield group
 
 
-def _hunk(group: list[Block], old: list[str], new: list[str], crlf: bool) -> Iterator[str]:
+def block_rows(group: Sequence[Block], old: list[str], new: list[str], crlf: bool) -> Iterator[str]:
+    """One hunk as the rows of a unified diff, its "@@" line first. crlf: every line of both texts ends in CRLF."""
     first, last = group[0], group[-1]
     a1, b1 = max(0, first[0] - _CONTEXT), max(0, first[2] - _CONTEXT)
     a2, b2 = min(len(old), last[1] + _CONTEXT), min(len(new), last[3] + _CONTEXT)
@@ -154,13 +155,13 @@ def _range(start: int, end: int) -> str:
     return f"{start + 1 if count else start},{count}" if count != 1 else str(start + 1)
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their newline; a carriage return is part of its line, so that a changed ending shows."""
+def text_lines(text: str) -> list[str]:
+    """The lines of a text with their newline; a carriage return is part of its line, so that a changed ending shows."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def _all_crlf(lines: list[str]) -> bool:
+def ends_in_crlf(lines: list[str]) -> bool:
     """Whether no line ends otherwise than in CRLF."""
     return not any(line.endswith("\n") and not line.endswith("\r\n") for line in lines)

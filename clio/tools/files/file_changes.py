@@ -13,28 +13,10 @@ from clio.security.actions import ChangeFiles, FileChange
 from clio.security.path_policy import Workspace
 from clio.storage.atomic import write_atomic
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.files.planned import NEW_FILE_MODE, PlannedChange
 from clio.tools.files.read_log import ReadLog
+from clio.tools.files.revise import revise, revision_report
 from clio.tools.files.text_file import explain, read_bytes
-
-NEW_FILE_MODE = 0o666
-"""Permissions of a new file, from which the user's umask takes its part."""
-
-
-class PlannedChange(Struct, frozen=True, kw_only=True):
-    """One change in bytes. `before` is None for a new file, `after` for a deleted one.
-
-    mode: permission bits of the file as it is, or NEW_FILE_MODE.
-    """
-
-    change: FileChange
-    before: bytes | None
-    after: bytes | None
-    mode: int
-
-    @property
-    def target(self) -> Path:
-        """Where the file is afterwards, or was."""
-        return self.change.moved_to or self.change.path
 
 
 class _Undo(Struct, frozen=True, kw_only=True):
@@ -63,7 +45,11 @@ def prepare_changes(
         text, summary = report()
         return ToolOutput(text=text, summary=summary, changed=changes)
 
-    return Prepared(title=title, action=ChangeFiles(changes=changes), run=run)
+    def other(wanted: tuple[FileChange, ...]) -> Prepared:
+        revised = revise(planned, wanted, workspace)
+        return prepare_changes(title, revised, workspace, read_log, lambda: revision_report(revised, workspace))
+
+    return Prepared(title=title, action=ChangeFiles(changes=changes), run=run, revise=other)
 
 
 def carry_out(planned: Sequence[PlannedChange], workspace: Workspace, read_log: ReadLog) -> None:
@@ -107,6 +93,8 @@ def _check_target(plan: PlannedChange, workspace: Workspace) -> None:
 def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
     change = plan.change
     shown = workspace.display(change.path)
+    if os.path.realpath(plan.target) != str(plan.target):
+        raise ToolRetry(f"{workspace.display(plan.target)!r} leads elsewhere since just now; look at it again")
     if plan.before is not None and read_bytes(change.path, shown)[0] != plan.before:
         raise ToolRetry(f"{shown!r} changed on disk just now; read it again before you change it")
     new = plan.target if plan.before is None or change.moved_to else None

@@ -14,7 +14,9 @@ MAX_EDIT_BYTES = 20_000_000
 """Larger files are read by window only and never edited."""
 
 _SNIFF_BYTES = 8_192
-_ON_ERROR = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
+ON_ERROR = {"utf-8": "surrogateescape", "utf-16-le": "surrogatepass", "utf-16-be": "surrogatepass"}
+"""How each codec keeps what it cannot decode; "strict" for the others."""
+
 _TEXT_CONTROLS = frozenset(b"\t\n\r\f\b\x1b")
 
 
@@ -96,7 +98,7 @@ def decode(data: bytes, mode: int = 0o644) -> TextFile:
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
     encoding = _guess(body)
-    text = body.decode(encoding, _ON_ERROR.get(encoding, "strict"))
+    text = body.decode(encoding, ON_ERROR.get(encoding, "strict"))
     return TextFile(data=data, text=text, encoding=encoding, bom=bom, mode=mode)
 
 
@@ -138,7 +140,7 @@ def _guess(body: bytes) -> str:
 
 def encode(text: str, like: TextFile, shown: str) -> bytes:
     """The bytes of a text in the encoding of its file. Raises ToolRetry for a character the encoding cannot hold."""
-    handler = _ON_ERROR.get(like.encoding, "strict")
+    handler = ON_ERROR.get(like.encoding, "strict")
     try:
         return like.bom + text.encode(like.encoding, handler)
     except UnicodeEncodeError as error:

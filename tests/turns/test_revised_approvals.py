@@ -1,0 +1,182 @@
+"""A person allows something else than was proposed: fewer hunks, fewer files, their own text. Real files, real HTTP."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clio.agent.events import ToolFinished
+from clio.messages import ToolMessage
+from clio.security.actions import ChangeFiles, FileChange
+from clio.security.approval import Answer, ApprovalRequest, Declined
+from clio.tools.files.hunks import keep_hunks, split_hunks
+from tests.support.chat_server import text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+OLD = "".join(f"line {number}\n" for number in range(30))
+SECOND_ONLY = OLD.replace("line 20\n", "LINE 20\n")
+Decide = Callable[[tuple[FileChange, ...]], Answer]
+
+
+def patch(*names: str) -> tuple[str, dict[str, str]]:
+    """A call that changes line 2 and line 20 of each of these files."""
+    hunks = "@@\n line 1\n-line 2\n+LINE 2\n line 3\n@@\n line 19\n-line 20\n+LINE 20\n line 21\n"
+    files = "".join(f"*** Update File: {name}\n{hunks}" for name in names)
+    return ("apply_patch", {"patch": f"*** Begin Patch\n{files}*** End Patch\n"})
+
+
+def rewritten(change: FileChange, after: str) -> FileChange:
+    return msgspec.structs.replace(change, after=after)
+
+
+def second_hunk_only(changes: tuple[FileChange, ...]) -> Answer:
+    before, after = changes[0].before or "", changes[0].after or ""
+    first, second = split_hunks(before, after)
+    declined = Declined(path=changes[0].path, hunks=1, of=2, diff=first.text)
+    return Answer(
+        "changed", changes=(rewritten(changes[0], keep_hunks(before, after, [second])),), declined=(declined,)
+    )
+
+
+def own_words(changes: tuple[FileChange, ...]) -> Answer:
+    return Answer("changed", changes=(rewritten(changes[0], "mine\n"),), edited=(changes[0].path,))
+
+
+class Told:
+    """One turn with a person who decides so; `last` is the result the model was given."""
+
+    def __init__(self, make_desk: MakeDesk, call: tuple[str, dict[str, str]], decide: Decide, *names: str) -> None:
+        self.desk: Desk = make_desk([tool_calls([call]), text("ok")])
+        self.project: Path = self.desk.project
+        for name in names:
+            (self.project / name).write_text(OLD, encoding="utf-8")
+        self._decide = decide
+        self.desk.person.ask = self._ask
+        asyncio.run(self.desk.turn("change it"))
+        self.last = [message for message in self.desk.app.session.messages if isinstance(message, ToolMessage)][-1]
+
+    async def _ask(self, request: ApprovalRequest) -> Answer:
+        assert isinstance(request.action, ChangeFiles)
+        return self._decide(request.action.changes)
+
+    def read(self, name: str) -> str:
+        return (self.project / name).read_bytes().decode()
+
+
+def test_only_the_accepted_hunk_is_written_and_the_model_reads_the_other(make_desk: MakeDesk) -> None:
+    told = Told(make_desk, patch("a.txt"), second_hunk_only, "a.txt")
+    assert told.read("a.txt") == SECOND_ONLY
+    assert told.last.ok and "updated a.txt (+1 -1)" in told.last.content
+    assert "declined 1 of 2 hunks of a.txt" in told.last.content
+    assert "-line 2\n+LINE 2\n" in told.last.content and "+LINE 20" not in told.last.content
+    (finished,) = told.desk.seen(ToolFinished)
+    assert "+LINE 20" in finished.diff and "+LINE 2\n" not in finished.diff and finished.asked
+
+
+def test_the_users_own_text_is_written_and_the_model_sees_how_it_differs(make_desk: MakeDesk) -> None:
+    told = Told(make_desk, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
+    assert told.read("new.txt") == "mine\n"
+    assert "The user edited your proposal for new.txt" in told.last.content
+    assert "-yours\n+mine" in told.last.content
+
+
+def test_a_file_left_out_of_a_patch_is_not_touched(make_desk: MakeDesk) -> None:
+    told = Told(
+        make_desk, patch("a.txt", "b.txt"), lambda changes: Answer("changed", changes=changes[1:]), "a.txt", "b.txt"
+    )
+    assert told.read("a.txt") == OLD and told.read("b.txt") != OLD
+    assert "declined what you proposed for a.txt" in told.last.content
+
+
+def test_the_next_edit_starts_from_what_was_written(make_desk: MakeDesk) -> None:
+    """What the user wrote counts as known: the model was told of it."""
+    again = ("edit_file", {"path": "new.txt", "old_string": "mine", "new_string": "ours"})
+    desk = make_desk(
+        [tool_calls([("write_file", {"path": "new.txt", "content": "yours\n"})]), tool_calls([again]), text("ok")]
+    )
+    answers: list[Decide] = [own_words, lambda changes: Answer("once")]
+
+    async def ask(request: ApprovalRequest) -> Answer:
+        assert isinstance(request.action, ChangeFiles)
+        return answers.pop(0)(request.action.changes)
+
+    desk.person.ask = ask
+    asyncio.run(desk.turn("write, then edit"))
+    assert (desk.project / "new.txt").read_text(encoding="utf-8") == "ours\n"
+
+
+def test_a_file_that_changed_while_the_question_stood_is_left_alone(make_desk: MakeDesk) -> None:
+    def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
+        changes[0].path.write_text("somebody else\n", encoding="utf-8")
+        return second_hunk_only(changes)
+
+    told = Told(make_desk, patch("a.txt"), meanwhile, "a.txt")
+    assert told.read("a.txt") == "somebody else\n"
+    assert not told.last.ok and "changed on disk" in told.last.content
+
+
+def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_through(make_desk: MakeDesk) -> None:
+    def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
+        folder, outside = changes[0].path.parent, changes[0].path.parent.parent.parent / "outside"
+        folder.rename(outside)
+        folder.symlink_to(outside)
+        return Answer("once")
+
+    desk = make_desk([])
+    (desk.project / "sub").mkdir()
+    told = Told(make_desk, patch("sub/a.txt"), meanwhile, "sub/a.txt")
+    assert (told.project.parent / "outside" / "a.txt").read_text(encoding="utf-8") == OLD
+    assert not told.last.ok and "leads elsewhere" in told.last.content
+
+
+def elsewhere(changes: tuple[FileChange, ...]) -> Answer:
+    return Answer("changed", changes=(msgspec.structs.replace(changes[0], path=changes[0].path.with_name("b.txt")),))
+
+
+def deleted(changes: tuple[FileChange, ...]) -> Answer:
+    return Answer("changed", changes=(msgspec.structs.replace(changes[0], kind="delete", after=None),))
+
+
+def nothing(changes: tuple[FileChange, ...]) -> Answer:
+    return Answer("changed")
+
+
+@pytest.mark.parametrize("decide", [elsewhere, deleted, nothing])
+def test_an_answer_can_only_be_of_the_files_that_were_asked_about(make_desk: MakeDesk, decide: Decide) -> None:
+    told = Told(make_desk, patch("a.txt"), decide, "a.txt", "b.txt")
+    assert told.read("a.txt") == OLD and told.read("b.txt") == OLD
+    assert not told.last.ok and "no file was changed" in told.last.content
+
+
+def test_plan_mode_switched_on_meanwhile_refuses(make_desk: MakeDesk) -> None:
+    desks: list[Desk] = []
+
+    def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
+        desks[0].app.policy.mode = "plan"
+        return second_hunk_only(changes)
+
+    desk = make_desk([tool_calls([patch("a.txt")]), text("ok")])
+    desks.append(desk)
+    (desk.project / "a.txt").write_text(OLD, encoding="utf-8")
+
+    async def ask(request: ApprovalRequest) -> Answer:
+        assert isinstance(request.action, ChangeFiles)
+        return meanwhile(request.action.changes)
+
+    desk.person.ask = ask
+    asyncio.run(desk.turn("change it"))
+    assert (desk.project / "a.txt").read_text(encoding="utf-8") == OLD
+
+
+def test_a_secret_the_user_wrote_does_not_reach_the_model(make_desk: MakeDesk) -> None:
+    secret = "sk-proj-Zq8vT3mK1xW7" + "bN5cR9dL2fH4gJ6"
+
+    def with_secret(changes: tuple[FileChange, ...]) -> Answer:
+        return Answer("changed", changes=(rewritten(changes[0], f"token = '{secret}'\n"),), edited=(changes[0].path,))
+
+    told = Told(make_desk, ("write_file", {"path": "new.txt", "content": "x\n"}), with_secret)
+    assert secret in told.read("new.txt")
+    assert secret not in told.last.content and secret not in str(told.desk.server.requests[-1].body)
