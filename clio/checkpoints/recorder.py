@@ -156,6 +156,8 @@ class Recorder:
     def _look(self, copying_s: float = COPYING_S) -> Snapshot:
         if not self._loaded:
             self._loaded, (_, self._scanner.seen) = True, self._seen.load()
+        if self._seen.vanished():
+            self._scanner.forget_copies()
         self._last = looked = self._scanner.look(copying_s)
         self._tell_what_is_left_out(looked)
         return looked

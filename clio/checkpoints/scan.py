@@ -44,14 +44,24 @@ class Seen(Struct, frozen=True, kw_only=True):
 class Scanner:
     """Looks at one workspace again and again.
 
-    root: absolute, links resolved. apart: folders in it that are left out, such as clio's own.
+    root: absolute, links resolved. apart: folders in it that are left out, such as clio's own. max_kept: bytes that
+    copies of the files as they are may come to, so that there is room for those as they were.
     """
 
-    def __init__(self, root: Path, objects: Objects, lister: Lister, apart: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        objects: Objects,
+        lister: Lister,
+        apart: Sequence[Path] = (),
+        *,
+        max_kept: int = MAX_COPIED_BYTES,
+    ) -> None:
         self._root = root
         self._prefix = str(root).rstrip(os.sep) + os.sep
         self._objects = objects
         self._lister = lister
+        self._max_kept = max_kept
         self._apart = (_OWN_FOLDER + "/", *_inside(root, apart))
         self._git: GitTree | None = None
         self._probed = False
@@ -61,8 +71,13 @@ class Scanner:
         """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
         if not self._probed or (self._git is not None and not self._git.index_key()):
             self._git, self._probed = git_tree(self._root), True
-        budget = _Budget(MAX_COPIED_BYTES, copying_s)
+        kept = sum(row.size for row in self.seen.rows.values() if row.id and not row.id.startswith(NOT_KEPT))
+        budget = _Budget(min(MAX_COPIED_BYTES, self._max_kept - kept), copying_s)
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)
+
+    def forget_copies(self) -> None:
+        """Copies were deleted to make room: what there is of them has to be found out anew."""
+        self.seen = _with_rows(self.seen, {}, self.seen.gone)
 
     def is_too_large(self, size: int) -> bool:
         """Whether a file of so many bytes is never kept."""

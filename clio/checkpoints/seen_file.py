@@ -37,6 +37,13 @@ class SeenFile:
         self._stored = stored
         return stored.id, stored.seen
 
+    def vanished(self) -> bool:
+        """Whether somebody deleted it since it was read or written, and with it perhaps copies it names; said once."""
+        if self._stored is None or self.path is None or self.path.exists():
+            return False
+        self._stored = None
+        return True
+
     def save(self, seen: Seen) -> str:
         """The id of the file that holds `seen`, which is written only where it differs. Raises OSError."""
         stored = self._stored

@@ -6,9 +6,11 @@ import stat
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 from clio.checkpoints.checkpoints import Limits
+from clio.checkpoints.space import make_room
 from clio.checkpoints.states import Record
 from tests.checkpoints.support import SESSION, Place
 
@@ -169,8 +171,6 @@ def run_many(place: Place, count: int) -> None:
 
 
 def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
-    from clio.checkpoints.space import make_room
-
     place = Place(tmp_path, FILES)
     run_many(place, 10)
     make_room(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
@@ -181,6 +181,27 @@ def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
     assert turns == [f"t{number}" for number in range(10 - len(turns), 10)]
     assert 2 <= len(turns) < 10
     place.undo(turns[-1])
+
+
+def test_copies_that_went_to_make_room_are_made_anew(tmp_path: Path) -> None:
+    place = Place(tmp_path, FILES | {"c.txt": "c" * 900}, git=False)
+    place.run("t1", "echo aa > a.txt")
+    make_room(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), young_s=-1)
+    usage = place.checkpoints.usage()
+    assert usage is not None
+    assert usage.bytes <= 10
+    time.sleep(0.6)  # the last look is no longer fresh
+    place.run("t2", "rm c.txt")
+    place.undo("t2")
+    assert place.read("c.txt") == "c" * 900
+
+
+def test_copies_leave_room_for_what_was(tmp_path: Path) -> None:
+    place = Place(tmp_path, {f"f{number}": str(number) * 1_000 for number in range(10)}, git=False)
+    place.checkpoints = place.open(Limits(max_bytes=8_000))
+    place.run("t1", "rm f*")
+    assert sorted(place.verdicts("t1").values()) == ["lost"] * 6 + ["put"] * 4
+    assert any("6 files" in sentence for sentence in place.checkpoints.take_news())
 
 
 def test_what_is_too_old_goes(tmp_path: Path) -> None:
