@@ -12,6 +12,7 @@ import msgspec
 from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
+from clio.agent.planning import Planning
 from clio.agent.turn_files import TurnFiles
 from clio.assembly import Assembly, project_checkpoints
 from clio.config.loaded import Loaded
@@ -19,6 +20,7 @@ from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
 from clio.context.calibrate import Calibration
 from clio.context.ratios import RatioBook
+from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.memory.noticing import look_for_notices, question, remember_noticed
@@ -53,7 +55,9 @@ class App:
         emit: Emit,
         env: Mapping[str, str],
         now: Callable[[], float] = time.time,
+        shelf: Shelf | None = None,
     ) -> None:
+        self.shelf = shelf or Shelf()
         self.loaded = loaded
         self.config = loaded.config
         self.project = loaded.project
@@ -71,6 +75,7 @@ class App:
             incognito=self.config.incognito,
             clio_home=loaded.home,
         )
+        self.planning = Planning(self.policy, lambda: self.session)
         self.jobs = JobTable()
         self.checkpoints = project_checkpoints(loaded, self.jobs)
         scenarios = read_scenarios(self.home)
@@ -115,6 +120,8 @@ class App:
             jobs=self.jobs,
             turn_files=self.turn_files,
             mailbox=self.mailbox,
+            planning=self.planning,
+            shelf=self.shelf,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,
@@ -141,6 +148,7 @@ class App:
             self.turn_files.cut_off()
             self._learn_from_turn("interrupted")  # in this thread: one that is cancelled waits for no other
             raise
+        self.planning.end_turn(done=finished.status == "done")
         await self.turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)
         return finished
@@ -192,7 +200,7 @@ class App:
 
     def set_approval(self, mode: ApprovalMode) -> None:
         """Decide anew who says yes to writes and commands."""
-        self.policy.mode = mode
+        self.planning.set_mode(mode)
 
     def refresh_index(self) -> None:
         """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread."""
@@ -271,7 +279,15 @@ class App:
             self._warn(f"the rule holds for this session only: {error}")
 
 
-def build_app(loaded: Loaded, *, approver: Approver, asker: Asker, emit: Emit, env: Mapping[str, str]) -> App:
+def build_app(
+    loaded: Loaded,
+    *,
+    approver: Approver,
+    asker: Asker,
+    emit: Emit,
+    env: Mapping[str, str],
+    shelf: Shelf | None = None,
+) -> App:
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
     provider = make_provider(loaded.config, env)
-    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env)
+    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env, shelf=shelf)

@@ -9,6 +9,8 @@ from msgspec import Struct
 from clio.agent.events import Emit, Notice
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
+from clio.agent.planning import Planning
+from clio.agent.mentioned import Mentioned
 from clio.agent.side_question import SideQuestion
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_files import TurnFiles
@@ -22,6 +24,7 @@ from clio.context.checkpoint import checkpoint_text
 from clio.context.encodings import encoding_folders, encoding_for, find_encoding
 from clio.context.instructions import project_instructions
 from clio.context.recovery_notes import git_activity, recovery_note
+from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import StorageError
@@ -30,10 +33,12 @@ from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
+from clio.providers.pictures import takes_images
 from clio.providers.registry import OFFLINE
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
+from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
@@ -72,6 +77,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
     jobs: JobTable
     turn_files: TurnFiles
     mailbox: Mailbox
+    planning: Planning
+    shelf: Shelf
     emit: Emit
     heard: Emit
     session_of: Callable[[], Session]
@@ -89,7 +96,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
         def tools(compact: bool) -> list[Tool]:
             return self._tools(config, read_log, compact)
 
-        builder = self._builder(tools, limits, estimator)
+        mentioned = self._mentioned(config, provider, limits, estimator, read_log)
+        builder = self._builder(tools, limits, estimator, mentioned)
         calibration = self._calibration(provider, builder, estimator)
         loop = Loop(
             provider=provider,
@@ -119,11 +127,34 @@ class Assembly(Struct, kw_only=True, frozen=True):
             max_steps=config.max_steps,
             mailbox=self.mailbox,
             now=self.now,
+            take_images=mentioned.take_images,
         )
         return loop, calibration
 
+    def _mentioned(
+        self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
+    ) -> Mentioned:
+        return Mentioned(
+            workspace=self.workspace,
+            policy=self.policy,
+            approver=self.approver,
+            memory=self.memory,
+            read_log=read_log,
+            session_of=self.session_of,
+            emit=self.emit,
+            estimator=estimator,
+            window_tokens=limits.context_window,
+            model=provider.model,
+            takes_images=provider.name != OFFLINE and takes_images(config, provider.model),
+            pasted=self.shelf.images,
+        )
+
     def _builder(
-        self, tools: Callable[[bool], list[Tool]], limits: Limits, estimator: TokenEstimator
+        self,
+        tools: Callable[[bool], list[Tool]],
+        limits: Limits,
+        estimator: TokenEstimator,
+        mentioned: Mentioned,
     ) -> ContextBuilder:
         self.memory.begin(window_tokens=limits.context_window, session_of=self.session_of)
 
@@ -139,7 +170,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
             project=self.project,
             prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
             estimator=estimator,
-            turn_fragments=self._turn_fragments,
+            turn_fragments=lambda text: self._turn_fragments(text, mentioned),
+            read_image=self._read_image,
         )
 
     def _calibration(
@@ -207,10 +239,17 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self._tell_of_memory()
         return [*([instructions] if instructions else []), *remembered]
 
-    async def _turn_fragments(self, text: str) -> list[Fragment]:
+    async def _turn_fragments(self, text: str, mentioned: Mentioned) -> list[Fragment]:
         fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
         self._tell_of_memory()
-        return [*await asyncio.to_thread(self.turn_files.fragments), *fragments]
+        named = [*self.shelf.take_offered(), *await mentioned.fragments(text)]
+        return [*self.planning.begin_turn(), *await asyncio.to_thread(self.turn_files.fragments), *fragments, *named]
+
+    def _read_image(self, handle: str) -> bytes | None:
+        try:
+            return self.session_of().read_data(handle)
+        except (BlobNotFound, OSError):  # its message then says that it is gone
+            return None
 
     def _tell_of_memory(self) -> None:
         for sentence in self.memory.take_notices():

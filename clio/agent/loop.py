@@ -30,9 +30,10 @@ from clio.agent.repetition import RepetitionGuard
 from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.context.builder import Built
+from clio.context.long_words import fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
-from clio.messages import AssistantMessage, Message, ToolCall, Usage, UserMessage, answer_open_calls
+from clio.messages import AssistantMessage, ImagePart, Message, ToolCall, Usage, UserMessage, answer_open_calls
 from clio.prompt_files import load_prompt
 from clio.providers.base import Provider
 from clio.security.redact import Redactor
@@ -42,6 +43,7 @@ from clio.sessions.state import Bill
 MAX_CONTINUATIONS = 3
 MAX_OVERFLOWS = 3
 """How many smaller requests follow one that a server found too large."""
+_KEPT_WORDS = "kept beside it, where the model can read it"
 EXIT_CODES: dict[Status, int] = {
     "done": 0,
     "failed": 1,
@@ -76,6 +78,7 @@ class Loop:
     """Runs turns of one session with one model.
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
+    take_images: the pictures the words name that the context of a turn was made for.
     """
 
     def __init__(
@@ -91,8 +94,10 @@ class Loop:
         mailbox: Mailbox | None = None,
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
+        take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
     ) -> None:
         self._provider = provider
+        self._take_images = take_images
         self._runner = runner
         self._session = session
         self._context = context
@@ -145,8 +150,20 @@ class Loop:
     async def _begin(self, text: str) -> None:
         words = self._safe_words(text)
         context = await self._context.turn_context(self._now(), words)
-        self._add(UserMessage(content=words, context=self._redactor.redact(context).text, created=self._now()))
-        self._emit(TurnStarted(session_id=self._session.id, text=words, model=self._provider.model))
+        quarter = self._context.limits.context_window // 4
+        fitted = fit_words(words, quarter, self._context.ratio, self._session.write_blob)
+        if fitted.blob:
+            self._emit(Notice(text=f"the message is longer than a quarter of the window; its middle is {_KEPT_WORDS}"))
+        self._add(
+            UserMessage(
+                content=fitted.text,
+                context=self._redactor.redact(context).text,
+                images=self._take_images(),
+                blob=fitted.blob,
+                created=self._now(),
+            )
+        )
+        self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
         if self._resumed:
             self._resumed = False
             await self._context.recover()

@@ -5,22 +5,33 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from msgspec import Struct
 from prompt_toolkit.history import History
 
 _READ_BYTES = 512 * 1024  # the newest lines; a history of years stays quick to open
 _MAX_ENTRY_CHARS = 20_000
 
 
+class Entry(Struct, frozen=True, kw_only=True):
+    """One earlier line. project: the folder it was typed in, "" where unknown; here: whether that is this one."""
+
+    text: str
+    project: str = ""
+    here: bool = False
+
+
 class LineHistory(History):
     """Earlier lines, newest first, in prompt_toolkit's own file format: "+" before each line of an entry.
 
-    Nothing is written before `redact` is known: a key someone pasted must not outlive the session on disk.
+    The time and the project of each stand before it. Nothing is written before `redact` is known: a key someone pasted
+    must not outlive the session on disk.
     problem: why the newest entries are not on disk, None when they are.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, project: Path | None = None) -> None:
         super().__init__()
         self.path = path
+        self._project = str(project or "").replace("\n", " ")
         self.problem: str | None = None
         self._redact: Callable[[str], str] | None = None
         self._waiting: list[str] = []
@@ -34,6 +45,10 @@ class LineHistory(History):
 
     def load_history_strings(self) -> Iterable[str]:
         """Entries of all sessions, newest first; none where there is no readable file."""
+        return [entry.text for entry in reversed(self.entries())]
+
+    def entries(self) -> list[Entry]:
+        """The same with the project of each, oldest first, as they are on disk now."""
         try:
             with self.path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -44,7 +59,11 @@ class LineHistory(History):
         except OSError as error:
             self.problem = f"earlier lines cannot be read from {self.path}: {error.strerror}"
             return []
-        return reversed(parse_entries(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES))
+        found = parse_projects(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES)
+        return [
+            Entry(text=text, project=project, here=bool(project) and project == self._project)
+            for text, project in found
+        ]
 
     def store_string(self, string: str) -> None:
         """Append one entry in a single write, so that two clios never mix their lines."""
@@ -53,7 +72,7 @@ class LineHistory(History):
         if self._redact is None:
             self._waiting.append(string)
             return
-        entry = format_entry(self._redact(string), time.strftime("%Y-%m-%d %H:%M:%S"))
+        entry = format_entry(self._redact(string), f"{time.strftime('%Y-%m-%d %H:%M:%S')} {self._project}".rstrip())
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -73,14 +92,23 @@ def format_entry(text: str, when: str) -> str:
 
 def parse_entries(data: str, *, cut: bool = False) -> list[str]:
     """The entries of a history file, oldest first. `cut`: the data begins in the middle of one, which is left out."""
+    return [text for text, _ in parse_projects(data, cut=cut)]
+
+
+def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
+    """The same with the project that stands before each, "" where none does."""
     if cut:
         data = data[data.find("\n# ") + 1 :]
-    entries: list[str] = []
+    entries: list[tuple[str, str]] = []
     current: list[str] = []
+    project = ""
     for line in data.split("\n"):
         if line.startswith("+"):
             current.append(line[1:])
-        elif current:
-            entries.append("\n".join(current))
-            current = []
+            continue
+        if current:
+            entries.append(("\n".join(current), project))
+            current, project = [], ""
+        if line.startswith("# "):
+            project = line[len("# 2026-01-01 00:00:00 ") :]
     return entries

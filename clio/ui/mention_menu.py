@@ -1,0 +1,165 @@
+"""What the menu offers after "@": the project's files by fuzzy match, earlier sessions, notes."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.algorithms.fuzzy import FuzzyNames, score
+from clio.commands.base import Shell
+from clio.context.mentions import write_mention
+from clio.messages import Message, ToolMessage, UserMessage
+
+MAX_SHOWN = 60
+RECENT_BOOST = 12.0
+"""Points of the file used last; earlier ones get less, down to a quarter."""
+_MAX_RECENT = 40
+_MAX_LOOKED_AT = 300  # messages, from the newest
+_FRESH_S = 5.0  # a listing of the project serves this long; new files appear soon enough
+_WORDS = {"session": "an earlier session", "note": "a note"}
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """One thing to name. text: as it is written, "@" included. shown: in the menu. note: what it is."""
+
+    text: str
+    shown: str
+    note: str = ""
+
+
+class MentionMenu:
+    """Offers for a mention that is being typed; called in a thread, one call at a time.
+
+    shell: gives the running App, None while it is being built. list_files: relative posix paths of the project.
+    """
+
+    def __init__(self, shell: Callable[[], Shell | None], list_files: Callable[[], Sequence[str]]) -> None:
+        self._shell = shell
+        self._list_files = list_files
+        self._files: Sequence[str] = ()
+        self._names = FuzzyNames(())
+        self._listed_at = float("-inf")
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The project's files, at most five seconds old."""
+        if time.monotonic() - self._listed_at > _FRESH_S:
+            files = self._list_files()
+            if files != self._files:
+                self._files = files
+                self._names = FuzzyNames((*files, *_folders(files)))
+            self._listed_at = time.monotonic()
+        return self._files
+
+    def offers(self, typed: str) -> Iterator[Offer]:
+        """What may stand for `typed`, the text behind the "@", quotes included."""
+        kind, colon, rest = typed.partition(":")
+        bare = typed.removeprefix('"')
+        if colon and kind in _WORDS:
+            yield from self._remembered(kind, rest.removeprefix('"'))
+        elif bare.startswith(("/", "~")):
+            for path in folder_entries(bare)[:MAX_SHOWN]:
+                yield Offer(text=write_mention(path), shown=path)
+        else:
+            yield from self._paths(bare)
+            for word in _WORDS:
+                if typed and word.startswith(typed):
+                    yield Offer(
+                        text=f"@{word}:", shown=f"{word}:", note=f"an earlier {word}" if word != "note" else word
+                    )
+
+    def _paths(self, typed: str) -> Iterator[Offer]:
+        files = self.files
+        shell = self._shell()
+        boosts = recent_boosts(shell.session.messages if shell else ())
+        if typed and not typed.endswith("/"):
+            found = self._names.best(typed.removeprefix("./"), MAX_SHOWN, boosts)
+        else:
+            used = sorted(boosts, key=lambda path: -boosts[path]) if not typed else []
+            known = set(files) if used else set[str]()
+            found = [path for path in used if path in known]
+            found = list(dict.fromkeys((*found, *next_steps(files, typed.removeprefix("./")))))[:MAX_SHOWN]
+        for path in found:
+            yield Offer(text=write_mention(path), shown=path)
+
+    def _remembered(self, kind: str, typed: str) -> Iterator[Offer]:
+        shell = self._shell()
+        if shell is None or shell.config.incognito:
+            return
+        rows: list[tuple[float, Offer]] = []
+        if kind == "session":
+            for info in shell.store.list():
+                if info.id == shell.session.id:
+                    continue
+                name = info.name or info.id[:8]
+                points = score(typed, f"{name} {info.id} {info.first_words}")
+                if points is not None:
+                    rows.append((points, _offer(kind, name, info.first_words)))
+        else:
+            for note in shell.memory.list_notes():
+                points = score(typed, note.key)
+                if points is not None:
+                    rows.append((points, _offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
+        if typed:
+            rows.sort(key=lambda row: -row[0])
+        yield from (offer for _, offer in rows[:MAX_SHOWN])
+
+
+def recent_boosts(messages: Sequence[Message]) -> dict[str, float]:
+    """Points for the files a session's tools have read or changed, and those its messages named; the newest most."""
+    used: dict[str, None] = {}
+    for message in reversed(messages[-_MAX_LOOKED_AT:]):
+        if isinstance(message, ToolMessage) and message.deeds is not None:
+            changed = (deed.moved_to or deed.path for deed in message.deeds.changed if deed.kind != "delete")
+            used.update(dict.fromkeys((*changed, *message.deeds.read)))
+        elif isinstance(message, UserMessage) and "@" in message.content:
+            words = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
+            used.update(dict.fromkeys(words))
+        if len(used) >= _MAX_RECENT:
+            break
+    names = list(used)[:_MAX_RECENT]
+    return {name: RECENT_BOOST * max(1.0 - place / _MAX_RECENT, 0.25) for place, name in enumerate(names)}
+
+
+def next_steps(files: Sequence[str], start: str) -> list[str]:
+    """The files and folders directly below `start`, a folder with its slash or "" for the top; folders end in one."""
+    steps: dict[str, None] = {}
+    for path in files:
+        if path.startswith(start):
+            end = path.find("/", len(start))
+            steps[path if end < 0 else path[: end + 1]] = None
+    return sorted(steps)
+
+
+def folder_entries(typed: str) -> list[str]:
+    """What lies on disk under an absolute path that is being typed; "~" is the home folder."""
+    folder, slash, start = typed.rpartition("/")
+    if not slash:
+        return ["~/"]
+    found: list[str] = []
+    try:
+        with os.scandir(Path(folder + "/").expanduser()) as entries:
+            for entry in entries:
+                if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
+                    found.append(f"{folder}/{entry.name}{'/' if entry.is_dir() else ''}")
+    except (OSError, RuntimeError):  # nothing can be listed there, so there is nothing to offer
+        return []
+    return sorted(found)
+
+
+def _folders(files: Sequence[str]) -> list[str]:
+    """Every folder of the files, with its slash."""
+    folders: dict[str, None] = {}
+    for path in files:
+        end = path.rfind("/")
+        while end > 0 and path[: end + 1] not in folders:
+            folders[path[: end + 1]] = None
+            end = path.rfind("/", 0, end)
+    return list(folders)
+
+
+def _offer(kind: str, name: str, note: str) -> Offer:
+    plain = name if name and not any(char.isspace() or char in "\"'`<>|" for char in name) else f'"{name}"'
+    return Offer(text=f"@{kind}:{plain}", shown=name, note=note)
