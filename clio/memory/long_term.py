@@ -1,7 +1,7 @@
 """The project knowledge in `.clio/ltm.json`: read tolerantly, changed under a lock, nothing ever dropped."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from clio.memory.ltm_stats import count_up
 from clio.memory.ltm_store import LtmStore
 from clio.memory.ltm_uses import count_uses, with_uses
 from clio.memory.ltm_versions import EntryVersion, entry_versions
-from clio.memory.records import Added, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
+from clio.memory.records import Added, Because, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
 from clio.memory.tolerant import number
 from clio.memory.undo import Change, UndoLog
 
@@ -132,6 +132,22 @@ class LongTermMemory:
                 kind, raw = known[wanted[0]]
                 what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
                 self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
+            return gone
+
+    def supersede(self, successors: Mapping[str, str]) -> tuple[Entry, ...]:
+        """Move entries to the archive whose places others took: handle → the handle of the other, both there.
+
+        Those that are there no longer, or whose successor is not, stay as they are. Returns those that were moved.
+        """
+        with self._store.changing() as (document, now):
+            known = document.by_handle()
+            going = {old: new for old, new in successors.items() if old in known and new in known}
+            gone = tuple(to_entry(*known[handle], handle) for handle in going)
+            if gone:
+                kind, raw = known[next(iter(going))]
+                what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                why: dict[str, Because] = dict.fromkeys(going, "superseded")
+                self._store.send_off(document, now, f"replaced {what} by what was said since", why, going)
             return gone
 
     def prune(

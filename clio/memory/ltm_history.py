@@ -65,16 +65,26 @@ def endings(
     why: Mapping[str, Because] = MappingProxyType({}),
     *,
     undone: bool = False,
+    successors: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Ending]:
-    """The versions that end where these objects become those. why: of those that are there no longer, by handle."""
+    """The versions that end where these objects become those. why: of those that are there no longer, by handle.
+
+    successors: of those whose place another took, the handle of that one.
+    """
     later = {one.id: one.entry for one in after if one.kept is None}
     found: list[Ending] = []
     for one in before:
         if one.kept is not None or (one.id in later and not says_else(one.kind, one.entry, later[one.id])):
             continue
         because: Ended = "undone" if undone else "changed" if one.id in later else why.get(one.id, "forgotten")
-        found.append(Ending(kind=one.kind, id=one.id, ended=now, because=because, entry=one.entry))
+        entry = with_successor(one.entry, successors.get(one.id))
+        found.append(Ending(kind=one.kind, id=one.id, ended=now, because=because, entry=entry))
     return found
+
+
+def with_successor(raw: Json, successor: str | None) -> Json:
+    """An object that leaves since another took its place, with the handle of that one."""
+    return raw if successor is None else raw | {"superseded_by": successor}
 
 
 def begin_anew(after: Json, now: float) -> None:

@@ -89,7 +89,7 @@ def revive(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bool) -> 
     What was pruned comes back as if it had never gone; of what somebody took out on purpose only the new words count
     for the confidence and for who said it.
     """
-    back = dict(raw)
+    back = {name: value for name, value in raw.items() if name != "superseded_by"}
     if forgotten:
         back["confidence"] = new["confidence"]
         back["provenance"] = new.get("provenance")

@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from clio.errors import StorageError
 from clio.memory.ltm_archive import Kept, LtmArchive
 from clio.memory.ltm_changes import Piece, is_as, piece, put_back
 from clio.memory.ltm_file import LtmDocument, read_ltm, write_ltm
-from clio.memory.ltm_history import LtmHistory, begin_anew, endings, says_else
+from clio.memory.ltm_history import LtmHistory, begin_anew, endings, says_else, with_successor
 from clio.memory.ltm_kinds import identity, stored_id
 from clio.memory.records import Because
 from clio.memory.undo import UndoLog, new_change
@@ -58,10 +59,11 @@ class LtmStore:
         after: Sequence[Piece],
         archived: Sequence[Kept] = (),
         why: Mapping[str, Because] | None = None,
+        successors: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Note the change, then keep what leaves, then write the file: dying in between loses nothing.
 
-        why: of the handles that leave.
+        why: of the handles that leave. successors: of those whose place another took, the handle of that one.
         """
         _begin_anew(document, now, before, after)
         document.touch(now)
@@ -71,7 +73,7 @@ class LtmStore:
             if self._undo:
                 self._undo.record(change)
             try:
-                self.history.put(endings(before, after, now, why or {}))
+                self.history.put(endings(before, after, now, why or {}, successors=successors))
                 if archived:
                     self.archive.put(archived)
                 write_ltm(self.path, document)
@@ -83,18 +85,33 @@ class LtmStore:
         if back := [one.kept for one in before if one.kept]:
             self._take_out(lambda one: one in back)
 
-    def send_off(self, document: LtmDocument, now: float, what: str, why: Mapping[str, Because]) -> None:
-        """Move the entries of these handles to the archive, and write the file even where there is none."""
+    def send_off(
+        self,
+        document: LtmDocument,
+        now: float,
+        what: str,
+        why: Mapping[str, Because],
+        successors: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Move the entries of these handles to the archive, and write the file even where there is none.
+
+        successors: of those whose place another took, the handle of that one.
+        """
         known = document.by_handle()
         before = [piece(document, known[handle][0], handle, known[handle][1]) for handle in why]
         kept = [
-            Kept(kind=one.kind, archived=now, because=why[one.id], entry=copy.deepcopy(one.entry) | {"id": one.id})
+            Kept(
+                kind=one.kind,
+                archived=now,
+                because=why[one.id],
+                entry=with_successor(copy.deepcopy(one.entry) | {"id": one.id}, successors.get(one.id)),
+            )
             for one in before
         ]
         for one in sorted(before, key=lambda one: -one.place):
             del document.section(one.kind)[one.place]
         if before:
-            self.write(document, now, what, before, (), kept, why)
+            self.write(document, now, what, before, (), kept, why, successors)
             return
         document.touch(now)
         with _one_sentence(self.path):

@@ -228,7 +228,7 @@ class Night:
             rules=counts["rules"],
             preferences=counts["preferences"],
             confirmed=counts["confirmed"],
-            superseded=counts["superseded"],
+            superseded=counts["superseded"] + self._tidied.superseded,
             variants=counts["variants"],
             by_model=self._by_model,
             merged=self._tidied.merged,

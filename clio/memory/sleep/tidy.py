@@ -10,6 +10,7 @@ from clio.algorithms.consolidate import variant_expires
 from clio.algorithms.decay import DAY_S, confidence_after
 from clio.errors import CorruptDocument
 from clio.memory.sleep.ground import Ground
+from clio.memory.sleep.outdated import outdated
 from clio.memory.sleep.state import SleepState
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import Compacted, TypedStore
@@ -29,6 +30,7 @@ class _Person(Struct, frozen=True, kw_only=True):
 class Tidied(Struct, frozen=True, kw_only=True):
     """What was tidied, in the names of a report's fields, and one line for each part that changed something."""
 
+    superseded: int = 0
     merged: int = 0
     archived: int = 0
     turns_archived: int = 0
@@ -37,6 +39,7 @@ class Tidied(Struct, frozen=True, kw_only=True):
 
     def __add__(self, other: "Tidied") -> "Tidied":
         return Tidied(
+            superseded=self.superseded + other.superseded,
             merged=self.merged + other.merged,
             archived=self.archived + other.archived,
             turns_archived=self.turns_archived + other.turns_archived,
@@ -54,7 +57,7 @@ def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]
     Raises StorageError, OSError, TimeoutError.
     """
     done = Tidied()
-    for part in (_expire_variants, _prune, _retain):
+    for part in (_expire_variants, _supersede, _prune, _retain):
         if over():
             return state, done
         done += part(ground, now)
@@ -83,6 +86,17 @@ def _expires(record: MemoryRecord, now: float) -> bool:
         return False
     sure = confidence_after(record.confidence, (now - record.accessed) / DAY_S)
     return variant_expires(sure, (now - max(record.seen, record.created)) / DAY_S)
+
+
+def _supersede(ground: Ground, now: float) -> Tidied:
+    """Put entries of the project knowledge that a newer one contradicts into the archive."""
+    known = {entry.id: entry for entry in ground.knowledge.read().entries}
+    successors = outdated(tuple(known.values()))
+    gone = ground.knowledge.supersede(successors) if successors else ()
+    changes = tuple(
+        f"{old.kind} “{old.line[:100]}” gave way to “{known[successors[old.id]].line[:100]}”" for old in gone
+    )
+    return Tidied(superseded=len(gone), changes=changes)
 
 
 def _prune(ground: Ground, now: float) -> Tidied:

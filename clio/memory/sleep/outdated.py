@@ -1,0 +1,50 @@
+"""Entries of the project knowledge that a newer one contradicts: they leave the prompt, and are kept. Pure.
+
+"Releases are signed with key-1" and, weeks later, "… with key-2" are two entries to whoever adds them. The rule for
+memories (`clio.memory.typed.judge`) tells that the second takes the place of the first. An entry may stand in every
+prompt, so here more is asked for: nobody said the first again since the second came, they were not said in one sitting,
+whoever said the second is trusted no less, and what both name as examples has something in common.
+"""
+
+from collections.abc import Sequence
+
+from clio.algorithms.lsh import LshIndex
+from clio.algorithms.minhash import jaccard, signature, tokens_of
+from clio.memory.ltm_kinds import scope
+from clio.memory.ltm_merge import TRUST
+from clio.memory.records import Entry, Kind
+from clio.memory.typed.judge import judge
+
+KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
+"""Those that say what is so. Of an error there may be several solutions, and of a task several ways."""
+SITTING_S = 2 * 3_600.0
+"""What was said within so long was said side by side: "worker 1 runs here", "worker 2 runs there"."""
+
+
+def outdated(entries: Sequence[Entry]) -> dict[str, str]:
+    """The entries that no longer hold: handle → the handle of the newest entry that says otherwise."""
+    found: dict[str, str] = {}
+    for kind in KINDS:
+        known = {entry.id: entry for entry in entries if entry.kind == kind}
+        alike: LshIndex[str] = LshIndex()
+        signatures = {id: signature(tokens_of(entry.text)) for id, entry in known.items()}
+        for id, one in signatures.items():
+            alike.add(id, one)
+        for old in known.values():
+            near = [known[id] for id in alike.candidates(signatures[old.id]) if id != old.id]
+            newer = [new for new in near if _takes_its_place(old, new)]
+            if newer:
+                found[old.id] = max(newer, key=lambda new: (new.begun, new.id)).id
+    return found
+
+
+def _takes_its_place(old: Entry, new: Entry) -> bool:
+    if new.begun - old.confirmed < SITTING_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
+        return False
+    if old.examples and new.examples and not set(old.examples) & set(new.examples):
+        return False
+    return judge(old.text, new.text, jaccard(tokens_of(old.text), tokens_of(new.text))) == "successor"
+
+
+def _trust(entry: Entry) -> int:
+    return TRUST[entry.provenance.asserted_by if entry.provenance else "model"]
