@@ -142,7 +142,15 @@ DOUBT = LatePattern(
     _I,
 )
 """What makes a sentence a complaint, a guess, a story, a wish, a report of others, or something for today alone."""
-NOW_IS_FINE = LatePattern(r"\b(?:we|is|are|now) now (?:use|on|deploy|run|release|target|in|at)\b|\bno longer\b", _I)
+NOW_IS_FINE = LatePattern(
+    r"\b(?:we|is|are|now) now (?:use|on|deploy|run|release|target|in|at)\b|\bno longer\b|\bfrom now on\b"
+    r"|\b(?:is|are) now (?:called(?! (?:\d|from|with|by|when|on|in)\b)|named|hosted|deployed|stored|published|kept"
+    r"|owned|maintained|based|pinned|written in)\b"
+    r"|\bnow (?:listens?|lives?|points? to|depends? on|requires?|targets?|defaults? to|owns|expires?|belongs? to)\b"
+    r"|\b(?:is|are) now (?=\S*\d)|\b(?:is|are) \S*\d\S*(?: \w+)? now$",
+    _I,
+)
+"""Where "now" is said of what has changed for good: another name, place or number of something."""
 POINTING_REST = LatePattern(
     r"\s*(?:and|or|it|this|that|these|those|them|him|her|here|there|so|as|like|you|me|the (?:same|other|new|old"
     r"|above|below"

@@ -21,6 +21,7 @@ _UPDATES = re.compile(
     r"switched (?:to|from)|renamed|replaced|became|correction|actually|used to be)\b",
     re.I,
 )
+_NOW = re.compile(r"\b(?:from )?now(?: on)?\b", re.I)
 _NOT_A_SUBJECT = frozenset(
     stem(word)
     for word in (
@@ -42,7 +43,7 @@ def judge(old: str, new: str, similarity: float) -> Verdict:
         return "successor"
     if apart:
         return "successor" if is_update(old, new) else "other"
-    if similarity >= MERGE:
+    if similarity >= MERGE or same_words(_NOW.sub(" ", old), _NOW.sub(" ", new)):
         return "same"
     if is_update(old, new):
         return "successor"
