@@ -2,9 +2,9 @@
 
     python -m bench.year [--sessions 250] [--days 365] [--seed 1]      the numbers, and docs/year.svg
 
-The person, the model and the project are made up (`bench.year_data`); sessions, memory and sleep are clio's own, with a
-clock that is set (`bench.year_work`). Times are of the processor, so that whatever else the machine does is not in them;
-files lie in memory where the machine has a place for that. The chart is drawn for a whole year of 250 sessions only.
+The person, the model and the project are made up (`bench.year_data`); sessions, memory and sleep are clio's own, with
+a clock that is set (`bench.year_work`). Times are of the processor, so that whatever else the machine does is not in
+them; files lie in memory where the machine has a place for that. The chart is drawn for 250 sessions in 365 days.
 """
 
 import argparse
@@ -124,7 +124,7 @@ ROWS: dict[str, Callable[[Week], float]] = {
     "longest night, s": lambda week: week.night_s,
     "stale items, %": lambda week: share(week.given, lambda one: sum(one.stale.values()), lambda one: one.items),
     "stale and not marked, %": lambda week: share(
-        week.given, lambda one: sum(one.stale.values()) - one.marked, lambda one: one.items
+        week.given, lambda one: sum(one.stale.values()) - sum(one.marked.values()), lambda one: one.items
     ),
     "answer injected, %": lambda week: share(week.given, lambda one: one.injected, lambda one: one.asked),
     "only stale injected, %": lambda week: share(week.given, lambda one: one.misled, lambda one: one.asked),
@@ -143,11 +143,14 @@ def report(weeks: Sequence[Week], days: int) -> None:
         means = [statistics.mean(map(value, quarter)) if quarter else 0.0 for quarter in quarters]
         rise = statistics.linear_regression([week.number for week in half], [value(week) for week in half]).slope
         print(f"{name:28}" + "".join(f"{number:>10,.1f}" for number in (*means, value(weeks[-1]))) + f"{rise:>+10.2f}")
-    whole = Counter[str]()
-    for week in half:
-        for one in week.given:
-            whole.update(one.stale)
-    print(f"stale items in the second half by source: {dict(whole)}")
+    turns = [one for week in half for one in week.given]
+    stale, marked = Counter[str](), Counter[str]()
+    for one in turns:
+        stale.update(one.stale)
+        marked.update(one.marked)
+    each = ", ".join(f"{kind} {100 * count / sum(one.items for one in turns):.1f} % ({marked[kind] / count:.0%} marked)"
+                     for kind, count in stale.most_common())  # fmt: skip
+    print(f"stale items in the second half: {each}")
     largest = sorted(weeks[-1].files.items(), key=lambda item: -item[1])
     named = [f"{name} {size:,.0f} kB" for name, size in largest if kind_of(name) != "sessions"][:12]
     print(f"largest files beside sessions: {', '.join(named)}")
@@ -164,9 +167,9 @@ def panels(weeks: Sequence[Week]) -> list[Panel]:
             for name in names
         ]
 
-    kinds = [f"{kind} on disk, kB" for kind in KINDS if kind not in ("sessions",)]
+    kinds = [f"{kind} on disk, kB" for kind in KINDS if kind not in ("sessions", "caches")]
     return [
-        Panel("On disk, without sessions", "week", "kB", lines(*kinds)),
+        Panel("On disk, without sessions and caches", "week", "kB", lines(*kinds)),
         Panel("Memories and entries", "week", "how many", lines(*Year.RECORDS)),
         Panel("Processor time", "week", "ms", lines("turn, median ms", "recall, median ms")),
         Panel("Memory in the prompt", "week", "tokens", lines("prompt tokens, prefix", "prompt tokens, a turn")),

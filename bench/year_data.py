@@ -42,9 +42,9 @@ _ERRORS = (
     "PermissionError: cannot write the {} report",
 )
 _WORDS = (
-    "read the parser module and make it return an error for empty input keep the order of results split long lines move "
-    "the helper into its own file add paging sort by date rename the column cache the answer write the missing test "
-    "check the index drop the flag log the cause retry once close the handle tidy the imports"
+    "read the parser module and make it return an error for empty input keep the order of results split long lines "
+    "move the helper into its own file add paging sort by date rename the column cache the answer write the missing "
+    "test check the index drop the flag log the cause retry once close the handle tidy the imports"
 ).split()
 _NUMBER = re.compile(r"\d{4,}")
 
@@ -116,9 +116,7 @@ class World:
         """Whether what a text says of anything still holds; None where it says nothing that could be otherwise."""
         numbers = [number for number in _NUMBER.findall(text) if number in self._of]
         if numbers:
-            return all(
-                number == topic.value or topic.value in numbers for number in numbers if (topic := self._of[number])
-            )
+            return all(self._of[number].value in numbers for number in numbers)
         about = thing(text)
         return stance_of(text) == self.tastes[about] if about in self.tastes else None
 
@@ -145,20 +143,16 @@ class World:
             said = topic.text
         topic.said = self.session
         how = rng.random()
-        said = (
-            f"Remember that {said}."
-            if how < 0.3
-            else f"{self.words(6).capitalize()}. {_upper(said)}."
-            if how < 0.6
-            else f"{_upper(said)}."
-        )
+        if how < 0.3:
+            said = f"Remember that {said}."
+        else:
+            said = f"{self.words(6).capitalize()}. {_upper(said)}." if how < 0.6 else f"{_upper(said)}."
         return Doing(do="tell", said=said, topic=topic)
 
     def _ask(self) -> Doing | None:
         """A question to something said in an earlier session; what was said lately is asked more often."""
-        known = [
-            topic for topic in (*self.facts, *self.files, *self.notes) if topic.value and topic.said < self.session
-        ]
+        everything = (*self.facts, *self.files, *self.notes)
+        known = [topic for topic in everything if topic.value and topic.said < self.session]
         if not known:
             return None
         weights = [1.0 / (3 + self.session - topic.said) for topic in known]
@@ -171,13 +165,9 @@ class World:
         if now is not None and self._rng.random() < 0.3:
             self.tastes[about] = None
             return Doing(do="prefer", said=f"forget what I said of {about}", detail=f"{now} use {about}")
-        stance: Stance = (
-            self._rng.choice(("never", "always")) if now is None else "never" if now == "always" else "always"
-        )
+        stance: Stance = "always" if now == "never" or (now is None and self._rng.random() < 0.5) else "never"
         self.tastes[about] = stance
-        return Doing(
-            do="prefer", said=f"From now on always use {about}." if stance == "always" else f"Never use {about}."
-        )
+        return Doing(do="prefer", said=f"{'From now on always' if stance == 'always' else 'Never'} use {about}.")
 
     def _note(self) -> Doing:
         topic = self._rng.choice(self.notes)
@@ -206,10 +196,8 @@ class World:
         return Doing(do="edit", said=self.words(10), topic=topic, detail=detail)
 
     def _fix(self) -> Doing:
-        part = self._rng.choice(_PARTS)
-        return Doing(
-            do="fix", said=f"the {part} tests fail, look into it", detail=self._rng.choice(_ERRORS).format(part)
-        )
+        part, error = self._rng.choice(_PARTS), self._rng.choice(_ERRORS)
+        return Doing(do="fix", said=f"the {part} tests fail, look into it", detail=error.format(part))
 
     def _command(self) -> str:
         usual = _COMMANDS if self.session < 160 else (*_COMMANDS[2:], "just lint", "just test")

@@ -7,6 +7,7 @@ import json
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
 from clio.fragments import Fragment
+from clio.memory.brain.why import WhyItem
 from clio.memory.noticing import look_for_notices, remember_noticed
 from clio.memory.records import AssertedBy, Entry, Provenance
 from clio.memory.sleep.report import Report
@@ -53,7 +55,7 @@ class Given(Struct, frozen=True, kw_only=True):
     """What one turn was given by memory.
 
     prefix, tokens: of the prompt's part, and of what stands before the words. items: what was in all; stale: what no
-    longer holds, by where it came from; marked: those of them that stood there as changed since.
+    longer holds, by where it came from; marked: the same of those that stood there as changed since.
     ms: of the processor. asked, injected, misled, recalled, found: questions, those whose answer was given, those
     that were given only what no longer holds, those whose answer is among the first five of recall, either.
     """
@@ -62,7 +64,7 @@ class Given(Struct, frozen=True, kw_only=True):
     tokens: int
     items: int
     stale: dict[str, int]
-    marked: int
+    marked: dict[str, int]
     ms: float
     wall_ms: float
     asked: int = 0
@@ -90,7 +92,15 @@ def clocks(clock: Clock, rng: random.Random) -> Generator[None]:
 class Year:
     """One project whose sessions are carried out one after the other."""
 
-    RECORDS = ("live memories", "superseded", "in the archives", "live entries", "preferences", "notes")
+    RECORDS = (
+        "things said so far",
+        "live memories",
+        "superseded",
+        "in the archives",
+        "live entries",
+        "preferences",
+        "notes",
+    )
 
     def __init__(self, project: Path, world: World, clock: Clock, rng: random.Random) -> None:
         self.project = project
@@ -143,6 +153,7 @@ class Year:
             tastes = sum(record.type == "preference" for record in there)
             archived = sum(len(store.archived()) for store in stores) + len(memory.archived())
             counts = (
+                sum(bool(topic.value) for topic in self._world.facts),
                 len(there) - tastes,
                 len(all) - len(there),
                 archived,
@@ -193,16 +204,13 @@ class _Sitting:
         report = self._memory.last_turn()
         items = [item for item in (report.items if report else ()) if item.included]
         old = [item for item in items if self._world.holds(item.text) is False]
-        stale: dict[str, int] = {}
-        for item in old:
-            stale[item.source] = stale.get(item.source, 0) + 1
         shown = "\n".join(one.text for one in (*self._prefix, *fragments)).replace("},{", "},\n{").splitlines()
         given = Given(
             prefix=_tokens(self._prefix),
             tokens=_tokens(fragments),
             items=len(items),
-            stale=stale,
-            marked=sum(_is_marked(item.text, shown) for item in old),
+            stale=Counter(map(_kind, old)),
+            marked=Counter(_kind(item) for item in old if _is_marked(item.text, shown)),
             ms=ms,
             wall_ms=wall_ms,
         )
@@ -280,7 +288,8 @@ class _Sitting:
             self._call("memory_operations", {"operation": "add_discovery", "fact": topic.text}, "added")
         else:
             self._write(topic, self._world.words(6))
-            self._call("edit_file", {"path": path}, "edited", _changed(path))
+            text = file.read_text(encoding="utf-8")
+            self._call("edit_file", {"path": path, "new_string": text}, "edited", _changed(path))
             self._run("uv run pytest -q", 0, "12 passed")
         self._answer(15)
 
@@ -341,6 +350,11 @@ def _changed(path: str) -> Deeds:
 
 def _tokens(fragments: Sequence[Fragment]) -> int:
     return math.ceil(sum(text_units(one.text) for one in fragments) / DEFAULT_RATIO)
+
+
+def _kind(item: WhyItem) -> str:
+    """Where an item came from: of project knowledge its kind, as its id begins."""
+    return {"d": "discovery", "r": "rule"}.get(item.id[:1], item.source) if item.source == "knowledge" else item.source
 
 
 def _is_marked(text: str, shown: Sequence[str]) -> bool:
