@@ -12,6 +12,7 @@ from msgspec import Struct
 from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
+    from clio.agent.planning import Planning
     from clio.agent.turn_files import TurnFiles
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
     from clio.sessions.session import Session
+    from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
 
 
@@ -83,6 +85,10 @@ class SetApproval(Struct, frozen=True, kw_only=True, tag="set_approval"):
     """Decide anew who says yes to writes and commands."""
 
     mode: ApprovalMode
+
+
+class ReviewPlan(Struct, frozen=True, kw_only=True, tag="review_plan"):
+    """Show the plan and let the person approve, edit or decline it."""
 
 
 class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
@@ -155,6 +161,7 @@ FollowUp = (
     | NewSession
     | SetModel
     | SetApproval
+    | ReviewPlan
     | RunPrompt
     | GrantTrust
     | LoadWindow
@@ -170,6 +177,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command gave, shown in the order of the fields, and what is still to be done.
 
     text: Markdown. verbatim: shown as it is, without markup. diff: a unified diff, for the screen to colour.
+    todos: a list of work, drawn as one; todos_whole: nothing of it is folded.
     ok: False where the command was not understood or refused; `text` then is one plain sentence.
     data: the same in JSON's own types, for `--json`; None where a command has only words to give.
     """
@@ -179,6 +187,8 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     verbatim: str = ""
     diff: str = ""
     table: Table | None = None
+    todos: "tuple[Todo, ...]" = ()
+    todos_whole: bool = False
     ok: bool = True
     follow_up: FollowUp | None = None
     data: object = None
@@ -222,6 +232,11 @@ class Shell(Protocol):
     @property
     def policy(self) -> "Policy":
         """Who decides about writes and commands."""
+        ...
+
+    @property
+    def planning(self) -> "Planning":
+        """Plan mode, and what it has come to."""
         ...
 
     @property

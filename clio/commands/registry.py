@@ -14,6 +14,7 @@ from clio.commands.matching import nearest
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
 from clio.commands.note_commands import NOTE
+from clio.commands.plan_commands import PLAN
 from clio.commands.pref_commands import PREFS
 from clio.commands.recall_commands import RECALL
 from clio.commands.scenario_commands import SCENARIO
@@ -69,6 +70,7 @@ COMMANDS: tuple[Command, ...] = (
     *RECALL,
     *FEEDBACK,
     *STYLE,
+    *PLAN,
     *TODO,
     *CHECKPOINT,
     *GENERAL,

@@ -1,28 +1,28 @@
-"""Commands about the session's todo list, which the model and the person share."""
+"""Commands about the session's list of work, which the model and the person share."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.base import Command, CommandResult, EditText, Shell, Suggestion, code, refuse
+from clio.commands.checklist import HELP, from_markdown, to_markdown
+from clio.errors import UsageError
 from clio.sessions.state import Todo
 
 if TYPE_CHECKING:
     from clio.sessions.session import Session
 
-_MARKS = {"pending": " ", "in_progress": "…", "completed": "✓", "blocked": "!"}
-
 
 def show(shell: Shell, argument: str) -> CommandResult:
     """The list, or how to fill it."""
-    if argument:
-        return refuse(f"/todo does not know {argument!r}; write /todo add TEXT, /todo done N or /todo clear")
-    todos = shell.session.todos
-    if not todos:
-        return CommandResult(text="No todos. `/todo add TEXT` adds one.")
-    rows = tuple((str(todo.id), _MARKS[todo.status], _with_note(todo)) for todo in todos)
-    return CommandResult(table=Table(columns=("", "", "todo"), rows=rows, wide=2))
+    return listed(shell)
+
+
+def show_all(shell: Shell, argument: str) -> CommandResult:
+    """The list with nothing folded."""
+    return listed(shell, whole=True)
 
 
 def add(shell: Shell, argument: str) -> CommandResult:
@@ -31,8 +31,9 @@ def add(shell: Shell, argument: str) -> CommandResult:
         return refuse("A todo needs words: write /todo add TEXT")
     title = " ".join(shell.redactor.redact(argument).text.split())
     number = max((todo.id for todo in shell.session.todos), default=0) + 1
-    shell.session.set_todos((*shell.session.todos, Todo(id=number, title=title, status="pending")))
-    return CommandResult(text=f"Todo {number}: {code(title)}")
+    todo = Todo(id=number, title=title, status="pending")
+    shell.session.set_todos((*shell.session.todos, todo))
+    return CommandResult(text=f"Todo {number}: {code(title)}", data=msgspec.to_builtins(todo))
 
 
 def done(shell: Shell, argument: str) -> CommandResult:
@@ -43,14 +44,38 @@ def done(shell: Shell, argument: str) -> CommandResult:
         return refuse(f"There is no todo {argument!r}; the numbers are {numbers}")
     ticked = msgspec.structs.replace(todo, status="completed")
     shell.session.set_todos(tuple(ticked if other.id == todo.id else other for other in shell.session.todos))
-    return CommandResult(text=f"Done: {code(todo.title)}")
+    return CommandResult(text=f"Done: {code(todo.title)}", data=msgspec.to_builtins(ticked))
+
+
+def edit(shell: Shell, argument: str) -> CommandResult:
+    """The whole list in the person's editor."""
+    text = to_markdown(shell.session.todos) + HELP
+    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited, shell)))
+
+
+def store_edited(shell: Shell, text: str) -> CommandResult:
+    """Make an edited checklist the list, and show it."""
+    try:
+        todos = from_markdown(shell.redactor.redact(text).text, shell.session.todos)
+    except UsageError as error:
+        return refuse(f"{error}; the list stays as it was")
+    shell.session.set_todos(todos)
+    return listed(shell, whole=True)
 
 
 def clear(shell: Shell, argument: str) -> CommandResult:
     """Empty the list."""
     count = len(shell.session.todos)
     shell.session.set_todos(())
-    return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.")
+    return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.", data={"removed": count})
+
+
+def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
+    """The list as a result, drawn by the screen. whole: nothing is folded."""
+    todos = shell.session.todos
+    if not todos:
+        return CommandResult(text="No todos. `/todo add TEXT` adds one.", data=[])
+    return CommandResult(todos=todos, todos_whole=whole, data=msgspec.to_builtins(todos))
 
 
 def open_todos(shell: Shell) -> Iterable[Suggestion]:
@@ -64,18 +89,16 @@ def _find(session: "Session", number: str) -> Todo | None:
     return next((todo for todo in session.todos if str(todo.id) == number), None)
 
 
-def _with_note(todo: Todo) -> str:
-    return f"{todo.title} ({todo.note})" if todo.note else todo.title
-
-
 TODO = (
     Command(
         name="todo",
-        summary="the session's todo list",
+        summary="the session's list of work",
         handler=show,
         subcommands=(
             Command(name="add", argument="TEXT", summary="add a todo", handler=add),
             Command(name="done", argument="N", summary="tick one off", handler=done, suggest=open_todos),
+            Command(name="edit", summary="change the list in your editor, as a checklist", handler=edit),
+            Command(name="all", summary="the list with nothing folded", handler=show_all),
             Command(name="clear", summary="empty the list", handler=clear),
         ),
     ),

@@ -23,6 +23,7 @@ from clio.commands.base import (
     NewSession,
     Prefill,
     Quit,
+    ReviewPlan,
     RunPrompt,
     SetApproval,
     SetModel,
@@ -42,6 +43,7 @@ from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
+from clio.entrypoints.repl_plan import review_plan
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
 from clio.entrypoints.sleeping import sleep_until_key
@@ -169,8 +171,11 @@ class Repl:
         return True
 
     async def _run_turn(self, parts: Parts, text: str) -> None:
-        await self._turns.run(parts, text)
-        await self._ask_about_doubts(parts)
+        while text:
+            await self._turns.run(parts, text)
+            await self._ask_about_doubts(parts)
+            proposed = parts.app.planning.proposed and not self._turns.ahead.busy
+            text = await review_plan(parts) if proposed else ""
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
             parts.screen.note(f"warning: {problem}")
@@ -277,6 +282,8 @@ class Repl:
                 screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
                 app.set_approval(mode)
+            case ReviewPlan():
+                await self._run_turn(parts, await review_plan(parts))
             case RunPrompt(text=text):
                 await self._run_turn(parts, text)
             case GrantTrust():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clio.ui.line_history import LineHistory
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
+    from clio.ui.plan_review import PlanReviewer
     from clio.ui.prompt_line import PromptLine
     from clio.ui.screen import Screen
 
@@ -29,6 +30,7 @@ class Parts(Struct, frozen=True):
 
     app: "App"
     screen: "Screen | PipeScreen"
+    plans: "PlanReviewer"
 
 
 def make_line(
@@ -82,6 +84,7 @@ def make_parts(
     from clio.security.path_policy import Workspace
     from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
     from clio.ui.pause import suspended_both
+    from clio.ui.plan_review import PlanReviewer
     from clio.ui.screen import open_screen
 
     def is_typing() -> bool:
@@ -98,7 +101,7 @@ def make_parts(
         emit=wrap(screen.handle),
         env=os.environ,
     )
-    return Parts(app, screen)
+    return Parts(app, screen, PlanReviewer(desk))
 
 
 def warm_up(app: "App") -> None:

@@ -25,6 +25,7 @@ from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
 
 if TYPE_CHECKING:
+    from clio.agent.planning import Planning
     from clio.agent.turn_files import TurnFiles
     from clio.context.window import ContextWindow
     from clio.memory.system import MemorySystem
@@ -89,6 +90,11 @@ class LightShell:
     @property
     def turn_files(self) -> "TurnFiles":
         """Raises UserError: there are none."""
+        _needs_a_conversation()
+
+    @property
+    def planning(self) -> "Planning":
+        """Raises UserError: there is none."""
         _needs_a_conversation()
 
     @property

@@ -27,6 +27,7 @@ from clio.ui.bar import bar_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
+from clio.ui.todo_view import count_words, plain_rows
 from clio.ui.typed_state import Typing
 
 _MAX_ROWS = 20
@@ -101,6 +102,9 @@ class PipeScreen:
             self.markdown(result.verbatim)
         if result.diff:
             self.markdown(result.diff)
+        if result.todos:
+            rows = plain_rows(result.todos, fold=not result.todos_whole)
+            self.markdown("\n".join([count_words(result.todos), *rows]))
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):

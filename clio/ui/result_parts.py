@@ -12,6 +12,7 @@ from clio.ui.painter import Part
 from clio.ui.plain import clean
 from clio.ui.table import table_lines
 from clio.ui.theme import Theme
+from clio.ui.todo_view import count_words, todo_rows
 from clio.ui.tool_rows import diff_rows
 
 _NO_LIMIT = 10**9
@@ -42,6 +43,10 @@ def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[B
         heading, lines = table_lines(result.table, width)
         head = [Part(body=Text(heading, theme.faint), wraps=False)] if heading else []
         yield Block([*head, *(Part(body=Text(line), wraps=False) for line in lines)])
+    if result.todos:
+        count = Part(body=Text(count_words(result.todos), theme.faint))
+        rows = todo_rows(result.todos, width, theme, fold=not result.todos_whole)
+        yield Block([count, *(Part(body=row, wraps=False) for row in rows)])
 
 
 def said(text: str, style: str) -> list[Part]:

@@ -8,6 +8,7 @@ from clio.commands.base import Shell
 from clio.commands.style_looks import style_word
 from clio.config.schema import Config
 from clio.sessions.session import Session
+from clio.ui.todo_view import active_words
 from clio.ui.git_branch import GitBranch
 from clio.ui.status_line import Facts
 
@@ -59,6 +60,7 @@ class SessionFacts:
             mode=shell.policy.mode,
             silent=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
+            todo=active_words(shell.session.todos),
             work=self.work,
             branch=self._branch.name,
             cost=self._cost(),

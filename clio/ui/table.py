@@ -34,7 +34,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]
     """One row: a line for each line of the wide cell."""
     size = widths[table.wide]
     wide = cells[table.wide]
-    parts = [crop(wide, size)] if table.cut else _wrap(wide, size)
+    parts = [crop(wide, size)] if table.cut else wrap_cells(wide, size)
     lines: list[str] = []
     for number, part in enumerate(parts):
         shown = [part if index == table.wide else "" if number else cell for index, cell in enumerate(cells)]
@@ -45,11 +45,11 @@ def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]
 
 def _stacked(row: Sequence[str], width: int) -> list[str]:
     """A row as a paragraph whose later lines are set in."""
-    first, *rest = _wrap(" · ".join(cell for cell in row if cell.strip()), width - 2)
+    first, *rest = wrap_cells(" · ".join(cell for cell in row if cell.strip()), width - 2)
     return [first, *(f"  {line}" for line in rest)]
 
 
-def _wrap(text: str, width: int) -> list[str]:
+def wrap_cells(text: str, width: int) -> list[str]:
     """The text in lines of at most `width` cells; words longer than a line are broken."""
     if cells_of(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False) or [""]

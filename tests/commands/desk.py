@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from clio.agent.planning import Planning
 from clio.agent.turn_files import TurnFiles
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
@@ -33,6 +34,9 @@ class Desk:
     redactor: Redactor
     memory: MemorySystem
     context: ContextWindow | None = None
+
+    def __post_init__(self) -> None:
+        self.planning = Planning(self.policy, lambda: self.session)
 
     @property
     def turn_files(self) -> TurnFiles:

@@ -1,0 +1,52 @@
+"""Plan mode in the shell: a key goes through the modes, and a plan is shown, approved, edited or declined."""
+
+import asyncio
+from collections.abc import Callable
+
+from clio.commands.plan_commands import edit_plan
+from clio.entrypoints.repl_parts import Parts, terminal_size
+from clio.errors import UserError
+from clio.ui.editor import edit_text
+
+
+def cycling(parts_of: Callable[[], Parts | None]) -> Callable[[], None]:
+    """What Shift-Tab does: the next approval mode, which counts from the next call on."""
+
+    def cycle() -> None:
+        if parts := parts_of():
+            parts.app.planning.cycle()
+
+    return cycle
+
+
+async def review_plan(parts: Parts) -> str:
+    """Put the session's list before the person; the words the next turn begins with, "" for none.
+
+    An approved plan sets the approval mode.
+    """
+    app = parts.app
+    while todos := app.session.todos:
+        answer = await parts.plans.ask(todos, app.planning.before, terminal_size()[0] - 1)
+        match answer.kind:
+            case "go":
+                return app.planning.approve(answer.mode)
+            case "edit":
+                await _edit(parts)
+            case "no" if answer.reason:
+                return answer.reason
+            case _:
+                break
+    app.planning.set_aside()
+    return ""
+
+
+async def _edit(parts: Parts) -> None:
+    """Open the list in the editor; where that fails, say why and leave it."""
+    step = edit_plan(parts.app)
+    try:
+        edited = await asyncio.to_thread(edit_text, step.text, step.suffix)
+    except UserError as error:
+        parts.screen.error(str(error))
+        return
+    if edited is not None and not (result := step.then(edited)).ok:
+        parts.screen.error(result.text)
