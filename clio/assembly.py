@@ -9,8 +9,8 @@ from msgspec import Struct
 from clio.agent.events import Emit, Notice
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
-from clio.agent.planning import Planning
 from clio.agent.mentioned import Mentioned
+from clio.agent.planning import Planning
 from clio.agent.side_question import SideQuestion
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_files import TurnFiles

@@ -9,10 +9,10 @@ import pytest
 
 from clio.agent.deed_notes import note_deeds
 from clio.algorithms.commit_lines import commit_lines, runs_commit
-from clio.sessions.deeds import deeds_of
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace
+from clio.sessions.deeds import deeds_of
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
