@@ -135,13 +135,13 @@ class LongTermMemory:
             return gone
 
     def supersede(self, successors: Mapping[str, str]) -> tuple[Entry, ...]:
-        """Move entries to the archive whose places others took: handle → the handle of the other, both there.
+        """Move entries to the archive whose places others took: handle → the handle of the other, or id of a memory.
 
-        Those that are there no longer, or whose successor is not, stay as they are. Returns those that were moved.
+        Those that are there no longer, and those whose successor goes too, stay. Returns those that were moved.
         """
         with self._store.changing() as (document, now):
             known = document.by_handle()
-            going = {old: new for old, new in successors.items() if old in known and new in known}
+            going = {old: new for old, new in successors.items() if old in known and new not in successors}
             gone = tuple(to_entry(*known[handle], handle) for handle in going)
             if gone:
                 kind, raw = known[next(iter(going))]

@@ -14,6 +14,7 @@ from clio.memory.ltm_kinds import scope
 from clio.memory.ltm_merge import TRUST
 from clio.memory.records import Entry, Kind
 from clio.memory.typed.judge import judge
+from clio.memory.typed.record import MemoryRecord
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
 """Those that say what is so. Of an error there may be several solutions, and of a task several ways."""
@@ -21,21 +22,38 @@ SITTING_S = 2 * 3_600.0
 """What was said within so long was said side by side: "worker 1 runs here", "worker 2 runs there"."""
 
 
-def outdated(entries: Sequence[Entry]) -> dict[str, str]:
-    """The entries that no longer hold: handle → the handle of the newest entry that says otherwise."""
+def outdated(entries: Sequence[Entry], facts: Sequence[Entry] = ()) -> dict[str, str]:
+    """The entries that no longer hold: handle → the handle of the newest entry, or id of the fact, that says otherwise.
+
+    facts: memories, as `as_entry` makes them; they may take an entry's place, whatever its kind.
+    """
     found: dict[str, str] = {}
     for kind in KINDS:
-        known = {entry.id: entry for entry in entries if entry.kind == kind}
+        there = [entry for entry in entries if entry.kind == kind]
+        known = {entry.id: entry for entry in (*facts, *there)}
         alike: LshIndex[str] = LshIndex()
         signatures = {id: signature(tokens_of(entry.text)) for id, entry in known.items()}
         for id, one in signatures.items():
             alike.add(id, one)
-        for old in known.values():
+        for old in there:
             near = [known[id] for id in alike.candidates(signatures[old.id]) if id != old.id]
             newer = [new for new in near if _takes_its_place(old, new)]
             if newer:
                 found[old.id] = max(newer, key=lambda new: (new.begun, new.id)).id
     return found
+
+
+def as_entry(record: MemoryRecord) -> Entry:
+    """A memory as something an entry can be weighed against."""
+    return Entry(
+        kind="discovery",
+        id=record.id,
+        text=record.content,
+        created=record.begun,
+        confirmed=max(record.seen, record.begun),
+        examples=tuple(record.hashes),
+        provenance=record.provenance,
+    )
 
 
 def _takes_its_place(old: Entry, new: Entry) -> bool:

@@ -10,7 +10,7 @@ from clio.algorithms.consolidate import variant_expires
 from clio.algorithms.decay import DAY_S, confidence_after
 from clio.errors import CorruptDocument
 from clio.memory.sleep.ground import Ground
-from clio.memory.sleep.outdated import outdated
+from clio.memory.sleep.outdated import KINDS, as_entry, outdated
 from clio.memory.sleep.state import SleepState
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import Compacted, TypedStore
@@ -19,6 +19,9 @@ from clio.storage.filelock import FileLock
 
 EVERY_S = 20 * 3_600.0
 """What nobody changed is looked through for what has faded once a day."""
+
+NEAR = 20
+"""So many facts with words of an entry are looked at for one that contradicts it."""
 
 
 class _Person(Struct, frozen=True, kw_only=True):
@@ -89,12 +92,16 @@ def _expires(record: MemoryRecord, now: float) -> bool:
 
 
 def _supersede(ground: Ground, now: float) -> Tidied:
-    """Put entries of the project knowledge that a newer one contradicts into the archive."""
-    known = {entry.id: entry for entry in ground.knowledge.read().entries}
-    successors = outdated(tuple(known.values()))
+    """Put entries of the project knowledge that a newer one, or a newer fact, contradicts into the archive."""
+    entries = ground.knowledge.read().entries
+    store = ground.memories.project
+    near = [hit.record for entry in entries if entry.kind in KINDS for hit in store.peek(entry.text, NEAR, "fact")]
+    facts = {record.id: as_entry(record) for record in near if not record.is_variant}
+    successors = outdated(entries, tuple(facts.values()))
     gone = ground.knowledge.supersede(successors) if successors else ()
+    said = facts | {entry.id: entry for entry in entries}
     changes = tuple(
-        f"{old.kind} “{old.line[:100]}” gave way to “{known[successors[old.id]].line[:100]}”" for old in gone
+        f"{old.kind} “{old.line[:100]}” gave way to “{said[successors[old.id]].line[:100]}”" for old in gone
     )
     return Tidied(superseded=len(gone), changes=changes)
 

@@ -8,6 +8,7 @@ from msgspec import structs
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import AssertedBy, Entry, Provenance
 from clio.memory.sleep.outdated import SITTING_S, outdated
+from clio.memory.typed.store import TypedStore
 from clio.memory.undo import UndoLog
 from tests.memory.sleep.night_support import DAY, NOW, Place
 
@@ -18,6 +19,7 @@ def entry(id: str, text: str, day: float, by: AssertedBy = "user", **fields: Any
     return structs.replace(made, **fields)
 
 
+USER = Provenance(asserted_by="user")
 OLD = entry("r-1", "releases must always be signed with key-1", 0)
 NEW = entry("r-2", "releases must always be signed with key-2", 9)
 
@@ -67,7 +69,7 @@ def knowledge(place: Place) -> LongTermMemory:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place = Place(tmp_path_factory.mktemp("place"))
     for text in (OLD.text, NEW.text):
-        knowledge(place).add(Entry(kind="rule", text=text), Provenance(asserted_by="user"))
+        knowledge(place).add(Entry(kind="rule", text=text), USER)
         place.now += DAY
     return place
 
@@ -99,14 +101,25 @@ def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
 def test_what_is_said_again_takes_its_place_back(place: Place) -> None:
     place.sleep()
     place.now += DAY
-    again = knowledge(place).add(Entry(kind="rule", text=OLD.text), Provenance(asserted_by="user"))
+    again = knowledge(place).add(Entry(kind="rule", text=OLD.text), USER)
     assert again.restored and again.entry.superseded_by == ""
     place.now += DAY
     place.sleep()
     assert [one.text for one in knowledge(place).read().entries] == [OLD.text]
 
 
-def test_what_is_gone_meanwhile_and_what_has_no_successor_stay_as_they_are(place: Place) -> None:
+def test_a_fact_that_was_kept_since_takes_the_place_of_a_rule(place: Place) -> None:
+    memories = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: place.now)
+    fact = memories.remember("releases must always be signed with key-3", "fact", provenance=USER).record
+    assert place.sleep().superseded == 2
+    assert knowledge(place).read().entries == ()
+    assert {one.superseded_by for one in knowledge(place).archived()} == {fact.id}
+    assert [record.id for record in memories.records()] == [fact.id]
+
+
+def test_what_is_gone_meanwhile_stays_gone_and_nothing_gives_way_to_what_leaves_itself(place: Place) -> None:
     before = knowledge(place).read()
-    assert knowledge(place).supersede({before.entries[0].id: "r-none", "r-none": before.entries[1].id}) == ()
+    one, other = (entry.id for entry in before.entries)
+    assert knowledge(place).supersede({"r-none": one}) == ()
+    assert knowledge(place).supersede({one: other, other: one}) == ()
     assert knowledge(place).read() == before
