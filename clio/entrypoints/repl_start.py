@@ -1,11 +1,11 @@
 """What comes before the conversation: trust in the folder, the choice of a session, and what is said at the start."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from clio import __version__
 from clio.commands.session_table import count_messages, session_table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
@@ -21,7 +21,6 @@ Ask = Callable[[str], str]
 """Shows a question and gives the answer line; raises EOFError where there is none."""
 TAIL_MESSAGES = 10
 _TAIL_LINES = 6
-_OFFLINE = "offline: set OPENAI_API_KEY, start a local server such as Ollama, or give --base-url and --model"
 
 
 def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
@@ -78,9 +77,9 @@ def _pick(store: SessionStore, ask: Ask, width: int) -> str | None:
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
     """What a person must know before the first line: three lines at the very first start, later what is unusual."""
     if first:
-        yield f"clio {__version__} · {_OFFLINE if server == 'offline' else f'{model} at {server}'}"
-        yield f"folder: {_short(loaded.project, user_home)}"
-        yield "/help shows what can be typed here"
+        from clio.entrypoints.first_start import first_lines  # once in a life
+
+        yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
     if loaded.config.incognito:
         yield "incognito: nothing is written and nothing is remembered"
     if loaded.withheld:
@@ -117,7 +116,3 @@ def _cut(text: str, mark: str) -> Iterator[str]:
         yield (mark if number == 0 else "  ") + line
     if len(lines) > _TAIL_LINES:
         yield f"  … {len(lines) - _TAIL_LINES} more lines"
-
-
-def _short(path: Path, home: Path) -> str:
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) and path != home else str(path)

@@ -1,0 +1,77 @@
+"""The three lines of the very first start: what is there, and what to do about what is not."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.entrypoints.first_start import first_lines
+from tests.entrypoints.repl_support import Place
+from tests.support.chat_server import ChatServer
+from tests.support.desk import git
+
+
+def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, str, str]:
+    home = place.parent / "home"
+    loaded = load(Options(cwd=place), env | {"HOME": str(home)})
+    return first_lines(loaded, env, model=model, server=server, user_home=home)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "home" / "shop"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def home_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.mark.parametrize(
+    ("env", "server", "told"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, "openai", "big at openai · key from OPENAI_API_KEY"),
+        ({"CLIO_API_KEY": "sk-1"}, "openai", "big at openai · key from CLIO_API_KEY"),
+        ({"ANTHROPIC_API_KEY": "sk-1"}, "anthropic", "big at anthropic · key from ANTHROPIC_API_KEY"),
+        ({}, "ollama", "big at ollama · no key needed"),
+        ({}, "offline", "offline: no key, no local server · export OPENAI_API_KEY=… or start Ollama"),
+        ({"CLIO_PROVIDER": "offline"}, "offline", "offline as asked · export OPENAI_API_KEY=… or start Ollama"),
+    ],
+)
+def test_who_answers_and_where_the_key_is_from(project: Path, env: dict[str, str], server: str, told: str) -> None:
+    assert lines(project, env, server=server)[0] == told
+
+
+def test_the_key_itself_is_never_shown(project: Path) -> None:
+    assert "sk-very-secret" not in "".join(lines(project, {"OPENAI_API_KEY": "sk-very-secret"}))
+
+
+def test_what_lacks_comes_with_the_command_that_mends_it(project: Path) -> None:
+    assert lines(project.resolve(), {})[1].endswith("shop · no git: git init · no AGENTS.md: clio init")
+
+
+def test_what_is_there_is_named(project: Path) -> None:
+    git(project, "init", "--quiet", "--initial-branch=work")
+    (project / ".clio").mkdir()
+    (project / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
+    assert lines(project, {})[1].endswith("shop · git work · .clio/ · AGENTS.md")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 15), (200, 60)])
+def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) -> None:
+    with ChatServer([]) as server:
+        place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
+        place.project.mkdir(parents=True)
+        with place.clio(columns=columns, lines=rows) as clio:
+            clio.wait_for(r"typed here\n❯\n+test-model · ask", regex=True)
+            told = clio.text[: clio.text.index("❯")]
+            assert told.index("test-model at") < told.index("~/shop · no git") < told.index("/help")
+            assert all(len(line) <= columns for line in clio.lines)
+            assert len(told.strip().splitlines()) == 3 or columns < 80
+            clio.key("ctrl-d")
+            assert clio.wait_exit() == 0
