@@ -21,12 +21,12 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
         path = Path(folder, f"text{suffix}")
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode("utf-8"))  # bytes: line endings stay what they are
         try:
             code = subprocess.run([*shlex.split(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
             raise UserError(f"the editor {editor!r} cannot be run ({error}); set EDITOR to one that can") from error
         if code:
             raise UserError(f"the editor {editor!r} ended with exit code {code}; nothing was changed")
-        edited = path.read_text(encoding="utf-8", errors="replace")
+        edited = path.read_bytes().decode("utf-8", "replace")
     return edited if edited != text else None

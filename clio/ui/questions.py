@@ -9,9 +9,11 @@ from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import FormattedTextControl, Layout, Window
+from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import Output
 
+from clio.ui.page_region import PageRegion
+from clio.ui.pager import Page
 from clio.ui.plain_line import PlainLine
 from clio.ui.width import cells_of
 
@@ -35,14 +37,23 @@ class Questions:
         self._display = display
         self._one_at_a_time = asyncio.Lock()
 
-    async def key(self, choices: Mapping[str, str], *, guarded: bool = False) -> str | None:
+    @property
+    def live(self) -> bool:
+        """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
+        return self._live
+
+    async def key(
+        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
+    ) -> str | None:
         """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
         choices: letter → what it means, shown in this order.
         guarded: somebody was typing just now: keys of the first second count as not meant for this question.
+        page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
+            Only where `live`.
         """
         async with self._one_at_a_time:
-            return await (self._press(choices, guarded) if self._live else self._spell(choices))
+            return await (self._press(choices, guarded, page, above) if self._live else self._spell(choices))
 
     async def line(self, prompt: str) -> str | None:
         """A line of text; None for Esc, Ctrl-C and the end of the input."""
@@ -55,12 +66,31 @@ class Questions:
         except EOFError:
             return None
 
-    async def _press(self, choices: Mapping[str, str], guarded: bool) -> str | None:
-        shown = _choice_line(choices, (self._display or get_app_session().output).get_size().columns)
+    async def _press(self, choices: Mapping[str, str], guarded: bool, page: Page | None, above: int) -> str | None:
+        display = self._display or get_app_session().output
+
+        def size() -> tuple[int, int]:
+            now = display.get_size()
+            return now.columns, now.rows
+
         open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
+        keys = _choice_keys(choices, open_from)
+
+        def shown() -> StyleAndTextTuples:
+            return _choice_line(choices, size()[0])
+
+        windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
+        if page is not None:
+
+            def beside() -> int:
+                return above + 1 + sum("\n" in text for _, text, *_ in shown())
+
+            region = PageRegion(page, size, beside)
+            region.bind(keys)
+            windows = [*region.windows, *windows]
         app: Application[str | None] = Application(
-            layout=Layout(Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)),
-            key_bindings=_choice_keys(choices, open_from),
+            layout=Layout(HSplit(windows)),
+            key_bindings=keys,
             erase_when_done=True,
             input=self._keyboard,
             output=self._display,
@@ -97,11 +127,14 @@ class Questions:
 
 
 def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
-    """The choices beside each other, or below each other where that is too wide."""
-    beside = sum(cells_of(f"  {letter} {meaning} ") for letter, meaning in choices.items()) < columns
+    """The choices beside each other, in as many rows as that takes."""
     shown: StyleAndTextTuples = []
-    for number, (letter, meaning) in enumerate(choices.items()):
-        shown += [("", "  " if beside or not number else "\n  "), ("bold", letter), ("", f" {meaning} ")]
+    used = 0
+    for letter, meaning in choices.items():
+        cells = cells_of(f"  {letter} {meaning} ")
+        wraps = bool(used) and used + cells >= columns
+        shown += [("", "\n  " if wraps else "  "), ("bold", letter), ("", f" {meaning} ")]
+        used = cells if wraps else used + cells
     return shown
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from clio.agent.events import ToolFinished
+from clio.ui.diff_view import diff_lines
 from clio.ui.plain import clean, clean_line
-from clio.ui.status import format_seconds, plural, spinner_frame
+from clio.ui.status import format_seconds, spinner_frame
 from clio.ui.theme import Theme
 from clio.ui.width import cells_of, crop
 
@@ -43,25 +44,13 @@ def details(event: ToolFinished, theme: Theme) -> Iterator[Text]:
                 yield Text("  " + line.expandtabs(4), theme.bad)
 
 
-def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "") -> Iterator[Text]:
+def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: int = 0) -> Iterator[Text]:
     """A unified diff with colours, at most so many rows; the last then says how many are missing.
 
-    The names of the files are left out where there is only one. hint: how to see the rest.
+    The names of the files are left out where there is only one. hint: how to see the rest. width: columns there are,
+    for line numbers.
     """
-    lines = clean(diff).splitlines()
-    if sum(line.startswith("+++ ") for line in lines) == 1:
-        lines = [line for line in lines if not line.startswith(("--- ", "+++ "))]
-    shown = lines if len(lines) <= max_rows else lines[: max_rows - 1]
-    for line in shown:
-        yield Text("  " + line.expandtabs(4), _diff_style(line, theme))
-    if len(shown) < len(lines):
-        yield Text(f"  … {plural(len(lines) - len(shown), 'more line')}{hint}", theme.faint)
-
-
-def _diff_style(line: str, theme: Theme) -> str:
-    if line.startswith(("--- ", "+++ ")):
-        return theme.strong
-    return {"+": theme.added, "-": theme.removed, "@": theme.hunk}.get(line[:1], theme.faint)
+    return diff_lines(diff, theme, width, max_rows, hint)
 
 
 def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:

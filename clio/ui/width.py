@@ -34,3 +34,10 @@ def chop(text: Text, cells: int) -> list[Text]:
             used = 0
         used += width
     return list(text.divide(cuts)) if cuts else [text]
+
+
+def cut(line: Text, max_chars: int, style: str) -> Text:
+    """The line, or its beginning and, in this style, how much is missing."""
+    if len(line) <= max_chars:
+        return line
+    return line[:max_chars].append(f" … {len(line) - max_chars:,} more characters", style)

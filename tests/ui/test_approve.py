@@ -149,11 +149,14 @@ def test_a_long_diff_is_bounded_and_d_shows_all() -> None:
     request = ApprovalRequest(title="write new.txt", action=action, verdict=Ask("medium", "new file", None))
     short = Person("y")
     approve(short, request)
-    assert "line 20" in short.screen and "line 199" not in short.screen
-    assert "more lines, d shows all" in short.screen
+    assert "line 17" in short.screen and "line 199" not in short.screen
+    assert "… 182 more lines" in short.screen
     full = Person("dy")
     assert approve(full, request) == Answer("once")
-    assert "+line 199" in full.stream.getvalue()
+    assert "+line 199" in full.screen
+    printed = Person("y\n", DUMB)
+    approve(printed, request)
+    assert "more lines, d shows all" in printed.screen
 
 
 def test_several_files_are_named() -> None:

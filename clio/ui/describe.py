@@ -1,0 +1,62 @@
+"""What a call would do, in rows: the diff, the command and every simple command in it, the address, the paths."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from rich.text import Text
+
+from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.shell_syntax import parse
+from clio.tools.files.diff import diff_change
+from clio.ui.diff_view import DiffRows
+from clio.ui.plain import clean_line, visible
+from clio.ui.theme import Theme
+
+Display = Callable[[Path], str]
+"""Names a path for people, relative to the workspace."""
+
+
+def describe_action(action: Action, theme: Theme, width: int, display: Display) -> Sequence[Text]:
+    """The rows, in full; those of a diff are made when they are asked for."""
+    match action:
+        case ChangeFiles(changes=changes):
+            return describe_changes(changes, theme, width, display)
+        case RunCommand(command=command, cwd=cwd):
+            return list(_command(command, display(cwd), theme))
+        case FetchUrl(url=url):
+            return [Text(f"  {visible(url)}")]
+        case ReadFiles(paths=paths):
+            return [Text(f"  {visible(display(path))}") for path in paths]
+        case Internal():
+            return []
+        case _:
+            assert_never(action)
+
+
+def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, display: Display) -> Sequence[Text]:
+    """The diff of all of them; the file is named where that is not plain from the title."""
+    changes = tuple(changes)
+    named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
+
+    def name(path: Path) -> str:
+        return display(path).replace("\n", "\\n")  # a name of two lines could pass for a line of the diff
+
+    return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
+
+
+def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
+    for number, line in enumerate(visible(command).splitlines()):
+        yield Text(f"  {'$' if number == 0 else ' '} {line}", theme.strong)
+    if cwd not in ("", "."):
+        yield Text(f"    in {visible(cwd)}", theme.faint)
+    parsed = parse(command)
+    runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
+    if len(runs) > 1 or (runs and runs[0] != command.strip()):
+        yield from (Text(f"    runs {clean_line(visible(run))}", theme.faint) for run in runs)
+    for redirect in parsed.redirects:
+        if redirect.target.text == "/dev/null":
+            continue
+        yield Text(f"    {'writes' if redirect.writes else 'reads'} {visible(redirect.target.text)}", theme.warning)
+    for unknown in parsed.unknown:
+        yield Text(f"    not understood: {visible(unknown)}", theme.warning)

@@ -1,0 +1,102 @@
+"""What all questions to the person share: a place to print, a keyboard, and the way to have both for oneself."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TextIO
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output as Display
+from rich.text import Text
+
+from clio.ui.output import Output
+from clio.ui.pager import Page
+from clio.ui.painter import Painter, Part, Size
+from clio.ui.pause import Suspended
+from clio.ui.questions import Questions
+from clio.ui.theme import Terminal
+from clio.ui.width import cut
+
+_MAX_KEPT = 2_000
+_MAX_CHARS = 20_000
+"""Of a longer line no more is shown while it is scrolled over."""
+_MAX_ROWS_OF_A_LINE = 4
+"""The same, in rows, for one that is printed in an excerpt."""
+
+
+class Desk:
+    """A place to print and a keyboard.
+
+    suspended: gives contexts in which nothing else draws or reads keys.
+    on_interrupt: called when the person answers with Esc or Ctrl-C.
+    is_typing: whether the person has been typing just now.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        terminal: Terminal,
+        size: Size,
+        suspended: Suspended,
+        on_interrupt: Callable[[], None],
+        *,
+        is_typing: Callable[[], bool] = lambda: False,
+        keyboard: Input | None = None,
+        display: Display | None = None,
+    ) -> None:
+        self.theme = terminal.theme
+        self.size = size
+        self.suspended = suspended
+        self.on_interrupt = on_interrupt
+        self.is_typing = is_typing
+        self.questions = Questions(stream, live=terminal.live, keyboard=keyboard, display=display)
+        self._output = Output(stream)
+        self._painter = Painter(terminal.theme, size)
+
+    @property
+    def width(self) -> int:
+        """Columns that may be used."""
+        return self._painter.width
+
+    def say(self, parts: Iterable[Part | Text]) -> None:
+        """Print for good. A bare text is one line that the terminal may break."""
+        parts = (Part(body=part, wraps=False) if isinstance(part, Text) else part for part in parts)
+        self._output.write("".join(self._painter.lines(part) for part in parts))
+
+    def rows_of(self, parts: Iterable[Part]) -> int:
+        """How many rows of the screen these parts take."""
+        return sum(len(self._painter.rows(part)) for part in parts)
+
+    def fits(self, body: Sequence[Text], rows: int) -> bool:
+        """Whether the lines take no more rows of the screen than that. A look at a few lines is enough."""
+        if len(body) > rows:
+            return False
+        return sum(map(self._height, body)) <= rows
+
+    def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+        """The beginning of the body in about so many rows of the screen, and how many lines are missing."""
+        shown = used = 0
+        while shown < len(body) and used < rows - 1:
+            line = cut(body[shown], _MAX_ROWS_OF_A_LINE * self.width, self.theme.faint)
+            yield line
+            shown, used = shown + 1, used + self._height(line)
+        if shown < len(body):
+            missing = len(body) - shown
+            yield Text(f"  … {missing:,} more line{'' if missing == 1 else 's'}{hint}", self.theme.faint)
+
+    def page(self, body: Sequence[Text], title: Text | None = None) -> Page:
+        """The lines to be scrolled over, below a title; each is painted when it comes into sight."""
+        painted: dict[tuple[int, int], list[str]] = {}
+        first = 0 if title is None else 1
+
+        def rows_of(line: int) -> list[str]:
+            key = (line, self.width)
+            if key not in painted:
+                if len(painted) > _MAX_KEPT:
+                    painted.clear()
+                text = title if title is not None and line == 0 else body[line - first]
+                painted[key] = self._painter.rows(Part(body=cut(text, _MAX_CHARS, self.theme.faint), wraps=False))
+            return painted[key]
+
+        return Page(len(body) + first, rows_of)
+
+    def _height(self, line: Text) -> int:
+        return -(-max(line.cell_len, 1) // self.width)
