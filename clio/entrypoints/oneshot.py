@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from clio.agent.events import Emit, Event, ToolFinished, TurnFinished
 from clio.agent.loop import EXIT_CODES
+from clio.algorithms.money import Cost
 from clio.app import App, build_app
+from clio.commands.checklist import to_markdown
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
@@ -20,7 +22,9 @@ from clio.messages import Usage
 from clio.providers.registry import OFFLINE
 from clio.providers.transport import start_import
 from clio.security.approval import Answer, ApprovalRequest
+from clio.sessions.state import Todo
 from clio.ui.pipe_screen import PipeScreen
+from clio.ui.plain import clean
 
 
 class ToolCallReport(Struct, frozen=True, kw_only=True):
@@ -33,7 +37,10 @@ class ToolCallReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What `--output json` prints, one object on one line. style: the answer's, "" while styles are off."""
+    """What `--output json` prints, one object on one line. style: the answer's, "" while styles are off.
+
+    plan: what was proposed in plan mode, as the list of work would be. cost: None where no server billed anything.
+    """
 
     session_id: str
     status: str
@@ -45,6 +52,8 @@ class Report(Struct, frozen=True, kw_only=True):
     seconds: float
     error: str
     style: str = ""
+    cost: Cost | None = None
+    plan: tuple[Todo, ...] = ()
 
 
 class NobodyThere:
@@ -83,7 +92,7 @@ class Reporter:
         elif isinstance(event, TurnFinished):
             self._finished = event
 
-    def report(self, session_id: str, style: str) -> Report:
+    def report(self, session_id: str, style: str, plan: tuple[Todo, ...]) -> Report:
         """The whole turn in one object."""
         end = self._finished or TurnFinished(status="interrupted", text="", steps=0, usage=Usage(), seconds=0.0)
         return Report(
@@ -97,6 +106,8 @@ class Reporter:
             seconds=end.seconds,
             error=end.error,
             style=style,
+            cost=end.cost,
+            plan=plan,
         )
 
 
@@ -119,12 +130,23 @@ async def _run(options: Options, loaded: Loaded) -> int:
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
         try:
             _choose_session(app, options)
-            exit_code = (await app.run_turn(options.prompt or "")).exit_code
+            finished = await app.run_turn(options.prompt or "")
+            exit_code = finished.exit_code
+            if options.output == "text" and (plan := app.planning.proposed):
+                _print_plan(plan, below=finished.text)
         finally:
             await app.close()
     if options.output == "json":
-        _print_line(reporter.report(app.session.id, _style(app)))
+        _print_line(reporter.report(app.session.id, _style(app), app.planning.proposed))
     return exit_code
+
+
+def _print_plan(todos: tuple[Todo, ...], below: str) -> None:
+    """The plan below the answer, as a Markdown checklist."""
+    gap = "\n" if below else ""
+    with contextlib.suppress(BrokenPipeError):  # whoever read the answer has seen enough
+        sys.stdout.write(gap + clean(to_markdown(todos)))
+        sys.stdout.flush()
 
 
 def _style(app: App) -> str:

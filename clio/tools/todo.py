@@ -49,11 +49,11 @@ class TodoTool:
 
         async def go(progress: Progress) -> ToolOutput:
             session = self._session_of()
-            todos = changed(session.todos, call.operation, call.todos)
-            if todos != session.todos:
+            before = session.todos
+            todos = changed(before, call.operation, call.todos)
+            if todos != before:
                 session.set_todos(todos)
-            done = sum(todo.status == "completed" for todo in todos)
-            return ToolOutput(text=render(todos), summary=f"{done} of {len(todos)} done")
+            return ToolOutput(text=render(todos), summary=news(before, todos))
 
         return Prepared(title=f"todo {call.operation}", action=Internal(), run=go)
 
@@ -62,6 +62,19 @@ def render(todos: tuple[Todo, ...]) -> str:
     """The list, one item a line."""
     lines = [f"{_MARKS[todo.status]} {todo.id}. {todo.title}{f' ({todo.note})' if todo.note else ''}" for todo in todos]
     return "\n".join(lines) or "(no todos)"
+
+
+def news(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
+    """What a change comes to, for the person: "2 of 5 done, now: write tests"."""
+    if not after:
+        return "no todos"
+    done = sum(todo.status == "completed" for todo in after)
+    active = [f"now: {todo.title}" for todo in after if todo.status == "in_progress"]
+    were_done = {todo.id for todo in before if todo.status == "completed"}
+    new = [f"done: {todo.title}" for todo in after if todo.status == "completed" and todo.id not in were_done]
+    added = len({todo.id for todo in after} - {todo.id for todo in before})
+    count = f"{done} of {len(after)} done" if done or not added else f"{len(after)} to do"
+    return ", ".join([count, *(active or new[:1])])
 
 
 def changed(todos: tuple[Todo, ...], operation: Operation, items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
