@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
 ShowReasoning = Literal["fold", "show", "hide"]
@@ -95,6 +96,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Days after which they go in any case."""
     command_timeout_s: PositiveInt = 120
     """Seconds a command may run when the model names no limit."""
+    editing: Editing = "emacs"
+    """The keys of the prompt line: emacs, vi."""
     color: bool = True
     """Colour on the screen."""
     reasoning: ShowReasoning = "fold"

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import assert_never
@@ -30,27 +29,29 @@ from clio.commands.base import (
     SleepNow,
     SwitchSession,
 )
-from clio.commands.quick_feedback import QuickRating, quick_rating
 from clio.commands.registry import is_command, run_command
-from clio.commands.session_table import id_length
 from clio.commands.style_looks import style_word
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.config.trust import grant_all
+from clio.context.shelf import Shelf
 from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
+from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_plan import review_plan
+from clio.entrypoints.repl_shell import TypedCommands
+from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_turn import Turns
 from clio.entrypoints.sleeping import sleep_until_key
 from clio.errors import ClioError
-from clio.messages import AssistantMessage
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
+from clio.ui.line_signs import shell_line
 from clio.ui.theme import detect_terminal
 
 MAX_QUESTIONS = 2
@@ -99,7 +100,9 @@ class Repl:
         self._options = options
         self._loaded = loaded
         self._terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty(), wants_colour=loaded.config.color)
-        self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history")
+        self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
+        self._shelf = Shelf()
+        self._signs = LineSigns(lambda: self._parts.app if self._parts else None)
         self._history_problem: str | None = None
         self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
         self._line = make_line(
@@ -108,13 +111,15 @@ class Repl:
             self._history,
             app=lambda: self._parts.app if self._parts else None,
             status=self._status,
-            aside=self._aside,
+            aside=self._signs.hint,
+            shelf=self._shelf,
         )
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
         self._news: asyncio.Task[None] | None = None
         self._turns = Turns(live=self._terminal.live, look=_look)
         self._prefill = ""
+        self._typed_commands = TypedCommands(live=self._terminal.live)
         live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 
@@ -165,8 +170,11 @@ class Repl:
             return True
         if is_command(text):
             return await self._command(parts, text)
-        if rating := self._rating(text):
-            return await self._command(parts, rating.command)
+        if meant := self._signs.command(text):
+            return await self._command(parts, meant)
+        if line := shell_line(text):
+            self._prefill = await self._typed_commands.run(parts, line)
+            return True
         await self._run_turn(parts, text)
         return True
 
@@ -238,6 +246,7 @@ class Repl:
             watch=lambda: self._turns.watch,
             interrupt=self._turns.interrupt,
             wrap=self._turns.listening,
+            shelf=self._shelf,
         )
 
     async def _tell(self, line: str) -> None:
@@ -335,29 +344,18 @@ class Repl:
         silent = incognito or ("memory off" if app.memory.is_off else "")
         return (app.provider.model, app.policy.mode, silent, style_word(app), app.session.name or "")
 
-    def _aside(self, text: str) -> str:
-        """What Enter will do with a line that is no message."""
-        rating = self._rating(text)
-        return rating.hint if rating else ""
-
-    def _rating(self, text: str) -> QuickRating | None:
-        """The rating of the last answer a line is; None where it is a message, or no answer is there."""
-        if self._parts is None or not text.startswith(("+", "-", "−")):
-            return None
-        messages = self._parts.app.session.messages
-        return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
-
     def _catch_interrupts(self) -> None:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
 
         def interrupt() -> None:
+            if self._typed_commands.stop():
+                return
             if self._turns.running:
                 self._turns.interrupt()
             else:
                 self._line.interrupt()
 
-        with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
+        on_interrupt(interrupt)
 
     def _end_on_signals(self) -> None:
         main = asyncio.current_task()
@@ -367,10 +365,7 @@ class Repl:
             if main is not None:
                 main.cancel()
 
-        loop = asyncio.get_running_loop()
-        with contextlib.suppress(NotImplementedError, AttributeError):  # Windows knows no SIGHUP either
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, end, number)
+        on_end(end)
 
     async def _leave(self) -> None:
         """Close everything, the session first of all, and say how to come back."""
@@ -381,12 +376,5 @@ class Repl:
         await app.close()
         if self._terminal.live and not self.ended_by and (line := await sleep_at_exit(app)):
             screen.note(line)
-        session = app.session
-        if self.ended_by or not session.persistent or not session.messages:
-            return
-        if session.unsaved:
-            screen.error(session.unsaved)
-        else:
-            known = [info.id for info in app.store.list()]
-            screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")
-        screen.close()
+        if not self.ended_by:
+            farewell(app, screen)

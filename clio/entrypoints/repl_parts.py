@@ -14,6 +14,7 @@ from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
     from clio.app import App
+    from clio.context.shelf import Shelf
     from clio.ui.keys import KeyWatch
     from clio.ui.line_history import LineHistory
     from clio.ui.pipe_screen import PipeScreen
@@ -41,6 +42,7 @@ def make_line(
     app: "Callable[[], App | None]",
     status: Callable[[], Sequence[str]],
     aside: Callable[[str], str],
+    shelf: "Shelf",
 ) -> "PromptLine | PlainLine":
     """The line for this terminal. history: None keeps earlier lines in memory only. status, aside: see `PromptLine`."""
     if not terminal.live:
@@ -64,6 +66,9 @@ def make_line(
         status=status,
         aside=aside,
         color=terminal.colour,
+        vi=loaded.config.editing == "vi",
+        project=loaded.project,
+        shelf=shelf,
     )
 
 
@@ -74,9 +79,11 @@ def make_parts(
     watch: "Callable[[], KeyWatch | None]",
     interrupt: Callable[[], None],
     wrap: Callable[[Emit], Emit],
+    shelf: "Shelf",
 ) -> Parts:
     """Everything behind the line; may run in a thread. About 0.2 s of imports the first time.
 
+    shelf: what is put aside for the next message.
     watch: the keyboard watch of the running turn. interrupt: stops that turn. wrap: listens in on the loop's events.
     Raises ConfigError where no provider can be made.
     """
@@ -100,6 +107,7 @@ def make_parts(
         asker=TerminalAsker(desk),
         emit=wrap(screen.handle),
         env=os.environ,
+        shelf=shelf,
     )
     return Parts(app, screen, PlanReviewer(desk))
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
@@ -53,6 +54,26 @@ def open_mention(before: str) -> str | None:
     """What was typed of a mention behind its "@", where the cursor stands in one; else None."""
     match = _MENTION.search(before)
     return match[1] if match else None
+
+
+def takes_offer(buffer: Buffer) -> bool:
+    """Let Enter take what the menu offers for a path or a mention: what was chosen, else the first offer.
+
+    False where there is nothing to take: no menu, a command, or the offer is what stands there already.
+    """
+    state = buffer.complete_state
+    if state is None or not state.completions or buffer.text.startswith("/"):
+        return False
+    if state.current_completion is None:
+        first = state.completions[0]
+        before = buffer.document.text_before_cursor
+        if open_mention(before) in (None, "") or before.endswith(first.text):
+            return False
+        if any(before.endswith(offer.text) for offer in state.completions):
+            return False  # what was typed is itself one of them
+        buffer.apply_completion(first)
+    buffer.complete_state = None
+    return True
 
 
 def last_word(text: str) -> str:

@@ -21,7 +21,7 @@ def is_complete(text: str) -> bool:
 
 def open_part(text: str) -> str:
     """What the text still lacks: "```", an open bracket, a backslash, or "" when it is complete."""
-    if text.lstrip().startswith("/") or len(text) > _MAX_CHECKED:
+    if text.lstrip().startswith(("/", "!")) or len(text) > _MAX_CHECKED:
         return ""
     if text.count("```") % 2:
         return "" if _ends_with_empty_lines(text, 2) else "```"

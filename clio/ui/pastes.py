@@ -27,6 +27,12 @@ class Pastes:
             line = line.replace(stand_in, text)
         return line
 
+    def collapse(self, text: str) -> str:
+        """The text with every paste that still stands in it as its stand-in again; the opposite of `expand`."""
+        for stand_in, pasted in self._texts.items():
+            text = text.replace(pasted.rstrip("\n") or pasted, stand_in)
+        return text
+
     def ends_with(self, line: str) -> int:
         """How many characters at the end of the line are one stand-in; 0 where it ends with something else."""
         return next((len(stand_in) for stand_in in self._texts if line.endswith(stand_in)), 0)

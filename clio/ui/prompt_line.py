@@ -1,22 +1,27 @@
 """The line a person types on, at a terminal that can move its cursor."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import Completer, DynamicCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 
+from clio.context.shelf import Shelf
+from clio.ui.completer import open_mention, takes_offer
+from clio.ui.line_extras import SEARCH_HINT, LineExtras
 from clio.ui.line_rules import fit, open_part
+from clio.ui.line_signs import sign_hint
 from clio.ui.pastes import Pastes
 
 _STYLE = Style.from_dict(
@@ -24,6 +29,7 @@ _STYLE = Style.from_dict(
         "prompt": "ansicyan bold",
         "bottom-toolbar": "noreverse",
         "bottom-toolbar.text": "ansibrightblack noreverse",
+        "bottom-toolbar.chips": "ansicyan noreverse",
         "continuation": "ansibrightblack",
     }
 )
@@ -45,7 +51,8 @@ class PromptLine:
 
     text: what stands before the line. status: the parts of the line below, most important first; called at every
     drawing, so it must cost nothing. aside: what Enter will do with a text that is no message, for the line below, and
-    "" for a message; called at every key. input, output: for tests; the process's own by default.
+    "" for a message; called at every key. vi: whether keys are those of vi. project, shelf: see `LineExtras`.
+    input, output: for tests; the process's own by default.
     """
 
     def __init__(
@@ -57,6 +64,9 @@ class PromptLine:
         status: Callable[[], Sequence[str]],
         aside: Callable[[str], str] = _all_messages,
         color: bool = True,
+        vi: bool = False,
+        project: Path | None = None,
+        shelf: Shelf | None = None,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -65,18 +75,28 @@ class PromptLine:
         self._status = status
         self._aside = aside
         self._hint = ""
+        self._vi = vi
         self._pastes = Pastes()
+        self._extras = LineExtras(
+            completer=completer,
+            history=history,
+            pastes=self._pastes,
+            hint=self._show_hint,
+            project=project,
+            shelf=shelf,
+        )
         self._on_ready: Callable[[], None] | None = None
         self._session: PromptSession[str] = PromptSession(
             history=history,
-            completer=completer,
+            completer=DynamicCompleter(self._extras.completer),
             complete_in_thread=True,
+            vi_mode=vi,
             complete_while_typing=Condition(self._wants_menu),
             multiline=True,
             enable_suspend=True,
             prompt_continuation=self._continuation,
             bottom_toolbar=self.toolbar,
-            key_bindings=self._bindings(),
+            key_bindings=merge_key_bindings([self._bindings(), self._extras.bindings()]),
             style=_STYLE,
             include_default_pygments_style=False,
             color_depth=None if color else ColorDepth.DEPTH_1_BIT,
@@ -86,6 +106,7 @@ class PromptLine:
         app = self._session.app
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
         app.after_render += self._rendered
+        app.ttimeoutlen = 0.05  # vi's Esc is felt; an arrow key arrives in one go
         self._session.default_buffer.on_text_changed += self._hint_anew
 
     async def read(
@@ -154,8 +175,7 @@ class PromptLine:
 
     def _wants_menu(self) -> bool:
         before = self._session.default_buffer.document.text_before_cursor
-        word = before.rpartition(" ")[2].rpartition("\n")[2]
-        return before.startswith("/") or word.startswith("@")
+        return self._extras.is_searching or before.startswith("/") or open_mention(before) is not None
 
     def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
@@ -163,19 +183,21 @@ class PromptLine:
     def toolbar(self) -> StyleAndTextTuples:
         """What stands below the line just now."""
         width = self._session.app.output.get_size().columns
-        return [("class:bottom-toolbar.text", fit((self._hint, *self._status()), width).replace("·", self._dot))]
+        mode = self._extras.mode(self._session.app) if self._vi else ""
+        line = fit((self._hint, mode, *self._status()), width).replace("·", self._dot)
+        chips = fit(self._extras.chips, width, "  ").replace("·", self._dot)
+        named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
+        return [*named, ("class:bottom-toolbar.text", line)]
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
-        chosen = buffer.complete_state and buffer.complete_state.current_completion
-        if chosen and not buffer.text.startswith("/"):
-            buffer.complete_state = None  # this Enter took the path from the menu; the next one sends
-            return
+        if takes_offer(buffer):
+            return  # this Enter took what the menu offers; the next one sends
         if not buffer.text.strip():
             buffer.reset()
             return
         lacking = open_part(buffer.text)
         if not lacking:
-            if not self._aside(buffer.text):
+            if not self._aside(buffer.text) or sign_hint(buffer.text):
                 self._remember(buffer.text)
             app.exit(result=buffer.text, style="class:accepted")
             return
@@ -202,7 +224,12 @@ class PromptLine:
             self.redraw()
 
     def _hint_anew(self, buffer: Buffer) -> None:
-        self._hint = self._aside(buffer.text)
+        self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
+        self._extras.text_changed(buffer.text)
+
+    def _show_hint(self, words: str) -> None:
+        self._hint = words
+        self.redraw()
 
     def _after_paste(self) -> int:
         return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)
@@ -225,7 +252,7 @@ class PromptLine:
 
         @bindings.add(Keys.BracketedPaste, filter=typing)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text(self._pastes.take(event.data))
+            event.current_buffer.insert_text(self._extras.pasted(event.data))
 
         @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
         def _(event: KeyPressEvent) -> None:

@@ -1,0 +1,38 @@
+"""Lines that are no messages though they begin with no slash: what Enter does with them, and the command they mean."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clio.commands.quick_feedback import QuickRating, quick_rating
+from clio.messages import AssistantMessage
+from clio.ui.line_signs import memory_line, sign_hint
+
+if TYPE_CHECKING:
+    from clio.app import App
+
+
+class LineSigns:
+    """app: None until it is loaded."""
+
+    def __init__(self, app: "Callable[[], App | None]") -> None:
+        self._app = app
+
+    def hint(self, text: str) -> str:
+        """What Enter will do with the line; "" for a message."""
+        rating = self._rating(text)
+        return rating.hint if rating else sign_hint(text)
+
+    def command(self, text: str) -> str:
+        """The slash command the line stands for; "" for a message."""
+        if rating := self._rating(text):
+            return rating.command
+        kept = memory_line(text)
+        return f"/memory remember -- {kept}" if kept else ""
+
+    def _rating(self, text: str) -> QuickRating | None:
+        """The rating of the last answer a line is; None where it is a message, or no answer is there."""
+        app = self._app()
+        if app is None or not text.startswith(("+", "-", "−")):
+            return None
+        messages = app.session.messages
+        return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
