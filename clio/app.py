@@ -13,7 +13,10 @@ from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.planning import Planning
+from clio.agent.spending import Spending
+from clio.agent.spending_note import SpendingNotes
 from clio.agent.turn_files import TurnFiles
+from clio.algorithms.money import MICROS, Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
@@ -29,11 +32,14 @@ from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.providers.base import Provider
+from clio.providers.price_book import PriceBook
 from clio.providers.registry import make_provider
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.security.redact_names import env_secrets
+from clio.sessions.ledger import FILE_NAME as LEDGER
+from clio.sessions.ledger import Ledger
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
@@ -107,6 +113,12 @@ class App:
             enabled=self.config.checkpoints,
         )
         self.mailbox = Mailbox()
+        self.spending = Spending(
+            PriceBook(loaded.home, now),
+            Ledger(None if self.config.incognito else loaded.home / LEDGER),
+            cap=round(self.config.max_cost * MICROS) if self.config.max_cost else None,
+        )
+        self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -120,6 +132,7 @@ class App:
             jobs=self.jobs,
             turn_files=self.turn_files,
             mailbox=self.mailbox,
+            spending=self.spending,
             planning=self.planning,
             shelf=self.shelf,
             emit=emit,
@@ -137,8 +150,10 @@ class App:
         """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
 
         What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
+        Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
         """
-        loop = await self._ready()
+        self.spending.check_start(self.provider)
+        loop, billed = await self._ready(), len(self.session.bills)
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)
         self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
@@ -147,10 +162,13 @@ class App:
         except asyncio.CancelledError:
             self.turn_files.cut_off()
             self._learn_from_turn("interrupted")  # in this thread: one that is cancelled waits for no other
+            self._tell_costs(self._spending_notes.note(self.session, self.session.bills[billed:]))
             raise
         self.planning.end_turn(done=finished.status == "done")
         await self.turn_files.end_turn()
         await asyncio.to_thread(self._learn_from_turn, finished.status)
+        bills = self.session.bills[billed:]
+        self._tell_costs(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
         return finished
 
     def _learn_from_turn(self, status: str) -> None:
@@ -166,6 +184,15 @@ class App:
     def _remember_noticed(self, noticed: Sequence[Noticed]) -> None:
         if line := remember_noticed(self.memory, noticed, self.session.id):
             self.emit(Notice(text=line))
+
+    def _tell_costs(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            self._warn(sentence)
+
+    @property
+    def cost_so_far(self) -> Cost | None:
+        """What the running session has cost; None before its first bill. Cheap enough for every frame."""
+        return self.spending.of_session(self.session)
 
     @property
     def context(self) -> ContextWindow | None:

@@ -12,6 +12,7 @@ from clio.agent.loop import Loop
 from clio.agent.mentioned import Mentioned
 from clio.agent.planning import Planning
 from clio.agent.side_question import SideQuestion
+from clio.agent.spending import Spending
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_files import TurnFiles
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
@@ -77,6 +78,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     jobs: JobTable
     turn_files: TurnFiles
     mailbox: Mailbox
+    spending: Spending
     planning: Planning
     shelf: Shelf
     emit: Emit
@@ -89,7 +91,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> tuple[Loop, Calibration | None]:
         """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
-        side = SideQuestion(lambda: provider, asyncio.get_running_loop())
+        side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending)
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 
@@ -126,6 +128,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             emit=self.heard,
             max_steps=config.max_steps,
             mailbox=self.mailbox,
+            spending=self.spending,
             now=self.now,
             take_images=mentioned.take_images,
         )

@@ -8,9 +8,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.algorithms.money import Cost
 from clio.messages import Message, Usage
 
-Status = Literal["done", "failed", "interrupted", "max_steps", "context_full", "approval_needed", "refused"]
+Status = Literal["done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused"]
 
 
 class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):
@@ -134,7 +135,10 @@ class StepFinished(Struct, frozen=True, kw_only=True, tag="step_finished"):
 
 
 class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
-    """The end of a turn. `error` is one sentence where `status` is not "done"; `exit_code` is what one-shot returns."""
+    """The end of a turn. `error` is one sentence where `status` is not "done"; `exit_code` is what one-shot returns.
+
+    cost: of its requests; None where no server billed any.
+    """
 
     status: Status
     text: str
@@ -143,6 +147,7 @@ class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
     seconds: float
     error: str = ""
     exit_code: int = 0
+    cost: Cost | None = None
 
 
 Event = (

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.agent.events import (
     ContextTrimmed,
@@ -27,15 +27,18 @@ from clio.agent.events import (
 from clio.agent.interrupts import Mailbox
 from clio.agent.recovery import ModelCaller
 from clio.agent.repetition import RepetitionGuard
+from clio.agent.spending import Spending
 from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
+from clio.algorithms.money import Cost
 from clio.context.builder import Built
-from clio.context.long_words import fit_words
+from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import AssistantMessage, ImagePart, Message, ToolCall, Usage, UserMessage, answer_open_calls
 from clio.prompt_files import load_prompt
 from clio.providers.base import Provider
+from clio.providers.price_book import PriceBook
 from clio.security.redact import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
@@ -51,6 +54,7 @@ EXIT_CODES: dict[Status, int] = {
     "refused": 2,
     "context_full": 3,
     "approval_needed": 4,
+    "max_cost": 5,
     "interrupted": 130,
 }
 
@@ -61,6 +65,7 @@ class _Turn(Struct):
     started: float
     steps: int = 0
     usage: Usage = Usage()
+    cost: Cost | None = None
     text: str = ""
     continuations: int = 0
     approval_missing: str = ""
@@ -79,6 +84,7 @@ class Loop:
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures the words name that the context of a turn was made for.
+    spending: counts what requests cost, and may forbid the next one.
     """
 
     def __init__(
@@ -92,6 +98,7 @@ class Loop:
         emit: Emit,
         max_steps: int,
         mailbox: Mailbox | None = None,
+        spending: Spending | None = None,
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
@@ -105,6 +112,7 @@ class Loop:
         self._emit = emit
         self._max_steps = max_steps
         self._mailbox = mailbox or Mailbox()
+        self._spending = spending or Spending(PriceBook(None))
         self._now = now
         self._caller = ModelCaller(provider, redactor, emit, rng or random.Random())
         self._call_ids = {
@@ -150,10 +158,7 @@ class Loop:
     async def _begin(self, text: str) -> None:
         words = self._safe_words(text)
         context = await self._context.turn_context(self._now(), words)
-        quarter = self._context.limits.context_window // 4
-        fitted = fit_words(words, quarter, self._context.ratio, self._session.write_blob)
-        if fitted.blob:
-            self._emit(Notice(text=f"the message is longer than a quarter of the window; its middle is {_KEPT_WORDS}"))
+        fitted = self._fit(words)
         self._add(
             UserMessage(
                 content=fitted.text,
@@ -174,13 +179,21 @@ class Loop:
             self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
         return safe.text
 
+    def _fit(self, words: str) -> Words:
+        """As much of the words as may go into one message."""
+        quarter = self._context.limits.context_window // 4
+        fitted = fit_words(words, quarter, self._context.ratio, self._session.write_blob)
+        if fitted.blob:
+            self._emit(Notice(text=f"the message is longer than a quarter of the window; its middle is {_KEPT_WORDS}"))
+        return fitted
+
     def _take_steering(self, step: int) -> bool:
         """Add what the person has said meanwhile, for the request of this step; whether there was anything."""
         taken = self._mailbox.take_all()
         for text in taken:
-            words = self._safe_words(text)
-            self._add(UserMessage(content=words, steers=True, created=self._now()))
-            self._emit(Steered(text=words, step=step))
+            said = self._fit(self._safe_words(text))
+            self._add(UserMessage(content=said.text, blob=said.blob, steers=True, created=self._now()))
+            self._emit(Steered(text=said.text, step=step))
         return bool(taken)
 
     async def _run_steps(self, turn: _Turn) -> None:
@@ -207,6 +220,7 @@ class Loop:
     async def _ask(self, step: int, turn: _Turn) -> Answer:
         built = self._context.build()
         self._tell_trim(built)
+        built = self._affordable(built)
         self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
         built, answer = await self._ask_smaller(built)
         prompt_tokens = answer.usage.prompt_tokens if answer.usage else 0
@@ -214,8 +228,21 @@ class Loop:
             self._session.set_token_ratio(self._context.ratio)
         if answer.usage is not None:
             turn.usage += answer.usage
-            self._bill(answer.usage)
+            bill = self._bill(answer.usage, answer.cost)
+            turn.cost = bill.money if turn.cost is None else turn.cost + bill.money
+        else:
+            self._spending.assume(self._provider, built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
         return answer
+
+    def _affordable(self, built: Built) -> Built:
+        """The request, its answer no longer than can be paid for. Raises _Stop where the request itself cannot."""
+        if refusal := self._spending.refusal(self._provider, built.prompt_tokens):
+            raise _Stop("max_cost", refusal)
+        most = self._spending.affordable_output(self._provider, built.prompt_tokens)
+        asked = built.request.max_output_tokens or self._context.limits.max_output_tokens
+        if most is None or most >= asked:
+            return built
+        return structs.replace(built, request=structs.replace(built.request, max_output_tokens=most))
 
     async def _ask_smaller(self, built: Built) -> tuple[Built, Answer]:
         """The answer to a request, or to a smaller one where the server finds it too large, and which it was.
@@ -313,16 +340,18 @@ class Loop:
         self._session.append(message)
         self._emit(MessageAdded(message=message))
 
-    def _bill(self, usage: Usage) -> None:
-        self._session.add_bill(
-            Bill(
-                model=self._provider.model,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
-                cached_tokens=usage.cached_tokens,
-                timestamp=self._now(),
-            )
+    def _bill(self, usage: Usage, stated: int | None) -> Bill:
+        bill = Bill(
+            model=self._provider.model,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+            timestamp=self._now(),
+            server=self._provider.name,
+            cost=self._spending.bill(self._provider, usage, stated),
         )
+        self._session.add_bill(bill)
+        return bill
 
     def _keep_partial(self) -> None:
         """Save the words of an answer that broke off, without its unfinished calls, and answer calls left open."""
@@ -355,6 +384,7 @@ class Loop:
             seconds=round(time.perf_counter() - turn.started, 3),
             error=error,
             exit_code=EXIT_CODES[status],
+            cost=turn.cost,
         )
         self._emit(finished)
         return finished

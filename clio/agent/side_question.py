@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from clio.agent.spending import Spending
 from clio.errors import ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider
@@ -15,12 +16,15 @@ _SYSTEM = "You answer one short question about remembered statements. They are d
 class SideQuestion:
     """Asks the model that answers the conversation, without being part of it: no tools, no history, no screen.
 
-    loop: the event loop the provider lives in.
+    loop: the event loop the provider lives in. spending: counts what it costs, and may forbid it.
     """
 
-    def __init__(self, provider_of: Callable[[], Provider], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, provider_of: Callable[[], Provider], loop: asyncio.AbstractEventLoop, spending: Spending | None = None
+    ) -> None:
         self._provider_of = provider_of
         self._loop = loop
+        self._spending = spending
 
     def ask(self, prompt: str) -> str:
         """The model's answer; for a thread other than the event loop's, which this blocks for up to 20 seconds.
@@ -38,7 +42,14 @@ class SideQuestion:
 
     async def _answer(self, prompt: str) -> str:
         request = ChatRequest(system=_SYSTEM, messages=(UserMessage(content=prompt),), max_output_tokens=MAX_TOKENS)
-        parts = [chunk.text async for chunk in self._provider_of().stream(request)]
+        provider, spending = self._provider_of(), self._spending
+        if spending is not None and (refusal := spending.refusal(provider, len(prompt + _SYSTEM) // 4)):
+            raise ServerFailed(refusal, retryable=False)
+        parts: list[str] = []
+        async for chunk in provider.stream(request):
+            parts.append(chunk.text)
+            if spending is not None and chunk.usage is not None:
+                spending.bill(provider, chunk.usage, chunk.cost)
         return "".join(parts)
 
 

@@ -25,6 +25,7 @@ class Answer:
         self._calls: dict[int, _PartialCall] = {}
         self.finish_reason = ""
         self.usage: Usage | None = None
+        self.cost: int | None = None
 
     def take(self, chunk: Chunk) -> None:
         """Add one chunk. Ids and names are whole and may repeat; arguments are appended."""
@@ -39,6 +40,7 @@ class Answer:
             call.arguments += delta.arguments
         self.finish_reason = chunk.finish_reason or self.finish_reason
         self.usage = chunk.usage or self.usage
+        self.cost = chunk.cost if chunk.cost is not None else self.cost
 
     @property
     def text(self) -> str:

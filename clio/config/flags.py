@@ -29,6 +29,7 @@ class Arguments(argparse.Namespace):
     base_url: str | None = None
     approve: str | None = None
     max_steps: str | None = None
+    max_cost: str | None = None
     context_window: str | None = None
     no_ltm: bool = False
     scenario: str | None = None
@@ -101,6 +102,7 @@ FLAGS: tuple[Flag, ...] = (
         field="approve",
     ),
     Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
+    Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
     Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
          field="scenario"),
@@ -138,7 +140,8 @@ examples:
 
 exit codes:
   0 done   1 the turn failed   2 usage or configuration   3 the context cannot fit
-  4 an approval was needed and nobody could give it   130 interrupted
+  4 an approval was needed and nobody could give it   5 --max-cost was reached
+  130 interrupted
 
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """

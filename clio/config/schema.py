@@ -47,6 +47,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Commands that never run."""
     max_steps: PositiveInt = 100
     """Requests one turn may take before it stops."""
+    max_cost: PositiveFloat | None = None
+    """US dollars one run of clio may spend on its model; a request that would exceed them is not sent."""
     context_window: PositiveInt | None = None
     """The model's window in tokens, where server and profile are wrong."""
     max_output_tokens: PositiveInt | None = None

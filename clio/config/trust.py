@@ -143,6 +143,8 @@ def _widens(setting: Setting, lower: Config) -> bool:
             return _MODES.index(str(value)) > _MODES.index(lower.approve)
         case "allow":
             return value not in lower.allow
+        case "max_cost":
+            return lower.max_cost is not None and (value is None or float(str(value)) > lower.max_cost)
         case "private_network":
             return value is True and not lower.private_network
         case "redact" | "incognito":

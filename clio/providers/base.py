@@ -39,13 +39,17 @@ class ToolCallDelta(Struct, frozen=True, kw_only=True):
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
-    """One piece of an answer, free of any server's habits. `finish_reason` and `usage` come once, near the end."""
+    """One piece of an answer, free of any server's habits. `finish_reason` and `usage` come once, near the end.
+
+    cost: what the server says the answer cost, in micro-dollars; None where it does not.
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()
     finish_reason: str = ""
     usage: Usage | None = None
+    cost: int | None = None
 
 
 class Limits(Struct, frozen=True, kw_only=True):

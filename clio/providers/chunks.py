@@ -6,6 +6,7 @@ from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
 
+_MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is no amount of dollars
 _FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
 
 
@@ -20,6 +21,7 @@ class Normaliser:
         self.has_content = False
         self.finish_reason = ""
         self.usage: Usage | None = None
+        self.cost: int | None = None
         self.signatures: dict[str, str] = {}
         """Gemini's signatures by the id of the tool call they came with."""
         self._ids: list[str] = []  # the id of each call, by our own index; "" where it has none
@@ -32,6 +34,7 @@ class Normaliser:
         self.events += 1
         data = as_dict(event)
         self.usage = _find_usage(data) or self.usage
+        self.cost = read_cost(data.get("usage"), self.cost)
         choice = as_dict(next(iter(as_list(data.get("choices"))), None))
         if not choice:
             return None
@@ -48,7 +51,7 @@ class Normaliser:
 
     def ending(self) -> Chunk:
         """What stands at the end of every answer."""
-        return Chunk(finish_reason=self.finish_reason, usage=self.usage)
+        return Chunk(finish_reason=self.finish_reason, usage=self.usage, cost=self.cost)
 
     @property
     def is_whole(self) -> bool:
@@ -158,6 +161,26 @@ def read_usage(value: object) -> Usage | None:
         as_count(data.get("cached_tokens")),
     )
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=min(cached, prompt))
+
+
+def read_cost(value: object, before: int | None = None) -> int | None:
+    """What the bill says was paid, in micro-dollars; `before` where it says nothing.
+
+    OpenRouter gives dollars as `cost`. With a key of one's own at the maker (`is_byok`) that is its fee alone, and the
+    maker's share stands beside it.
+    """
+    data = as_dict(value)
+    paid = _dollars(data.get("cost"))
+    if paid is None:
+        return before
+    upstream = _dollars(as_dict(data.get("cost_details")).get("upstream_inference_cost"))
+    return round((paid + (upstream or 0.0 if data.get("is_byok") is True else 0.0)) * 1_000_000)
+
+
+def _dollars(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MOST_DOLLARS else None
 
 
 def _is_json(text: str) -> bool:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from clio.algorithms.money import Cost
 from clio.messages import Message, UserMessage
 
 TodoStatus = Literal["pending", "in_progress", "completed", "blocked"]
@@ -21,13 +22,25 @@ class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Bill(Struct, frozen=True, kw_only=True):
-    """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`."""
+    """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`.
+
+    server: the provider's name. cost: in micro-dollars, by the prices of that moment; None where nobody knew.
+    """
 
     model: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     timestamp: float = 0.0
+    server: str = ""
+    cost: int | None = None
+
+    @property
+    def money(self) -> Cost:
+        """The same as a sum that can be added to others."""
+        if self.cost is None:
+            return Cost(unpriced_tokens=self.prompt_tokens + self.completion_tokens)
+        return Cost(micro_dollars=self.cost)
 
 
 class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -40,9 +40,10 @@ def format_usage(usage: Usage) -> str:
 
 
 def footer(event: TurnFinished) -> str:
-    """The line under a turn: steps, tokens, seconds."""
+    """The line under a turn: steps, tokens, money where any was spent, seconds."""
     steps = f"{event.steps} step" + "s" * (event.steps != 1)
-    return " · ".join(part for part in (steps, format_usage(event.usage), format_seconds(event.seconds)) if part)
+    cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
+    return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
 
 
 def plural(count: int, word: str) -> str:

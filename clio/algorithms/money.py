@@ -1,0 +1,54 @@
+"""Sums of money in whole micro-dollars: what is added up a thousand times must not drift. Pure."""
+
+from decimal import Decimal, InvalidOperation
+
+from msgspec import Struct
+
+MICROS = 1_000_000
+"""Micro-dollars in a dollar."""
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What requests cost: what is known in micro-dollars, and the tokens whose price nobody knows."""
+
+    micro_dollars: int = 0
+    unpriced_tokens: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            micro_dollars=self.micro_dollars + other.micro_dollars,
+            unpriced_tokens=self.unpriced_tokens + other.unpriced_tokens,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is all that was spent."""
+        return not self.unpriced_tokens
+
+    @property
+    def text(self) -> str:
+        """For a line: "$0.021", "$0.021+" where there is more of unknown price, "" where nothing is known."""
+        if self.is_known:
+            return format_money(self.micro_dollars)
+        return f"{format_money(self.micro_dollars)}+" if self.micro_dollars else ""
+
+
+def format_money(micro_dollars: int) -> str:
+    """An amount with three digits that matter where it is small: "$0", "$0.0021", "$0.021", "$1.20", "$1,234.50"."""
+    if micro_dollars <= 0:
+        return "$0"
+    if micro_dollars < 50:
+        return "<$0.0001"
+    places = 4 if micro_dollars < 10_000 else 3 if micro_dollars < MICROS else 2
+    return f"${Decimal(micro_dollars) / MICROS:,.{places}f}"
+
+
+def micros_of(dollars: str) -> int:
+    """Micro-dollars of an amount such as "0.25", rounded. Raises ValueError for what is no amount from 0 on."""
+    try:
+        amount = Decimal(dollars.strip().replace("_", ""))
+    except InvalidOperation:
+        raise ValueError(f"{dollars!r} is no amount") from None
+    if not amount.is_finite() or not 0 <= amount < MICROS:
+        raise ValueError(f"{dollars!r} is no amount from 0 to below a million")
+    return round(amount * MICROS)

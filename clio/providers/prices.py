@@ -1,0 +1,183 @@
+"""What models cost: prices a million tokens, the rule by which a model finds its own, and the file they are read from.
+
+A price holds for one server, as the same weights cost different money in different places. The user's file wins.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from clio.algorithms.money import micros_of
+from clio.config.yaml_file import Entry, Scalar, Table, describe, parse
+from clio.errors import ConfigError
+from clio.messages import Usage
+
+ANY_SERVER = "*"
+_A_MILLION = 1_000_000
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+# What may stand behind a model's name without making another model of it: a date, a build, "latest".
+_SAME_MODEL = re.compile(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-\d\d|-\d{3,4})?")
+
+
+class Rate(Struct, frozen=True, kw_only=True):
+    """Micro-dollars a million tokens. cached: of the input the server had seen before."""
+
+    input: int
+    cached: int
+    output: int
+
+
+FREE_RATE = Rate(input=0, cached=0, output=0)
+
+
+class Price(Struct, frozen=True, kw_only=True):
+    """What one model costs at one server.
+
+    model: its name; one that ends in "*" stands for all that begin so.
+    above, long: a request with more input tokens than that costs the other rate, all of it.
+    as_of: the day somebody looked, as "2026-11-05"; "" where the file does not say. until: the last day it holds.
+    where: the file.
+    """
+
+    server: str
+    model: str
+    rate: Rate
+    above: int = 0
+    long: Rate | None = None
+    as_of: str = ""
+    until: str = ""
+    where: str = ""
+
+    def rate_for(self, prompt_tokens: int) -> Rate:
+        """The rate of a request with so many input tokens."""
+        return self.long if self.long is not None and prompt_tokens > self.above else self.rate
+
+    def cost(self, usage: Usage) -> int:
+        """What a request cost, in micro-dollars, rounded."""
+        rate, cached = self.rate_for(usage.prompt_tokens), min(usage.cached_tokens, usage.prompt_tokens)
+        sum_ = (
+            (usage.prompt_tokens - cached) * rate.input + cached * rate.cached + usage.completion_tokens * rate.output
+        )
+        return (sum_ + _A_MILLION // 2) // _A_MILLION
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is paid at all."""
+        return self.rate == FREE_RATE and self.long in (None, FREE_RATE)
+
+    def covers(self, server: str, model: str) -> bool:
+        """Whether it is the price of that model there: the same name, with or without a date or "-latest"."""
+        if self.server not in (ANY_SERVER, server.lower()):
+            return False
+        if self.model.endswith("*"):
+            return any(name.startswith(self.model[:-1]) for name in _names(model))
+        return any(
+            name.startswith(self.model) and _SAME_MODEL.fullmatch(name[len(self.model) :]) for name in _names(model)
+        )
+
+
+def find_price(prices: Iterable[Price], server: str, model: str, today: str) -> Price | None:
+    """The price that says most about the model: the longest name, of those the one for this very server.
+
+    today: as "2026-11-05"; what held until an earlier day is no price any more.
+    """
+    fitting = [price for price in prices if price.covers(server, model) and not "" < price.until < today]
+    return max(fitting, key=lambda price: (len(price.model), price.server != ANY_SERVER), default=None)
+
+
+def read_prices(data: bytes, shown: str) -> tuple[Price, ...]:
+    """The prices in a file of server, model, and dollars a million tokens. Raises ConfigError with file and line.
+
+    openai:
+      gpt-6-sol: {input: 2, cached: 0.20, output: 10, as_of: 2026-11-05, above: 272000, long_input: 4, ...}
+    """
+    table = parse(data, shown)
+    found: list[Price] = []
+    for server, entry in table.entries.items():
+        if server == "currency":
+            _check_currency(entry, shown)
+            continue
+        for model, priced in _table(entry, shown, f"models and their prices under {server!r}").entries.items():
+            found.append(_price(server.lower(), model.lower(), priced, shown))
+    return tuple(found)
+
+
+def _price(server: str, model: str, entry: Entry, shown: str) -> Price:
+    where = f"{shown}:{entry.line}"
+    fields = _table(entry, shown, f"a price such as {{input: 2, cached: 0.2, output: 10}} for {model!r}").entries
+    if unknown := next((name for name in fields if name not in _FIELDS), None):
+        raise ConfigError(f"{where}: a price has no {unknown!r}; it has {', '.join(_FIELDS)}")
+    rate = _rate(fields, "", where)
+    above = _above(fields, where)
+    return Price(
+        server=server,
+        model=model,
+        rate=rate,
+        above=above,
+        long=_rate(fields, "long_", where) if above else None,
+        as_of=_day(fields, "as_of", where),
+        until=_day(fields, "until", where),
+        where=shown,
+    )
+
+
+_FIELDS = ("input", "cached", "output", "as_of", "until", "above", "long_input", "long_cached", "long_output")
+
+
+def _rate(fields: Mapping[str, Entry], prefix: str, where: str) -> Rate:
+    amounts = {name: _amount(fields, prefix + name, where) for name in ("input", "cached", "output")}
+    full, output = amounts["input"], amounts["output"]
+    if full is None or output is None:
+        missing = prefix + ("input" if full is None else "output")
+        raise ConfigError(f"{where}: the price lacks {missing!r}, in dollars a million tokens")
+    cached = amounts["cached"]
+    return Rate(input=full, cached=full if cached is None else cached, output=output)
+
+
+def _amount(fields: Mapping[str, Entry], name: str, where: str) -> int | None:
+    if name not in fields:
+        return None
+    try:
+        return micros_of(_text(fields[name]))
+    except ValueError:
+        raise ConfigError(
+            f"{where}: {name!r} must be dollars a million tokens, such as 0.25, not {describe(fields[name].node)}"
+        ) from None
+
+
+def _above(fields: Mapping[str, Entry], where: str) -> int:
+    if "above" not in fields:
+        return 0
+    text = _text(fields["above"]).replace("_", "")
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1_000_000_000):
+        raise ConfigError(f"{where}: 'above' must be a number of tokens, not {describe(fields['above'].node)}")
+    return int(text)
+
+
+def _day(fields: Mapping[str, Entry], name: str, where: str) -> str:
+    text = _text(fields[name]) if name in fields else ""
+    if text and not _DATE.fullmatch(text):
+        raise ConfigError(f"{where}: {name!r} must be a day such as 2026-11-05, not {text!r}")
+    return text
+
+
+def _text(entry: Entry) -> str:
+    return entry.node.text.strip() if isinstance(entry.node, Scalar) else ""
+
+
+def _table(entry: Entry, shown: str, wanted: str) -> Table:
+    if not isinstance(entry.node, Table):
+        raise ConfigError(f"{shown}:{entry.line}: expected {wanted}, not {describe(entry.node)}")
+    return entry.node
+
+
+def _check_currency(entry: Entry, shown: str) -> None:
+    if _text(entry).upper() != "USD":
+        raise ConfigError(f"{shown}:{entry.line}: clio counts in USD only; give the prices in dollars")
+
+
+def _names(model: str) -> tuple[str, ...]:
+    """The name as it is, and without its maker: "openai/gpt-oss-120b", "gpt-oss-120b"."""
+    whole = model.lower()
+    return tuple(dict.fromkeys((whole, whole.rsplit("/", 1)[-1])))

@@ -1,0 +1,215 @@
+"""What every turn cost, of all projects, one line each in clio's home: sums of days without reading any session.
+
+`costs.jsonl` only grows, until it is large; then the lines of one session and day become one, and old days lose their
+sessions. It can be made anew from the sessions' bills.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.algorithms.money import Cost
+from clio.errors import NewerDocument
+from clio.sessions.state import Bill
+from clio.storage.atomic import write_atomic
+from clio.storage.filelock import FileLock
+from clio.storage.folders import make_folder
+from clio.storage.jsonl import LineWriter, read_lines
+
+FILE_NAME = "costs.jsonl"
+SCHEMA, VERSION = "clio.costs", 1
+COMPACT_BYTES = 262_144
+"""Each time the file has grown by so much it is made smaller."""
+SESSION_DAYS, DAY_DAYS = 60, 400
+"""After so many days a session's name goes, and after so many more than a year the day does: its month stays."""
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """The first line."""
+
+    schema: str = SCHEMA
+    version: int = VERSION
+
+
+class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one turn cost, or several added up.
+
+    date: the local day, "2026-11-05"; a month, "2026-11", for what is long ago. project: the folder's path.
+    session: "" where several were added up. requests: how many. Tokens as in `Bill`; `unpriced_tokens` of the prompts
+        and answers are those whose price nobody knew. micro_dollars: what the others cost.
+    """
+
+    date: str
+    project: str
+    session: str = ""
+    server: str = ""
+    model: str
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    micro_dollars: int = 0
+    unpriced_tokens: int = 0
+
+    @property
+    def cost(self) -> Cost:
+        """The money in it."""
+        return Cost(micro_dollars=self.micro_dollars, unpriced_tokens=self.unpriced_tokens)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Spent)
+_opening = msgspec.json.Decoder(Opening)
+_SUMS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens", "micro_dollars", "unpriced_tokens")
+
+
+class Read(Struct, frozen=True, kw_only=True):
+    """The file's lines, and those that could not be understood, as they are."""
+
+    spent: tuple[Spent, ...] = ()
+    damaged: tuple[bytes, ...] = ()
+
+
+class Ledger:
+    """The file of one home. path: None keeps nothing and knows nothing.
+
+    Several clios write into one file: each appends under its lock, so that none writes into a file just replaced.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def add(self, spent: Sequence[Spent]) -> None:
+        """Append lines, and make the file smaller where it has grown much. Raises OSError, TimeoutError, NewerDocument.
+
+        A process that is killed meanwhile leaves all the lines there were, and at most one torn one, which is cut off.
+        """
+        if self.path is None or not spent:
+            return
+        make_folder(self.path.parent)
+        with self._lock():
+            self._check_version()
+            writer = LineWriter(self.path, _encoder.encode(Opening()))
+            try:
+                before = self._size()
+                for one in spent:
+                    writer.add(_encoder.encode(one))
+                writer.flush()
+                writer.sync()
+            finally:
+                writer.close()
+            after = self._size()
+            if before // COMPACT_BYTES != after // COMPACT_BYTES:
+                self._write(self.read(), max(one.date for one in spent))
+
+    def read(self) -> Read:
+        """All lines; none where there is no file. Raises OSError, NewerDocument."""
+        if self.path is None:
+            return Read()
+        lines = read_lines(self.path).lines
+        if lines:
+            self._check(lines[0])
+        found: list[Spent] = []
+        damaged: list[bytes] = []
+        for line in lines:
+            try:
+                found.append(_decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                if not _is_opening(line):
+                    damaged.append(line)
+        return Read(spent=tuple(found), damaged=tuple(damaged))
+
+    def replace(self, change: Callable[[tuple[Spent, ...]], Iterable[Spent]]) -> None:
+        """Write what `change` makes of the lines; lock, read, merge, write. Raises as `add`."""
+        if self.path is None:
+            return
+        make_folder(self.path.parent)
+        with self._lock():
+            known = self.read()
+            self._write(Read(spent=tuple(change(known.spent)), damaged=known.damaged), "")
+
+    def _write(self, known: Read, today: str) -> None:
+        assert self.path is not None
+        kept = compacted(known.spent, today) if today else known.spent
+        lines = [_encoder.encode(Opening()), *known.damaged, *map(_encoder.encode, kept)]
+        write_atomic(self.path, b"\n".join(lines) + b"\n")
+
+    def _lock(self) -> FileLock:
+        assert self.path is not None
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+    def _size(self) -> int:
+        assert self.path is not None
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _check_version(self) -> None:
+        assert self.path is not None
+        try:
+            with self.path.open("rb") as file:
+                self._check(file.readline(4_096))
+        except FileNotFoundError:
+            return
+
+    def _check(self, first: bytes) -> None:
+        if _is_opening(first) and (version := _opening.decode(first).version) > VERSION:
+            raise NewerDocument(f"{str(self.path)!r} was written by a later clio (version {version}); update clio")
+
+
+def spent_of(bills: Iterable[Bill], *, project: str, session: str, day_of: Callable[[float], str]) -> list[Spent]:
+    """The bills of one session as lines, one a day, server and model."""
+    return merged(
+        Spent(
+            date=day_of(bill.timestamp),
+            project=project,
+            session=session,
+            server=bill.server,
+            model=bill.model,
+            requests=1,
+            prompt_tokens=bill.prompt_tokens,
+            cached_tokens=bill.cached_tokens,
+            completion_tokens=bill.completion_tokens,
+            micro_dollars=bill.cost or 0,
+            unpriced_tokens=0 if bill.cost is not None else bill.prompt_tokens + bill.completion_tokens,
+        )
+        for bill in bills
+    )
+
+
+def merged(spent: Iterable[Spent]) -> list[Spent]:
+    """The lines with those of one day, project, session, server and model added up, in the order they began."""
+    found: dict[tuple[str, str, str, str, str], Spent] = {}
+    for one in spent:
+        key = (one.date, one.project, one.session, one.server, one.model)
+        known = found.get(key)
+        sums = {name: getattr(known, name) + getattr(one, name) for name in _SUMS} if known else {}
+        found[key] = structs.replace(known, **sums) if known else one
+    return list(found.values())
+
+
+def compacted(spent: Iterable[Spent], today: str) -> list[Spent]:
+    """What stays of the lines on that day: sessions for `SESSION_DAYS`, days for `DAY_DAYS`, then months."""
+    session_from, day_from = _days_before(today, SESSION_DAYS), _days_before(today, DAY_DAYS)
+
+    def shorter(one: Spent) -> Spent:
+        if one.date >= session_from:
+            return one
+        return structs.replace(one, session="", date=one.date if one.date >= day_from else one.date[:7])
+
+    return merged(map(shorter, spent))
+
+
+def _days_before(day: str, days: int) -> str:
+    return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
+
+
+def _is_opening(line: bytes) -> bool:
+    try:
+        return _opening.decode(line).schema == SCHEMA and b'"schema"' in line
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
