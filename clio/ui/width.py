@@ -1,7 +1,11 @@
 """Columns that text takes on a screen: wide characters take two."""
 
+from typing import TYPE_CHECKING
+
 from rich.cells import cell_len, get_character_cell_size
-from rich.text import Text
+
+if TYPE_CHECKING:  # the prompt stands before it is needed
+    from rich.text import Text
 
 
 def cells_of(text: str) -> int:
@@ -23,7 +27,7 @@ def crop(text: str, cells: int) -> str:
     return text
 
 
-def chop(text: Text, cells: int) -> list[Text]:
+def chop(text: "Text", cells: int) -> "list[Text]":
     """The text cut into lines of at most so many columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
@@ -36,7 +40,7 @@ def chop(text: Text, cells: int) -> list[Text]:
     return list(text.divide(cuts)) if cuts else [text]
 
 
-def cut(line: Text, max_chars: int, style: str) -> Text:
+def cut(line: "Text", max_chars: int, style: str) -> "Text":
     """The line, or its beginning and, in this style, how much is missing."""
     if len(line) <= max_chars:
         return line
