@@ -122,6 +122,7 @@ class PromptLine:
         once the line is drawn and can be typed on.
         """
         self._hint = self._aside(default)
+        self._extras.text_changed(default)
         self._on_ready = on_ready
         rows = self._session.app.output.get_size().rows
         self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
