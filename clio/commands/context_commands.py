@@ -19,7 +19,9 @@ from clio.commands.base import (
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
-    from clio.context.window import ContextWindow, WindowUse
+    from clio.context.foresight import NextTrim
+    from clio.context.window import ContextWindow
+    from clio.context.window_use import WindowUse
     from clio.sessions.session import Session
     from clio.sessions.state import Trim
 
@@ -134,9 +136,17 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
     rows = [
         ("last request", _last_request(window)),
         ("conversation", f"{talk:,} of {talk + use.free:,} tokens; trimmed above {use.trim_above:,}"),
+        ("next trim", _next_trim(window.next_trim())),
         ("trims", _trims(session)),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide=1)
+
+
+def _next_trim(trim: "NextTrim") -> str:
+    when = f"in about {trim.left:,} tokens" if trim.left else "with the next request"
+    what = [f"the first {_count(trim.messages, 'message')}, {trim.tokens:,} tokens, leave"] if trim.messages else []
+    what += [f"{_outputs(trim.shortened)} shown shorter"] if trim.shortened else []
+    return f"at {trim.at_share:.0%} of the room, {when}: ".replace("%", " %") + (", ".join(what) or "nothing leaves")
 
 
 def _last_request(window: "ContextWindow") -> str:

@@ -10,15 +10,17 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from clio.context.budget import REACTIVE, Budget, make_budget, nothing_smaller, too_small
 from clio.context.builder import Built, ContextBuilder, Stage, Trimmed, is_compact
+from clio.context.foresight import NextTrim, foresee
 from clio.context.shrink import shortened
 from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
 from clio.context.units import Unit, split_units, task_index
+from clio.context.window_use import WindowUse
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import Message, UserMessage
@@ -38,27 +40,6 @@ _LEAST_TAIL, _LEAST_GAP = 0.125, 0.25  # of the room, where one message of the u
 
 async def _no_note(budget_tokens: int) -> str:
     return ""
-
-
-class WindowUse(Struct, frozen=True, kw_only=True):
-    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer.
-
-    trim_above: more than so much of summary and history together is trimmed.
-    """
-
-    window: int
-    system: int
-    memory: int
-    tools: int
-    summary: int
-    history: int
-    reserve: int
-    trim_above: int
-
-    @property
-    def free(self) -> int:
-        """What is left; below zero where the estimate has changed since the last trim."""
-        return self.window - self.system - self.memory - self.tools - self.summary - self.history - self.reserve
 
 
 class ContextWindow:
@@ -218,6 +199,20 @@ class ContextWindow:
             trim_above=tokens(self._trigger(units)),
         )
 
+    def next_trim(self) -> NextTrim:
+        """What the next trim will let go of what is here now, and when. Changes nothing."""
+        units, room = self._units(), self._room()
+        above, keep = self._trigger(units), self._units_of(self._budget().target)
+        more = max(above - self._total(units), 0.0)
+        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), self._shrunk, self._weigh)
+        return NextTrim(
+            at_share=above / room if room else 1.0,
+            left=self._estimator.tokens(more),
+            messages=sum(len(unit.messages) for unit in seen.leaving),
+            tokens=self._estimator.tokens(seen.weight),
+            shortened=len(seen.shrunk),
+        )
+
     # What the request is made of
 
     def _units(self) -> list[Unit]:
@@ -268,23 +263,19 @@ class ContextWindow:
 
         Also gives the units that stay, as they are sent from now on.
         """
-        head = self._head.weight(self._summary_cap())
-        # What the summary will take: a trim makes it longer, but rarely as long as it may be.
-        summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
-        goal = Goal(
-            keep=keep,
-            hard=hard,
-            head=head,
-            summary=summary,
-            tail=max(min(_LEAST_TAIL * self._room(), hard - must_weigh(units) - summary), 0.0),
-            least=least,
-        )
-        smaller = make_smaller(units, goal, self._shrunk, self._weigh)
+        smaller = make_smaller(units, self._goal(units, keep, hard, least=least), self._shrunk, self._weigh)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
         freed = self._estimator.tokens(_weight(units)) - self._estimator.tokens(_weight(smaller.kept))
         return self._record(stage, dropped, smaller.shrunk, freed), smaller.kept
+
+    def _goal(self, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False) -> Goal:
+        head = self._head.weight(self._summary_cap())
+        # What the summary will take: a trim makes it longer, but rarely as long as it may be.
+        summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
+        tail = max(min(_LEAST_TAIL * self._room(), hard - must_weigh(units) - summary), 0.0)
+        return Goal(keep=keep, hard=hard, head=head, summary=summary, tail=tail, least=least)
 
     def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
         """Ids of the window that stand before the tail, in a unit or not, without the task's message."""

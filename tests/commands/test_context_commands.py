@@ -61,8 +61,19 @@ def test_the_bar_adds_up_to_the_window(desk: Desk) -> None:
     assert facts(result) == {
         "last request": "none was billed yet, so all numbers are estimates",
         "conversation": f"{talk:,} of {room:,} tokens; trimmed above {room * 3 // 4:,}",
+        "next trim": facts(result)["next trim"],
         "trims": "none so far",
     }
+
+
+def test_the_next_trim_is_told_before_it_comes(desk: Desk) -> None:
+    desk.talk("rewrite the parser")
+    work(desk, 12)
+    assert desk.context is not None
+    seen = desk.context.next_trim()
+    said = facts(run_command(desk, "/context"))["next trim"]
+    first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, leave"
+    assert said == f"at 75 % of the room, in about {seen.left:,} tokens: {first}"
 
 
 @pytest.mark.parametrize(("billed", "how"), [(2.0, "50.0 % too low"), (0.8, "25.0 % too high"), (1.0, "exact")])

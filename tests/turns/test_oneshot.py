@@ -65,7 +65,7 @@ def test_json_is_one_object_with_every_field(project: Path) -> None:
     assert done.stdout.count("\n") == 1
     assert set(report) == {
         *("session_id", "status", "text", "steps", "tool_calls"),
-        *("files_changed", "usage", "seconds", "error", "style", "plan"),
+        *("files_changed", "usage", "seconds", "error", "style", "plan", "cost"),
     }
     assert (report["status"], report["text"], report["steps"]) == ("done", "Done.", 2)
     assert report["files_changed"] == ["new.txt"]

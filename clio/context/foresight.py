@@ -1,0 +1,71 @@
+"""What the next trim will move out of the window, and when: the trim's own walk over a conversation that went on.
+
+Nobody knows what will be said until then. It is taken to come in pieces as large as those there are, so that the walk
+ends where it would; what it then lets go of today's conversation is what is told.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+
+from clio.context.trim import Goal, make_smaller
+from clio.context.units import Unit
+from clio.messages import AssistantMessage, Message
+
+_MOST_PIECES = 400
+_LEAST_PIECE = 400.0
+"""Units, about 100 tokens."""
+
+
+class NextTrim(Struct, frozen=True, kw_only=True):
+    """The next trim, in estimated tokens.
+
+    at_share: of the room, 0 to 1, above which it comes. left: until then; 0 means with the next request.
+    messages, tokens: what leaves of the messages the window has now. shortened: outputs that are shown shorter by then.
+    """
+
+    at_share: float
+    left: int
+    messages: int
+    tokens: int
+    shortened: int
+
+
+class Foreseen(Struct, frozen=True, kw_only=True):
+    """The same as weights (see clio.tokens): the units that leave, their weight, and the outputs that are cut."""
+
+    leaving: tuple[Unit, ...]
+    weight: float
+    shrunk: tuple[str, ...]
+
+
+def foresee(
+    units: Sequence[Unit],
+    more: float,
+    goal: Callable[[Sequence[Unit]], Goal],
+    known: Mapping[str, int],
+    weigh: Callable[[Message], float],
+) -> Foreseen:
+    """What a trim does to `units` once `more` weight was said after them. goal, known, weigh: as the trim has them."""
+    ahead = [*units, *_pieces(units, more)]
+    smaller = make_smaller(ahead, goal(ahead), known, weigh)
+    start = min(smaller.plan.start, len(units))
+    leaving = tuple(unit for place, unit in enumerate(units[:start]) if place != smaller.plan.task)
+    gone = {message.id for unit in leaving for message in unit.messages}
+    here = {message.id for unit in units for message in unit.messages}
+    return Foreseen(
+        leaving=leaving,
+        weight=sum(unit.weight for unit in leaving),
+        shrunk=tuple(id for id in smaller.shrunk if id in here and id not in gone),
+    )
+
+
+def _pieces(units: Sequence[Unit], more: float) -> list[Unit]:
+    if more <= 0:
+        return []
+    usual = sum(unit.weight for unit in units) / len(units) if units else 0.0
+    count = min(max(round(more / max(usual, _LEAST_PIECE)), 1), _MOST_PIECES)
+    return [
+        Unit(messages=(AssistantMessage(id=f"ahead-{number}", content=""),), weight=more / count)
+        for number in range(count)
+    ]

@@ -1,0 +1,76 @@
+"""What /context says of the next trim is what the next trim does."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.context.window import ContextWindow
+from clio.sessions.session import Session
+from tests.context.histories import make_window, store_in, tool_round, user
+
+OUTPUT = "a line of a file that was read\n" * 20
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    session = store_in(tmp_path).new(tmp_path)
+    session.append(user("begin with the parser"))
+    return session
+
+
+def work(session: Session, rounds: int) -> None:
+    for number in range(len(session.messages), len(session.messages) + rounds):
+        for message in tool_round([f"tool{number}"], [OUTPUT], [f"c{number}"]):
+            session.append(message)
+
+
+def trimmed(session: Session, window: ContextWindow) -> tuple[str, ...]:
+    """Work on until the window is trimmed; what left it."""
+    while window.build().trimmed is None:
+        work(session, 1)
+    return session.trims[-1].dropped
+
+
+@pytest.mark.parametrize("rounds", [2, 8, 14, 20])
+def test_what_was_foreseen_leaves_and_nothing_of_today_more(session: Session, rounds: int) -> None:
+    window = make_window(session, 8_192)
+    work(session, rounds)
+    today = [message.id for message in session.messages]
+    seen = window.next_trim()
+    gone = [id for id in trimmed(session, window) if id in today]
+    assert abs(seen.messages - len(gone)) <= 2  # one round: where between two messages the line is crossed is chance
+    assert seen.at_share == pytest.approx(0.75, abs=0.01)
+
+
+def test_when_it_is_due_it_is_exact(session: Session) -> None:
+    window = make_window(session, 8_192)
+    work(session, 40)
+    seen = window.next_trim()
+    built = window.build()
+    assert built.trimmed is not None
+    assert (seen.left, seen.messages) == (0, built.trimmed.messages)
+
+
+def test_it_comes_nearer_with_every_message(session: Session) -> None:
+    window = make_window(session, 8_192)
+    left: list[int] = []
+    for _ in range(5):
+        work(session, 1)
+        left.append(window.next_trim().left)
+    assert left == sorted(left, reverse=True)
+    assert len(set(left)) == 5
+
+
+def test_looking_changes_nothing(session: Session) -> None:
+    window = make_window(session, 8_192)
+    work(session, 40)
+    before = (len(session.messages), tuple(session.stm), tuple(session.trims))
+    window.next_trim()
+    assert (len(session.messages), tuple(session.stm), tuple(session.trims)) == before
+
+
+def test_an_empty_session_has_nothing_to_lose(tmp_path: Path) -> None:
+    window = make_window(store_in(tmp_path).new(tmp_path), 8_192)
+    seen = window.next_trim()
+    assert (seen.messages, seen.tokens, seen.shortened) == (0, 0, 0)
+    assert seen.left > 4_000
