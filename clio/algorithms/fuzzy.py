@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 WORD_START = 8.0
-CONSECUTIVE = 6.0
+CONSECUTIVE = 9.0
 IN_BASENAME = 3.0
 BASENAME_START = 10.0
 BASENAME_WHOLE = 30.0

@@ -1,0 +1,241 @@
+"""What a person types besides words, in a real terminal of three sizes with a real server."""
+
+import base64
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, text
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SIZES = [(80, 24), (40, 15), (200, 60)]
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    place = make_place(tmp_path, server)
+    (place.project / "clio").mkdir()
+    (place.project / "clio" / "prompt_line.py").write_text("one\ntwo\nthree\n", encoding="utf-8")
+    (place.project / "README.md").write_text("words\n", encoding="utf-8")
+    return place
+
+
+def begun(clio: PtySession) -> PtySession:
+    clio.wait_for("test-model")
+    return clio
+
+
+def said(server: ChatServer) -> Any:
+    return [row["content"] for row in server.requests[-1].body["messages"] if row["role"] == "user"][-1]
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_a_mention_is_completed_and_shown_and_sent(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    server.add(text("I see three lines."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        begun(clio).send("why @plin")
+        clio.wait_for("clio/prompt_line.py")
+        clio.key("enter")
+        clio.wait_for("+ clio/prompt_line.py · 3 lines")
+        assert all(len(line) <= columns for line in clio.lines)
+        clio.key("enter")
+        clio.wait_for("I see three lines.")
+        assert said(server).endswith("why @clio/prompt_line.py")
+        assert '<file source="clio/prompt_line.py">\n1|one\n2|two\n3|three\n</file>' in said(server)
+        assert said(server).count("@clio/prompt_line.py") == 1
+        clio.wait_for(r"[❯>]\n", regex=True)
+        assert "+ clio" not in clio.text.rpartition("❯")[2]
+
+
+def test_tab_takes_a_mention_too(place: Place, server: ChatServer) -> None:
+    server.add(text("ok"))
+    with place.clio() as clio:
+        begun(clio).send("see @READ")
+        clio.wait_for(r"README\.md\s", regex=True)
+        clio.send("\t please\r")
+        clio.wait_for("ok")
+    assert said(server).endswith("see @README.md please")
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_a_command_is_run_shown_and_offered_once(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    server.add(text("It says hello."), text("Nothing new."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        begun(clio).send("!echo hel''lo")
+        clio.wait_for("Enter runs this")
+        clio.key("enter")
+        clio.wait_for(r"\n *hello", regex=True)
+        clio.wait_for("goes with your")
+        clio.line("what does it say?")
+        clio.wait_for("It says hello.")
+        assert "$ echo hel''lo\n[exit 0 in" in said(server)
+        assert "]\nhello\n</command_output>" in said(server)
+        clio.line("and now?")
+        clio.wait_for("Nothing new.")
+        assert "command_output" not in said(server)
+
+
+def test_two_signs_offer_nothing_and_a_failure_is_told(place: Place, server: ChatServer) -> None:
+    server.add(text("ok"))
+    with place.clio() as clio:
+        begun(clio).line("!!echo quiet; exit 3")
+        clio.wait_for(r"exit 3 in [\d.]+ s", regex=True)
+        assert "goes with your next message" not in clio.everything
+        clio.line("hi")
+        clio.wait_for("ok")
+    assert "quiet" not in said(server)
+
+
+def test_esc_stops_a_typed_command_and_what_it_started(place: Place) -> None:
+    with place.clio() as clio:
+        begun(clio).line("!echo begun; sh -c 'echo $$ > child.pid; sleep 1000'")
+        clio.wait_for(r"\n *begun", regex=True)
+        while not (place.project / "child.pid").exists():
+            clio.wait_for("begun")
+        clio.key("escape")
+        clio.wait_for("stopped by the user")
+        child = int((place.project / "child.pid").read_text(encoding="utf-8"))
+        with pytest.raises(ProcessLookupError):
+            os.kill(child, 0)
+        clio.send("still here")
+        clio.wait_for("still here")
+
+
+def test_a_dumb_terminal_runs_commands_too(place: Place) -> None:
+    with place.clio(TERM="dumb") as clio:
+        clio.wait_for(">")
+        clio.line("!echo plain")
+        clio.wait_for(r"\nplain", regex=True)
+        clio.wait_for("exit 0")
+        clio.line("!echo begun; sleep 1000")
+        clio.wait_for(r"\nbegun", regex=True)
+        clio.key("ctrl-c")
+        clio.wait_for("stopped by the user")
+        clio.line("/exit")
+        assert clio.wait_exit() == 0
+
+
+def test_a_memory_is_kept_and_can_be_taken_back(place: Place) -> None:
+    with place.clio() as clio:
+        begun(clio).send("#we deploy on --fridays only")
+        clio.wait_for("Enter keeps this as a memory")
+        clio.key("enter")
+        clio.wait_for("we deploy on --fridays only", regex=False)
+        clio.wait_for("Remembered as")
+        clio.line("/memory undo")
+        clio.wait_for("Undone: remembered")
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_earlier_lines_of_all_projects_are_searched(place: Place, columns: int, lines: int) -> None:
+    entries = [
+        f"# 2026-01-01 10:00:00 {place.project}\n+run the parser tests\n",
+        "# 2026-01-02 10:00:00 /elsewhere/shop\n+run the payment tests\n",
+        "# 2026-01-03 10:00:00\n+nothing like it\n",
+    ]
+    (place.home / ".clio" / "history").write_text("\n" + "\n".join(entries), encoding="utf-8")
+    with place.clio(columns=columns, lines=lines) as clio:
+        begun(clio).key("ctrl-r")
+        clio.wait_for("earlier lines")
+        clio.send("rtests")
+        clio.wait_for("run the payment tests")
+        shown = clio.text
+        assert shown.index("run the parser tests") < shown.index("run the payment tests")
+        assert "shop" in shown
+        clio.key("escape")
+        clio.key("ctrl-r")
+        clio.send("rpaym")
+        clio.wait_for("run the payment tests")
+        clio.key("enter")
+        clio.wait_for(r"[❯>] run the payment tests", regex=True)
+
+
+def test_vi_keys_are_shown_and_work(place: Place, server: ChatServer) -> None:
+    server.add(text("ok"))
+    (place.home / ".clio" / "config.yaml").write_text("editing: vi\n", encoding="utf-8")
+    with place.clio() as clio:
+        begun(clio)
+        clio.wait_for("vi insert")
+        clio.send("one two three")
+        clio.key("escape")
+        clio.wait_for("vi normal")
+        clio.send("biand \r")
+        clio.wait_for("ok")
+    assert said(server).endswith("one two and three")
+
+
+def test_the_line_is_edited_in_the_persons_editor(place: Place, server: ChatServer, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i "s/rough/polished/" "$1"\n', encoding="utf-8")
+    editor.chmod(editor.stat().st_mode | stat.S_IXUSR)
+    server.add(text("ok"))
+    with place.clio(EDITOR=str(editor)) as clio:
+        begun(clio).send("a rough line\x18\x05")
+        clio.wait_for("a polished line")
+        clio.key("enter")
+        clio.wait_for("ok")
+    assert said(server).endswith("a polished line")
+
+
+def test_a_megabyte_is_pasted_as_a_chip_and_bounded(place: Place, server: ChatServer) -> None:
+    server.add(text("noted"))
+    log = "".join(f"line {number} of the log\n" for number in range(45_000))
+    with place.clio(CLIO_CONTEXT_WINDOW="32000") as clio:
+        begun(clio).send(f"\x1b[200~{log}\x1b[201~ what broke?")
+        clio.wait_for("[pasted text 1: 45,001 lines] what broke?")
+        clio.key("enter")
+        clio.wait_for("noted")
+        assert "line 44000" not in clio.everything
+    assert "characters of this message left out" in said(server)
+    assert said(server).endswith("what broke?")
+
+
+def test_a_picture_that_is_dropped_becomes_a_mention(place: Place, server: ChatServer, tmp_path: Path) -> None:
+    server.add(text("a cat"))
+    picture = place.project / "my shot.png"
+    picture.write_bytes(PNG)
+    dropped = str(picture).replace(" ", "\\ ")
+    with place.clio(CLIO_MODEL="gpt-4o") as clio:
+        clio.wait_for("gpt-4o")
+        clio.send(f"what is \x1b[200~{dropped}\x1b[201~?")
+        clio.wait_for('what is @"my shot.png"')
+        clio.key("enter")
+        clio.wait_for("a cat")
+    assert said(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode("ascii")
+
+
+def test_a_picture_comes_from_the_clipboard_or_a_sentence_does(
+    place: Place, server: ChatServer, tmp_path: Path
+) -> None:
+    server.add(text("a cat"))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "shot.png").write_bytes(PNG)
+    (tools / "xclip").write_text(f'#!/bin/sh\ncat "{tools}/shot.png"\n', encoding="utf-8")
+    (tools / "xclip").chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    with place.clio(CLIO_MODEL="gpt-4o", PATH=path) as clio:
+        clio.wait_for("gpt-4o")
+        clio.send("see \x16")
+        clio.wait_for("see @clipboard:1")
+        (tools / "shot.png").write_bytes(b"words")
+        clio.send("\x16")
+        clio.wait_for("no picture is on the clipboard")
+        clio.key("enter")
+        clio.wait_for("a cat")
+    assert re.match(r"data:image/png;base64,", said(server)[1]["image_url"]["url"])
