@@ -10,6 +10,7 @@ from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
 from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
+from clio.commands.last_commands import LAST
 from clio.commands.matching import nearest
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
@@ -73,6 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     *PLAN,
     *TODO,
     *CHECKPOINT,
+    *LAST,
     *GENERAL,
 )
 

@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Sequence
 from typing import assert_never
 
 from clio.commands.base import (
@@ -30,7 +29,6 @@ from clio.commands.base import (
     SwitchSession,
 )
 from clio.commands.registry import is_command, run_command
-from clio.commands.style_looks import style_word
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -41,6 +39,7 @@ from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
+from clio.entrypoints.repl_pager import LastPager
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
 from clio.entrypoints.repl_plan import review_plan
 from clio.entrypoints.repl_shell import TypedCommands
@@ -52,6 +51,7 @@ from clio.errors import ClioError
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
 from clio.ui.line_signs import shell_line
+from clio.ui.session_facts import SessionFacts
 from clio.ui.theme import detect_terminal
 
 MAX_QUESTIONS = 2
@@ -105,12 +105,13 @@ class Repl:
         self._signs = LineSigns(lambda: self._parts.app if self._parts else None)
         self._history_problem: str | None = None
         self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
+        self._facts = SessionFacts(loaded.config, loaded.project, lambda: self._parts.app if self._parts else None)
         self._line = make_line(
             loaded,
             self._terminal,
             self._history,
             app=lambda: self._parts.app if self._parts else None,
-            status=self._status,
+            status=self._facts.parts,
             aside=self._signs.hint,
             shelf=self._shelf,
         )
@@ -120,6 +121,9 @@ class Repl:
         self._turns = Turns(live=self._terminal.live, look=_look)
         self._prefill = ""
         self._typed_commands = TypedCommands(live=self._terminal.live)
+        self._pager = LastPager(lambda: self._parts, self._line)
+        self._line.bind("c-o", self._pager.open)
+        self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning}
         live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 
@@ -247,6 +251,7 @@ class Repl:
             interrupt=self._turns.interrupt,
             wrap=self._turns.listening,
             shelf=self._shelf,
+            facts=self._facts,
         )
 
     async def _tell(self, line: str) -> None:
@@ -335,14 +340,9 @@ class Repl:
         self._loading = asyncio.create_task(asyncio.sleep(0, new))
         new.screen.note("trusted; the project's settings count from now on")
 
-    def _status(self) -> Sequence[str]:
-        """What stands below the line, most important first."""
-        incognito = "incognito" if self._loaded.config.incognito else ""
-        if self._parts is None:
-            return (self._loaded.config.model or "", self._loaded.config.approve, incognito)
-        app = self._parts.app
-        silent = incognito or ("memory off" if app.memory.is_off else "")
-        return (app.provider.model, app.policy.mode, silent, style_word(app), app.session.name or "")
+    def _toggle_reasoning(self) -> None:
+        if self._parts is not None:
+            self._parts.screen.toggle_reasoning()
 
     def _catch_interrupts(self) -> None:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
@@ -350,6 +350,8 @@ class Repl:
         def interrupt() -> None:
             if self._typed_commands.stop():
                 return
+            if self._pager.is_open:
+                return  # the key was meant for what the pager shows
             if self._turns.running:
                 self._turns.interrupt()
             else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.agent.events import Emit
+from clio.agent.events import Emit, Event
 from clio.config.loaded import Loaded
 from clio.entrypoints import first_paint
 from clio.ui.theme import Terminal
@@ -17,20 +17,23 @@ if TYPE_CHECKING:
     from clio.context.shelf import Shelf
     from clio.ui.keys import KeyWatch
     from clio.ui.line_history import LineHistory
+    from clio.ui.pause import Suspended
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
     from clio.ui.plan_review import PlanReviewer
     from clio.ui.prompt_line import PromptLine
     from clio.ui.screen import Screen
+    from clio.ui.session_facts import SessionFacts
 
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
 
 class Parts(Struct, frozen=True):
-    """What is behind the line."""
+    """What is behind the line. suspended: hands the terminal over, while a turn runs or not."""
 
     app: "App"
     screen: "Screen | PipeScreen"
+    suspended: "Suspended"
     plans: "PlanReviewer"
 
 
@@ -80,16 +83,19 @@ def make_parts(
     interrupt: Callable[[], None],
     wrap: Callable[[Emit], Emit],
     shelf: "Shelf",
+    facts: "SessionFacts",
 ) -> Parts:
     """Everything behind the line; may run in a thread. About 0.2 s of imports the first time.
 
     shelf: what is put aside for the next message.
     watch: the keyboard watch of the running turn. interrupt: stops that turn. wrap: listens in on the loop's events.
+    facts: for the status line; they listen too.
     Raises ConfigError where no provider can be made.
     """
     from clio.app import build_app
     from clio.security.path_policy import Workspace
     from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+    from clio.ui.notify import Notifier, settle
     from clio.ui.pause import suspended_both
     from clio.ui.plan_review import PlanReviewer
     from clio.ui.screen import open_screen
@@ -98,18 +104,31 @@ def make_parts(
         running = watch()
         return running is not None and running.typed_within(_TYPING_S)
 
-    screen = open_screen(sys.stdout, terminal, terminal_size)
+    config = loaded.config
+    screen = open_screen(
+        sys.stdout,
+        terminal,
+        terminal_size,
+        reasoning=config.reasoning,
+        facts=facts.parts,
+        notifier=Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s),
+    )
+
+    def show(event: Event) -> None:
+        facts.hear(event)
+        screen.handle(event)
+
     suspended = suspended_both(screen, watch)
     desk = Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
     app = build_app(
         loaded,
         approver=TerminalApprover(desk, Workspace(loaded.project).display),
         asker=TerminalAsker(desk),
-        emit=wrap(screen.handle),
+        emit=wrap(show),
         env=os.environ,
         shelf=shelf,
     )
-    return Parts(app, screen, PlanReviewer(desk))
+    return Parts(app, screen, suspended, PlanReviewer(desk))
 
 
 def warm_up(app: "App") -> None:

@@ -1,6 +1,7 @@
 """When a typed line is finished, and what may be shown under it: pure rules of the prompt line."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
@@ -32,12 +33,23 @@ def open_part(text: str) -> str:
 
 
 def fit(parts: Sequence[str], width: int, joint: str = " · ") -> str:
-    """The parts on one line of at most `width` characters; the last ones are left out first, the first is cut."""
+    """The parts on one line of at most `width` columns; the last ones are left out first, the first is cut."""
     shown = [part for part in parts if part]
-    while len(shown) > 1 and len(joint.join(shown)) > width:
+    while len(shown) > 1 and _columns(joint.join(shown)) > width:
         shown.pop()
     line = joint.join(shown)
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+    if _columns(line) <= width:
+        return line
+    while line and _columns(line) > width - 1:
+        line = line[:-1]
+    return line + "…"
+
+
+def _columns(text: str) -> int:
+    """What the text takes on a screen; a wide character takes two."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def _ends_with_empty_lines(text: str, count: int) -> bool:

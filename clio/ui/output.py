@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 # What clio itself prints, for terminals that are not UTF-8; anything else becomes a question mark.
-_ASCII = str.maketrans({
+PLAIN_SIGNS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
-    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":",
+    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-",
 })  # fmt: skip
 # A closed pipe, a closed connection, a terminal whose window was closed.
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
@@ -49,7 +49,7 @@ class Output:
         try:
             text.encode(encoding)
         except UnicodeEncodeError:
-            return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+            return text.translate(PLAIN_SIGNS).encode(encoding, "replace").decode(encoding)
         return text
 
     def _break(self) -> None:

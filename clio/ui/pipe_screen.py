@@ -114,6 +114,9 @@ class PipeScreen:
     def set_typed(self, typing: Typing) -> None:
         """Typing ahead is not shown here."""
 
+    def toggle_reasoning(self) -> None:
+        """Reasoning is not shown here."""
+
     def close(self) -> None:
         """End the line that was begun."""
         self._end_answer()

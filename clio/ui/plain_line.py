@@ -61,7 +61,15 @@ class PlainLine:
     def watch_keys(self, on_key: Callable[[], None]) -> None:
         """Nothing: the terminal keeps the keys until the line is whole."""
 
-    async def print_above(self, show: Callable[[], None]) -> None:
+    @property
+    def is_reading(self) -> bool:
+        """Whether a line is being typed."""
+        return self._reading is not None
+
+    def bind(self, key: str, act: Callable[[], None]) -> None:
+        """Nothing, for the same reason."""
+
+    async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Let `show` print; what was being typed stands above it then."""
         show()
 

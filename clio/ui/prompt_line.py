@@ -22,6 +22,7 @@ from clio.ui.completer import open_mention, takes_offer
 from clio.ui.line_extras import SEARCH_HINT, LineExtras
 from clio.ui.line_rules import fit, open_part
 from clio.ui.line_signs import sign_hint
+from clio.ui.output import PLAIN_SIGNS
 from clio.ui.pastes import Pastes
 
 _STYLE = Style.from_dict(
@@ -86,6 +87,7 @@ class PromptLine:
             shelf=shelf,
         )
         self._on_ready: Callable[[], None] | None = None
+        self._keys = self._bindings()
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=DynamicCompleter(self._extras.completer),
@@ -96,7 +98,7 @@ class PromptLine:
             enable_suspend=True,
             prompt_continuation=self._continuation,
             bottom_toolbar=self.toolbar,
-            key_bindings=merge_key_bindings([self._bindings(), self._extras.bindings()]),
+            key_bindings=merge_key_bindings([self._keys, self._extras.bindings()]),
             style=_STYLE,
             include_default_pygments_style=False,
             color_depth=None if color else ColorDepth.DEPTH_1_BIT,
@@ -140,10 +142,25 @@ class PromptLine:
             return await confirm_by_word(question, word, input=app.input, output=app.output)
         return await confirm(question, input=app.input, output=app.output)
 
-    async def print_above(self, show: Callable[[], None]) -> None:
-        """Let `show` print while the line is open: it is taken away and drawn again below."""
+    @property
+    def is_reading(self) -> bool:
+        """Whether a line is being typed."""
+        return self._session.app.is_running
+
+    def bind(self, key: str, act: Callable[[], None]) -> None:
+        """Let a key of prompt_toolkit's names, such as "c-o", do this while a line is read."""
+
+        @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER))
+        def _(event: KeyPressEvent) -> None:
+            act()
+
+    async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
+        """Let `show` print while the line is open: it is taken away and drawn again below.
+
+        in_thread: it takes its time, as a pager does.
+        """
         if self._session.app.is_running:
-            await run_in_terminal(show)
+            await run_in_terminal(show, in_executor=in_thread)
         else:
             show()
 
@@ -185,10 +202,13 @@ class PromptLine:
         """What stands below the line just now."""
         width = self._session.app.output.get_size().columns
         mode = self._extras.mode(self._session.app) if self._vi else ""
-        line = fit((self._hint, mode, *self._status()), width).replace("·", self._dot)
-        chips = fit(self._extras.chips, width, "  ").replace("·", self._dot)
+        line = self._plain(fit((self._hint, mode, *self._status()), width))
+        chips = self._plain(fit(self._extras.chips, width, "  "))
         named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
         return [*named, ("class:bottom-toolbar.text", line)]
+
+    def _plain(self, line: str) -> str:
+        return line.translate(PLAIN_SIGNS) if self._text.isascii() else line
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
         if takes_offer(buffer):

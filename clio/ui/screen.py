@@ -4,7 +4,7 @@ From top to bottom: scrollback; the open end of the answer; the calls that run, 
 """
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Literal, TextIO, assert_never
 
@@ -29,23 +29,24 @@ from clio.agent.events import (
     TurnStarted,
 )
 from clio.commands.base import CommandResult
-from clio.ui.bar import bar_rows
+from clio.config.schema import ShowReasoning
+from clio.ui.call_rows import CallRows
 from clio.ui.live import LiveArea
 from clio.ui.markdown import StreamingMarkdown, preload, whole
+from clio.ui.notify import Notifier
 from clio.ui.output import Output
 from clio.ui.painter import Painter, Part, Size
 from clio.ui.pipe_screen import RESTARTED, PipeScreen, retry_line
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.reasoning import ReasoningStream
-from clio.ui.status import footer, format_seconds, spinner_frame
-from clio.ui.table import table_lines
+from clio.ui.result_parts import result_blocks, said
+from clio.ui.status import footer
+from clio.ui.status_line import Activity, status_row
 from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
-from clio.ui.tool_rows import details, diff_rows, finished_row, running_row
 from clio.ui.typed_line import TypedLine
 from clio.ui.typed_state import Typing
 from clio.ui.typing_rows import said_parts, typed_row, waiting_lines
-from clio.ui.width import crop
 
 FRAME_S = 0.05  # 20 frames a second at most
 _COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing
@@ -54,20 +55,16 @@ _STATUS_MIN_LINES = 6
 Section = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 
 
-class _Call:
-    """A tool call on the screen until it and all calls before it are over."""
-
-    def __init__(self, title: str, started: float) -> None:
-        self.title = title
-        self.started = started
-        self.progress = ""
-        self.finished: ToolFinished | None = None
+def _no_facts() -> tuple[str, ...]:
+    return ()
 
 
 class Screen:
     """Listens to the loop's events and shows them. `tick` is called by the screen itself while a turn runs.
 
-    clock: seconds, only differences count.
+    reasoning: how to begin with what the model thinks aloud. facts: of the session, most important first, for the line
+    of a running turn; asked for every frame. notifier: tells of a long turn's end. clock: seconds, only differences
+    count.
     """
 
     def __init__(
@@ -76,9 +73,14 @@ class Screen:
         terminal: Terminal,
         size: Size,
         *,
+        reasoning: ShowReasoning = "fold",
+        facts: Callable[[], tuple[str, ...]] = _no_facts,
+        notifier: Notifier = Notifier(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.theme = terminal.theme
+        self._facts = facts
+        self._notifier = notifier
         self._painter = Painter(self.theme, size)
         self._size = size
         self._clock = clock
@@ -87,9 +89,11 @@ class Screen:
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = Cleaner()
         self._answer = StreamingMarkdown(self.theme)
-        self._reasoning = ReasoningStream(self.theme)
+        self._reasoning = ReasoningStream(self.theme, reasoning)
+        self._thinking_since = 0.0
         self._streaming: Literal["", "text", "reasoning"] = ""
-        self._calls: dict[str, _Call] = {}
+        self._calls = CallRows(self.theme)
+        self._activity = Activity()
         self._section: Section = ""
         self._to_print: list[str] = []
         self._step_printed = False
@@ -105,6 +109,7 @@ class Screen:
 
     def handle(self, event: Event) -> None:
         """Show one event."""
+        self._activity.hear(event, self._clock())
         match event:
             case TurnStarted():
                 self._begin_turn()
@@ -122,15 +127,15 @@ class Screen:
             case Retrying():
                 self._end_stream()
                 self._print("notes", Part(body=Text(f"↻ {retry_line(event)}", self.theme.warning)))
-            case ToolStarted(call_id=call_id, title=title):
+            case ToolStarted():
                 self._end_stream()
-                self._calls[call_id] = _Call(title, self._clock())
-            case ToolProgress(call_id=call_id, text=text):
-                if (call := self._calls.get(call_id)) is not None:
-                    call.progress = text
+                self._calls.start(event, self._clock())
+            case ToolProgress():
+                self._calls.progress(event)
                 return  # may come from another thread: the next tick draws it
             case ToolFinished():
-                self._finish_call(event)
+                self._end_stream()
+                self._print("tools", *self._calls.finish(event, self._clock(), self._painter.width))
             case Notice(text=text, level=level):
                 self._end_stream()
                 style = self.theme.warning if level == "warning" else self.theme.faint
@@ -167,24 +172,14 @@ class Screen:
 
     def show_result(self, result: CommandResult) -> None:
         """What a slash command gave; one that failed is shown as an error."""
-        if result.bar is not None:
-            title = Part(body=Text(clean_line(result.bar.title), self.theme.strong))
-            lines = bar_rows(result.bar, self._painter.width, self.theme.faint)
-            self._print("notes", title, *(Part(body=Text.assemble(*row), wraps=False) for row in lines), apart=True)
-        if result.text and not result.ok:
-            self.error(result.text)
-        elif result.text:
-            self.markdown(result.text)
-        if result.verbatim:
-            rows = clean(result.verbatim).rstrip("\n").split("\n")
-            self._print("notes", *(Part(body=Text(row)) for row in rows), apart=True)
-        if result.diff:
-            rows = diff_rows(result.diff, self.theme, max_rows=10**9)
-            self._print("notes", *(Part(body=row) for row in rows), apart=True)
-        if result.table is not None:
-            heading, rows = table_lines(result.table, self._painter.width)
-            head = [Part(body=Text(heading, self.theme.faint), wraps=False)] if heading else []
-            self._print("notes", *head, *(Part(body=Text(row), wraps=False) for row in rows), apart=True)
+        for block in result_blocks(result, self.theme, self._painter.width):
+            self._print("notes", *block.parts, apart=block.apart)
+        self._refresh(now=True)
+
+    def toggle_reasoning(self) -> None:
+        """Unfold what the model thinks aloud, or fold it: what streams now, and what comes later."""
+        self._print("reasoning", *self._reasoning.toggle())
+        self._version += 1
         self._refresh(now=True)
 
     def set_typed(self, typing: Typing) -> None:
@@ -212,15 +207,14 @@ class Screen:
         self._refresh(now=True)
 
     def _begin_turn(self) -> None:
-        self._turn_started = self._clock()
+        self._turn_started = self._activity.since = self._clock()
         self._section = "prompt"
         self._ticker.start()
         in_background(preload)
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_stream()
-        self._print_calls(self._calls.values())
-        self._calls.clear()
+        self._print("tools", *self._calls.end(self._painter.width))
         if event.status == "interrupted":
             self._print("footer", Part(body=Text(clean_line(event.error or "interrupted"), self.theme.warning)))
         elif event.status != "done":
@@ -229,11 +223,13 @@ class Screen:
         self._turn_started, self._typing = None, Typing(line=TypedLine())
         self._ticker.stop()
         self._refresh(now=True)
+        self._output.write(self._notifier.of(event))
 
     def _stream(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
             self._end_stream()
             self._streaming = kind
+            self._thinking_since = self._clock()
         text = self._cleaner.feed(text)
         self._print(kind, *(self._answer if kind == "text" else self._reasoning).feed(text))
         self._version += 1
@@ -243,8 +239,12 @@ class Screen:
         if not self._streaming:
             return
         kind = self._streaming
-        stream = self._answer if kind == "text" else self._reasoning
-        self._print(kind, *stream.feed(self._cleaner.finish()), *stream.finish())
+        held = self._cleaner.finish()
+        if kind == "text":
+            self._print(kind, *self._answer.feed(held), *self._answer.finish())
+        else:
+            seconds = self._clock() - self._thinking_since
+            self._print(kind, *self._reasoning.feed(held), *self._reasoning.finish(seconds))
         self._streaming = ""
         self._version += 1
 
@@ -259,29 +259,8 @@ class Screen:
             self._print("notes", Part(body=Text(RESTARTED, self.theme.faint)), apart=True)
         self._step_printed = False
 
-    def _finish_call(self, event: ToolFinished) -> None:
-        self._end_stream()
-        call = self._calls.setdefault(event.call_id, _Call(event.title, self._clock()))
-        call.finished = event
-        done: list[_Call] = []
-        for call_id, waiting in list(self._calls.items()):
-            if waiting.finished is None:
-                break
-            done.append(self._calls.pop(call_id))
-        self._print_calls(done)
-
-    def _print_calls(self, calls: Iterable[_Call]) -> None:
-        for call in calls:
-            if call.finished is None:  # the turn ended before it did
-                row = running_row(call.title, "interrupted", 0.0, self._painter.width, self.theme)
-                self._print("tools", Part(body=row, wraps=False))
-                continue
-            row = finished_row(call.finished, self._painter.width, self.theme)
-            self._print("tools", Part(body=row, wraps=False))
-            self._print("tools", *(Part(body=line, wraps=False) for line in details(call.finished, self.theme)))
-
     def _say(self, text: str, style: str) -> None:
-        self._print("notes", *(Part(body=Text(line, style)) for line in clean(text).rstrip("\n").split("\n")))
+        self._print("notes", *said(text, style))
         self._refresh(now=True)
 
     def _print(self, section: Section, *parts: Part, apart: bool = False) -> None:
@@ -316,7 +295,8 @@ class Screen:
             section = self._streaming or "text"
         if self._calls:
             yield from [""] * _needs_gap(section, "tools")
-            yield from (self._call_row(call, now) for call in self._calls.values())
+            for part in self._calls.rows(now, self._painter.width):
+                yield from self._painter.rows(part)
         if self._size()[1] >= _STATUS_MIN_LINES:
             yield ""
         yield from self._status_rows(now)
@@ -331,31 +311,34 @@ class Screen:
             self._tail_key = key
         return self._tail_rows
 
-    def _call_row(self, call: _Call, now: float) -> str:
-        width = self._painter.width
-        if call.finished is not None:
-            row = finished_row(call.finished, width, self.theme)
-        else:
-            row = running_row(call.title, call.progress, now - call.started, width, self.theme)
-        return self._painter.rows(Part(body=row, wraps=False))[0]
-
     def _status_rows(self, now: float) -> Iterator[str]:
         elapsed = now - (self._turn_started or now)
         width = self._painter.width
         for line in waiting_lines(self._typing.waiting, width, self._size()[1]):
             yield self._painter.rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
-        text = crop(f"{spinner_frame(elapsed)} {format_seconds(elapsed)} · esc stops", width)
-        yield self._painter.rows(Part(body=Text(text, self.theme.faint), wraps=False))[0]
+        folds = self._activity.what == "thinking" and self._reasoning.show != "hide"
+        hint = f"ctrl-t {'folds' if self._reasoning.show == 'show' else 'shows'} it" if folds else ""
+        seconds = now - max(self._activity.since, self._turn_started or 0.0)
+        row = status_row(self._activity.what, seconds, elapsed, (hint, *self._facts()), width, self.theme)
+        yield self._painter.rows(Part(body=row, wraps=False))[0]
         row, self._cursor = typed_row(self._typing, width)
         if row:
             style = "" if self._typing.line.text else self.theme.faint
             yield self._painter.rows(Part(body=Text(row, style), wraps=False))[0]
 
 
-def open_screen(stream: TextIO, terminal: Terminal, size: Size) -> Screen | PipeScreen:
+def open_screen(
+    stream: TextIO,
+    terminal: Terminal,
+    size: Size,
+    *,
+    reasoning: ShowReasoning = "fold",
+    facts: Callable[[], tuple[str, ...]] = _no_facts,
+    notifier: Notifier = Notifier(),  # noqa: B008  # frozen
+) -> Screen | PipeScreen:
     """The screen for this terminal: a live one, or plain text for a dumb terminal and a pipe."""
     if terminal.live:
-        return Screen(stream, terminal, size)
+        return Screen(stream, terminal, size, reasoning=reasoning, facts=facts, notifier=notifier)
     return PipeScreen(stream, stream, show_footer=True)
 
 

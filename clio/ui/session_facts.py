@@ -8,9 +8,9 @@ from clio.commands.base import Shell
 from clio.commands.style_looks import style_word
 from clio.config.schema import Config
 from clio.sessions.session import Session
-from clio.ui.todo_view import active_words
+from clio.ui.facts import Facts
 from clio.ui.git_branch import GitBranch
-from clio.ui.status_line import Facts
+from clio.ui.todo_view import active_words
 
 
 def _no_cost() -> str:

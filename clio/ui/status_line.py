@@ -1,7 +1,4 @@
-"""The line that says how things are: what runs and for how long, and the facts of the session. All pure.
-
-The facts are the same below a prompt and below a running turn, most important first; a narrow terminal drops the last.
-"""
+"""The line of a running turn: what runs and for how long, and the facts of the session. All pure."""
 
 from msgspec import Struct
 from rich.text import Text
@@ -17,50 +14,11 @@ from clio.agent.events import (
     TurnStarted,
 )
 from clio.ui.line_rules import fit
-from clio.ui.status import format_seconds, format_tokens, spinner_frame
+from clio.ui.status import format_seconds, spinner_frame
 from clio.ui.theme import Theme
 
-_BAR_CELLS = 5
-_FULL, _EMPTY = "▰", "▱"
 _JOINT = " · "
 _SAME_S = 1.0  # a turn hardly longer than its step is not told apart from it
-
-
-class Facts(Struct, frozen=True, kw_only=True):
-    """What is true of the session; "" and None are left out.
-
-    silent: such as "incognito". context: the share of the window the last request took, 0 to 1. todo: the item in work.
-    work: what goes on in the background. cost: of the session, in money. tokens: of the session, in and out.
-    """
-
-    model: str = ""
-    mode: str = ""
-    silent: str = ""
-    context: float | None = None
-    todo: str = ""
-    work: str = ""
-    branch: str = ""
-    cost: str = ""
-    tokens: int = 0
-    style: str = ""
-    name: str = ""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """For the line, most important first."""
-        return (
-            self.model,
-            self.mode,
-            self.silent,
-            context_bar(self.context) if self.context is not None else "",
-            self.todo,
-            self.work,
-            self.branch,
-            self.cost,
-            f"{format_tokens(self.tokens)} tokens" if self.tokens else "",
-            self.style,
-            self.name,
-        )
 
 
 class Activity(Struct):
@@ -85,12 +43,6 @@ def status_row(what: str, seconds: float, turn_seconds: float, more: tuple[str, 
     line = fit((f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1))
     first, joint, rest = line.partition(_JOINT)
     return Text.assemble((spinner_frame(turn_seconds), theme.accent), " ", first, (joint + rest, theme.faint))
-
-
-def context_bar(share: float) -> str:
-    """A share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
-    full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
-    return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
 
 
 def _doing(event: Event) -> str:

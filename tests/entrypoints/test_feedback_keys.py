@@ -48,7 +48,7 @@ def test_a_key_rates_the_last_answer_and_a_second_one_changes_it(place: Place, s
         clio.wait_for("Every answer is detailed")
         clio.line("why does the build fail?")
         clio.wait_for("A very long answer.")
-        clio.wait_for("test-model · ask · detailed")
+        clio.wait_for(r"test-model · ask · .*· detailed", regex=True)
 
         clio.send("-")
         clio.wait_for("Enter: the last answer was not good · keep typing for a message")

@@ -199,7 +199,7 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
     with place.clio("-c") as clio:
         clio.wait_for("session retries · 2 messages")
         clio.wait_for("› where is the retry policy?")
-        clio.wait_for("test-model · ask · retries")
+        clio.wait_for(r"test-model · ask · .*· retries", regex=True)
         clio.line("again?")
         clio.wait_for("As I said.")
         leave(clio)
@@ -330,7 +330,7 @@ def test_history_is_shared_between_runs_and_incognito_leaves_none(place: Place, 
         clio.wait_for("Secret answer.")
         at_prompt(clio)
         clio.key("up")
-        clio.wait_for(r"❯ a secret\n+.*incognito\Z", regex=True)
+        clio.wait_for(r"❯ a secret\n+.*incognito[^\n]*\Z", regex=True)
         clio.key("ctrl-c")
         leave(clio)
     assert tree() == before

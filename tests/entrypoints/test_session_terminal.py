@@ -59,7 +59,7 @@ def test_what_a_search_put_on_the_line_can_be_edited_away(place: Place) -> None:
 
 def test_a_copy_is_gone_on_with_and_the_first_one_can_be_gone_back_to(place: Place) -> None:
     with place.clio(*OFFLINE, "-r", "Retries", columns=100, lines=40) as clio:
-        clio.wait_for("offline · ask · Retries")
+        clio.wait_for(r"offline · ask · .*Retries", regex=True)
         clio.line("/session fork")
         clio.wait_for("session Retries (copy) · 2 messages")
         back = re.search(r"/session switch [0-9a-f-]+", clio.everything)

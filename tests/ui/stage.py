@@ -18,6 +18,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from clio.config.schema import ShowReasoning
 from clio.messages import Usage
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
@@ -60,12 +61,28 @@ DIFF = "--- a/clio/app.py\n+++ b/clio/app.py\n@@ -1,3 +1,4 @@\n import os\n-x = 
 class Stage:
     """A live screen of a fixed size. `reflows` and sizes are those of the terminal it writes to."""
 
-    def __init__(self, columns: int = 80, lines: int = 24, *, colour: bool = True, reflows: bool = False) -> None:
+    def __init__(
+        self,
+        columns: int = 80,
+        lines: int = 24,
+        *,
+        colour: bool = True,
+        reflows: bool = False,
+        reasoning: ShowReasoning = "show",
+        facts: tuple[str, ...] = (),
+    ) -> None:
         self.now = 0.0
         self.size = (columns, lines)
         self.stream = io.StringIO()
         terminal = Terminal(live=True, escapes=True, colour=colour, reflows=reflows)
-        self.screen = Screen(self.stream, terminal, lambda: self.size, clock=lambda: self.now)
+        self.screen = Screen(
+            self.stream,
+            terminal,
+            lambda: self.size,
+            reasoning=reasoning,
+            facts=lambda: facts,
+            clock=lambda: self.now,
+        )
 
     def play(self, *events: Event, seconds: float = 0.06) -> None:
         """Handle each event, a frame after the other."""

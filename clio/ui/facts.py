@@ -1,0 +1,54 @@
+"""What is true of the session, in the order of its importance. All pure.
+
+The facts are the same below a prompt and below a running turn; a narrow terminal drops the last ones.
+"""
+
+from msgspec import Struct
+
+from clio.ui.status import format_tokens
+
+_BAR_CELLS = 5
+_FULL, _EMPTY = "▰", "▱"
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What is true of the session; "" and None are left out.
+
+    silent: such as "incognito". context: the share of the window the last request took, 0 to 1. todo: the item in work.
+    work: what goes on in the background. cost: of the session, in money. tokens: of the session, in and out.
+    """
+
+    model: str = ""
+    mode: str = ""
+    silent: str = ""
+    context: float | None = None
+    todo: str = ""
+    work: str = ""
+    branch: str = ""
+    cost: str = ""
+    tokens: int = 0
+    style: str = ""
+    name: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """For the line, most important first."""
+        return (
+            self.model,
+            self.mode,
+            self.silent,
+            context_bar(self.context) if self.context is not None else "",
+            self.todo,
+            self.work,
+            self.branch,
+            self.cost,
+            f"{format_tokens(self.tokens)} tokens" if self.tokens else "",
+            self.style,
+            self.name,
+        )
+
+
+def context_bar(share: float) -> str:
+    """A share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
+    full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
+    return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
