@@ -13,10 +13,10 @@ from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.planning import Planning
-from clio.agent.spending import Spending
+from clio.agent.spending import open_spending
 from clio.agent.spending_note import SpendingNotes
 from clio.agent.turn_files import TurnFiles
-from clio.algorithms.money import MICROS, Cost
+from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
@@ -32,14 +32,11 @@ from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.providers.base import Provider
-from clio.providers.price_book import PriceBook
 from clio.providers.registry import make_provider
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.security.redact_names import env_secrets
-from clio.sessions.ledger import FILE_NAME as LEDGER
-from clio.sessions.ledger import Ledger
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
@@ -113,11 +110,7 @@ class App:
             enabled=self.config.checkpoints,
         )
         self.mailbox = Mailbox()
-        self.spending = Spending(
-            PriceBook(loaded.home, now),
-            Ledger(None if self.config.incognito else loaded.home / LEDGER),
-            cap=round(self.config.max_cost * MICROS) if self.config.max_cost else None,
-        )
+        self.spending = open_spending(loaded, now)
         self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
             project=self.project,

@@ -3,13 +3,18 @@
 A request that broke off is counted with the least it must have cost, and so is an answer the server did not bill.
 """
 
-from clio.algorithms.money import Cost, format_money
+import time
+from collections.abc import Callable
+
+from clio.algorithms.money import MICROS, Cost, format_money
+from clio.config.loaded import Loaded
 from clio.errors import ConfigError
 from clio.messages import Usage
 from clio.providers.base import Provider
-from clio.providers.price_book import PriceBook, states_cost, unknown_price
+from clio.providers.price_book import PriceBook
+from clio.providers.price_words import states_cost, unknown_price
 from clio.providers.prices import Price
-from clio.sessions.ledger import Ledger
+from clio.sessions.ledger import FILE_NAME, Ledger
 from clio.sessions.session import Session
 
 LEAST_ANSWER = 256
@@ -118,6 +123,16 @@ class Spending:
         except ConfigError as error:
             price, self.problem = None, f"costs are not counted: {error}"
         return price
+
+
+def open_spending(loaded: Loaded, now: Callable[[], float] = time.time) -> Spending:
+    """The counter for a configuration. Nothing is read yet; an incognito clio keeps no ledger."""
+    config = loaded.config
+    return Spending(
+        PriceBook(loaded.home, now),
+        Ledger(None if config.incognito else loaded.home / FILE_NAME),
+        cap=round(config.max_cost * MICROS) if config.max_cost else None,
+    )
 
 
 def _cost(tokens: int, rate: int) -> int:

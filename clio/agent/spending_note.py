@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clio.agent.spending import Spending
 from clio.errors import StorageError
-from clio.providers.price_book import day_of, unknown_price
+from clio.providers.price_words import day_of, unknown_price
 from clio.sessions.ledger import Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill

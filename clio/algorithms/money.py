@@ -1,11 +1,12 @@
 """Sums of money in whole micro-dollars: what is added up a thousand times must not drift. Pure."""
 
-from decimal import Decimal, InvalidOperation
+import re
 
 from msgspec import Struct
 
 MICROS = 1_000_000
 """Micro-dollars in a dollar."""
+_AMOUNT = re.compile(r"([0-9]{0,6})(?:\.([0-9]*))?")
 
 
 class Cost(Struct, frozen=True, kw_only=True):
@@ -34,21 +35,20 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 def format_money(micro_dollars: int) -> str:
-    """An amount with three digits that matter where it is small: "$0", "$0.0021", "$0.021", "$1.20", "$1,234.50"."""
+    """An amount with the digits that matter: "$0", "$0.0021", "$0.021", "$0.50", "$1,234.50"."""
     if micro_dollars <= 0:
         return "$0"
     if micro_dollars < 50:
         return "<$0.0001"
     places = 4 if micro_dollars < 10_000 else 3 if micro_dollars < MICROS else 2
-    return f"${Decimal(micro_dollars) / MICROS:,.{places}f}"
+    text = f"{micro_dollars / MICROS:,.{places}f}"
+    return "$" + (text[:-2] + text[-2:].rstrip("0") if places == 4 else text.removesuffix("0") if places == 3 else text)
 
 
 def micros_of(dollars: str) -> int:
-    """Micro-dollars of an amount such as "0.25", rounded. Raises ValueError for what is no amount from 0 on."""
-    try:
-        amount = Decimal(dollars.strip().replace("_", ""))
-    except InvalidOperation:
-        raise ValueError(f"{dollars!r} is no amount") from None
-    if not amount.is_finite() or not 0 <= amount < MICROS:
-        raise ValueError(f"{dollars!r} is no amount from 0 to below a million")
-    return round(amount * MICROS)
+    """Micro-dollars of an amount such as "0.25" or ".5", rounded. Raises ValueError for what is none."""
+    found = _AMOUNT.fullmatch(dollars.strip().replace("_", ""))
+    if found is None or not (found[1] or found[2]):
+        raise ValueError(f"{dollars!r} is no amount of dollars below a million")
+    digits = (found[2] or "").ljust(7, "0")
+    return int(found[1] or "0") * MICROS + int(digits[:6]) + (digits[6] >= "5")

@@ -13,6 +13,7 @@ from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
     from clio.agent.planning import Planning
+    from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
@@ -252,6 +253,11 @@ class Shell(Protocol):
     @property
     def turn_files(self) -> "TurnFiles":
         """What turns did to files, and the ways back."""
+        ...
+
+    @property
+    def spending(self) -> "Spending":
+        """What requests cost, and the most they may."""
         ...
 
     @property

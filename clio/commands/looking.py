@@ -7,7 +7,7 @@ from clio.commands.registry import find, is_command
 _LOOKS: dict[str, frozenset[str] | None] = {
     "help": None,
     "last": None,
-    "cost": None,
+    "cost": frozenset({"", "days", "projects", "prices"}),
     "context": frozenset({""}),
     "todo": frozenset({""}),
     "model": frozenset({""}),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.commands.checkpoint_commands import CHECKPOINT
 from clio.commands.context_commands import CONTEXT
+from clio.commands.cost_commands import COST
 from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
 from clio.commands.feedback_commands import FEEDBACK
@@ -63,6 +64,7 @@ COMMANDS: tuple[Command, ...] = (
     *APPROVE,
     *SESSION,
     *CONTEXT,
+    *COST,
     *MEMORY,
     *NOTE,
     *DOCS,

@@ -16,6 +16,7 @@ class Door:
 
 
 DOORS = (
+    Door("cost", "what was spent: by day, by project", "costs"),
     Door("docs", "documents the model is reminded of"),
     Door("feedback", "how the last answer was: +, - or 0"),
     Door("memory", "what is remembered of this project"),

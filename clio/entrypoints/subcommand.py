@@ -26,6 +26,7 @@ from clio.sessions.store import SessionStore
 
 if TYPE_CHECKING:
     from clio.agent.planning import Planning
+    from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
     from clio.context.window import ContextWindow
     from clio.memory.system import MemorySystem
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
 
-_SLASH = re.compile(r"(?<![\w/.])/(docs|feedback|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -54,6 +55,7 @@ class LightShell:
         self.context: ContextWindow | None = None
         self._redactor: Redactor | None = None
         self._memory: MemorySystem | None = None
+        self._spending: Spending | None = None
 
     @property
     def redactor(self) -> "Redactor":
@@ -76,6 +78,15 @@ class LightShell:
                 self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
             )
         return self._memory
+
+    @property
+    def spending(self) -> "Spending":
+        """As a conversation has it; nothing is spent here."""
+        from clio.agent.spending import open_spending
+
+        if self._spending is None:
+            self._spending = open_spending(self.loaded)
+        return self._spending
 
     def close(self) -> None:
         """Let go of what was opened."""

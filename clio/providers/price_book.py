@@ -7,18 +7,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.config.yaml_file import read_bytes
+from clio.providers.price_words import OLD_DAYS, SHOWN, day_of
 from clio.providers.prices import FREE_RATE, Price, find_price, read_prices
 from clio.providers.profiles import preset_named
 from clio.providers.urls import host_of, is_local_host
 
 FILE_NAME = "prices.yaml"
-SHOWN = "~/.clio/prices.yaml"
-OLD_DAYS = 180
-"""A price nobody has looked up for so long is told to be old."""
 _SHIPPED = Path(__file__).with_name(FILE_NAME)
 _DAY_S = 86_400.0
 _NOTHING_PAID = frozenset(("offline", "scripted"))
-_STATES_COST = frozenset(("openrouter",))
 
 
 class Age(Struct, frozen=True, kw_only=True):
@@ -54,6 +51,11 @@ class PriceBook:
         if key not in self._found:
             self._found[key] = self._look_up(*key)
         return self._found[key]
+
+    def all_prices(self) -> tuple[Price, ...]:
+        """The user's prices, then those clio comes with. Raises ConfigError as `price_of`."""
+        self._refresh()
+        return (*self._users, *self._all_shipped())
 
     def age(self) -> Age:
         """How old the table is that clio comes with."""
@@ -106,21 +108,3 @@ def is_free(server: str) -> bool:
     if preset is not None:
         return not preset.key_required
     return server in _NOTHING_PAID or is_local_host(host_of(f"//{server}"))
-
-
-def states_cost(server: str) -> bool:
-    """Whether the server says with each answer what it cost."""
-    return server in _STATES_COST
-
-
-def unknown_price(server: str, model: str) -> str:
-    """What to do about a model without a price, as the rest of a sentence."""
-    return (
-        f"the price of {model} at {server} is not known: add it to {SHOWN}, such as "
-        f'"{server}": {{"{model}": {{input: 1, cached: 0.1, output: 5}}}}, in dollars a million tokens'
-    )
-
-
-def day_of(seconds: float) -> str:
-    """The local day of a moment, as "2026-11-05"."""
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))

@@ -4,7 +4,7 @@
 sessions. It can be made anew from the sessions' bills.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -122,14 +122,15 @@ class Ledger:
                     damaged.append(line)
         return Read(spent=tuple(found), damaged=tuple(damaged))
 
-    def replace(self, change: Callable[[tuple[Spent, ...]], Iterable[Spent]]) -> None:
-        """Write what `change` makes of the lines; lock, read, merge, write. Raises as `add`."""
+    def recount(self, project: str, found: Mapping[str, Sequence[Bill]], day_of: Callable[[float], str]) -> None:
+        """Count these sessions of a project anew, by id; see `recounted`. Raises as `add`."""
         if self.path is None:
             return
         make_folder(self.path.parent)
         with self._lock():
             known = self.read()
-            self._write(Read(spent=tuple(change(known.spent)), damaged=known.damaged), "")
+            new = {id: spent_of(bills, project=project, session=id, day_of=day_of) for id, bills in found.items()}
+            self._write(Read(spent=tuple(recounted(known.spent, project, new)), damaged=known.damaged), "")
 
     def _write(self, known: Read, today: str) -> None:
         assert self.path is not None
@@ -190,6 +191,17 @@ def merged(spent: Iterable[Spent]) -> list[Spent]:
         sums = {name: getattr(known, name) + getattr(one, name) for name in _SUMS} if known else {}
         found[key] = structs.replace(known, **sums) if known else one
     return list(found.values())
+
+
+def recounted(known: Iterable[Spent], project: str, found: Mapping[str, Sequence[Spent]]) -> list[Spent]:
+    """The ledger with these sessions of a project counted anew.
+
+    Sessions that are gone keep what they cost. Days that have lost their sessions already stay as they are.
+    """
+    kept = [one for one in known if one.project != project or one.session not in found]
+    settled = {one.date for one in kept if one.project == project and not one.session}
+    new = [one for spent in found.values() for one in spent if not {one.date, one.date[:7]} & settled]
+    return merged([*kept, *new])
 
 
 def compacted(spent: Iterable[Spent], today: str) -> list[Spent]:

@@ -13,26 +13,14 @@ from clio.ui.git_branch import GitBranch
 from clio.ui.todo_view import active_words
 
 
-def _no_cost() -> str:
-    return ""
-
-
 class SessionFacts:
-    """shell_of: None until it is loaded; `config` is shown meanwhile. cost: what the session cost, "" while unknown."""
+    """shell_of: None until it is loaded; `config` is shown meanwhile."""
 
-    def __init__(
-        self,
-        config: Config,
-        project: Path,
-        shell_of: Callable[[], Shell | None],
-        *,
-        cost: Callable[[], str] = _no_cost,
-    ) -> None:
+    def __init__(self, config: Config, project: Path, shell_of: Callable[[], Shell | None]) -> None:
         self.work = ""
         """What goes on in the background, such as "indexing 40 %"."""
         self._config = config
         self._shell_of = shell_of
-        self._cost = cost
         self._branch = GitBranch(project)
         self._session_id = ""
         self._asked_tokens = 0
@@ -63,7 +51,7 @@ class SessionFacts:
             todo=active_words(shell.session.todos),
             work=self.work,
             branch=self._branch.name,
-            cost=self._cost(),
+            cost=_money(shell),
             tokens=self._billed_tokens,
             style=style_word(shell),
             name=shell.session.name or "",
@@ -82,3 +70,9 @@ class SessionFacts:
         for bill in bills[self._bills :]:
             self._billed_tokens += bill.prompt_tokens + bill.completion_tokens
         self._bills = len(bills)
+
+
+def _money(shell: Shell) -> str:
+    """What the session cost; "" where it cost nothing, or nobody knows."""
+    cost = shell.spending.of_session(shell.session)
+    return cost.text if cost is not None and cost.micro_dollars else ""

@@ -1,6 +1,7 @@
 """Times and token counts as a person reads them, and the line under a finished turn. All pure."""
 
 from clio.agent.events import TurnFinished
+from clio.algorithms.counts import format_tokens
 from clio.messages import Usage
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -18,17 +19,6 @@ def format_seconds(seconds: float) -> str:
         return f"{whole // 60} min {whole % 60:02} s"
     minutes = whole // 60
     return f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def format_tokens(count: int) -> str:
-    """A count in at most five characters: "950", "1.2k", "12k", "1.3M"."""
-    if count < 1000:
-        return str(count)
-    if count < 9_950:
-        return f"{count / 1000:.1f}k"
-    if count < 999_500:
-        return f"{round(count / 1000)}k"
-    return f"{count / 1_000_000:.1f}M"
 
 
 def format_usage(usage: Usage) -> str:

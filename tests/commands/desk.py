@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from clio.agent.planning import Planning
+from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
@@ -37,6 +38,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, lambda: self.session)
+        self.spending = open_spending(self.loaded)
 
     @property
     def turn_files(self) -> TurnFiles:
