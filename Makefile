@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench docs clean
+.PHONY: run test check fuzz bench year docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -27,6 +27,10 @@ fuzz: $(READY)
 
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+# A year of work day by day, and its curves in docs/year.svg: two to five minutes. make year ARGS='--sessions 60'
+year: $(READY)
+	$(BIN)/python -m bench.year $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py

@@ -160,17 +160,14 @@ def panels(weeks: Sequence[Week]) -> list[Panel]:
     """The charts, one below the other."""
 
     def lines(*names: str) -> list[Series]:
-        return [
-            Series(
-                name.split(",")[0] if "kB" in name else name, [(week.number + 1, ROWS[name](week)) for week in weeks]
-            )
-            for name in names
-        ]
+        told = [name.removesuffix(", kB").removesuffix(" on disk") for name in names]
+        rows = [[(week.number + 1.0, ROWS[name](week)) for week in weeks] for name in names]
+        return [Series(name, row) for name, row in zip(told, rows, strict=True)]
 
     kinds = [f"{kind} on disk, kB" for kind in KINDS if kind not in ("sessions", "caches")]
     return [
         Panel("On disk, without sessions and caches", "week", "kB", lines(*kinds)),
-        Panel("Memories and entries", "week", "how many", lines(*Year.RECORDS)),
+        Panel("Memories and entries", "week", "how many", lines(*Year.RECORDS[:5])),
         Panel("Processor time", "week", "ms", lines("turn, median ms", "recall, median ms")),
         Panel("Memory in the prompt", "week", "tokens", lines("prompt tokens, prefix", "prompt tokens, a turn")),
         Panel("Stale items in the prompt", "week", "%", lines("stale items, %", "stale and not marked, %")),
