@@ -113,6 +113,7 @@ class Repl:
             app=lambda: self._parts.app if self._parts else None,
             status=self._facts.parts,
             aside=self._signs.hint,
+            look_up=self._signs.look_up,
             shelf=self._shelf,
         )
         self._parts: Parts | None = None

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -45,6 +45,7 @@ def make_line(
     app: "Callable[[], App | None]",
     status: Callable[[], Sequence[str]],
     aside: Callable[[str], str],
+    look_up: Callable[[str], Awaitable[bool]],
     shelf: "Shelf",
 ) -> "PromptLine | PlainLine":
     """The line for this terminal. history: None keeps earlier lines in memory only. status, aside: see `PromptLine`."""
@@ -72,6 +73,7 @@ def make_line(
         vi=loaded.config.editing == "vi",
         project=loaded.project,
         shelf=shelf,
+        look_up=look_up,
     )
 
 

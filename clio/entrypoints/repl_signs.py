@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from clio.commands.model_commands import ask_server
 from clio.commands.quick_feedback import QuickRating, quick_rating
 from clio.messages import AssistantMessage
 from clio.ui.line_signs import memory_line, sign_hint
@@ -21,6 +22,11 @@ class LineSigns:
         """What Enter will do with the line; "" for a message."""
         rating = self._rating(text)
         return rating.hint if rating else sign_hint(text)
+
+    async def look_up(self, text: str) -> bool:
+        """Find out what the line being typed may be completed with; whether there is anything new to offer."""
+        app = self._app()
+        return app is not None and text.startswith("/model ") and await ask_server(app)
 
     def command(self, text: str) -> str:
         """The slash command the line stands for; "" for a message."""

@@ -1,7 +1,7 @@
 """What the loop asks of a model, whoever answers: a stream of chunks for a request."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
 
@@ -87,4 +87,13 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class ListsModels(Protocol):
+    """A provider whose server can be asked which models it has."""
+
+    async def models(self) -> tuple[str, ...]:
+        """Their names as the server knows them; none where it does not say."""
         ...

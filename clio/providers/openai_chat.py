@@ -91,6 +91,14 @@ class OpenAIChatProvider:
         more = read_native(native, self.model)
         return Reported(window=more.window, trained=more.trained or said.trained, output=said.output)
 
+    async def models(self) -> tuple[str, ...]:
+        """The names the server lists; none where it has no list or does not answer."""
+        try:
+            self._known_models = names_in(await self._transport.get("/models", MODELS_TIMEOUT_S))
+        except TransportFailed:
+            return ()
+        return self._known_models
+
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""
         while True:

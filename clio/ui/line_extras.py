@@ -1,9 +1,9 @@
 """Further keys of the prompt line: searching earlier lines, the person's own editor, pictures from the clipboard."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, get_app, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.document import Document
@@ -36,7 +36,8 @@ class LineExtras:
     """What one prompt line has besides typing and sending.
 
     project: for mentions and dropped files; None for a line without them. shelf: where pasted pictures go.
-    hint: shows a few words below the line until the next key.
+    hint: shows a few words below the line until the next key. look_up: called at every key of a command; finds out
+    what it may be completed with, and says whether there is more to offer.
     """
 
     def __init__(
@@ -48,7 +49,9 @@ class LineExtras:
         hint: Callable[[str], None],
         project: Path | None = None,
         shelf: Shelf | None = None,
+        look_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
+        self._look_up = look_up
         self._usual = completer
         self._search = HistorySearch(history)
         self._pastes = pastes
@@ -68,9 +71,16 @@ class LineExtras:
         """What completes the line now."""
         return self._search if self.is_searching else self._usual
 
-    def text_changed(self, text: str) -> None:
-        """Look at what the line names now."""
+    def text_changed(self, text: str, buffer: Buffer | None = None) -> None:
+        """Look at what the line names now. buffer: the one it is typed in, where that is open."""
         self.chips = self._chips.of(text) if self._chips is not None else []
+        if buffer is not None and self._look_up is not None and text.startswith("/"):
+            get_app().create_background_task(self._offer_more(text, buffer, self._look_up))
+
+    async def _offer_more(self, text: str, buffer: Buffer, look_up: Callable[[str], Awaitable[bool]]) -> None:
+        """Open the menu anew where more to offer has been found for what is still being typed."""
+        if await look_up(text) and buffer.text.startswith(text):
+            buffer.start_completion(select_first=False)
 
     def pasted(self, data: str) -> str:
         """What to put on the line for pasted text: the text, its stand-in, or the pictures whose paths it is."""

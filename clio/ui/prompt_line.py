@@ -1,6 +1,6 @@
 """The line a person types on, at a terminal that can move its cursor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -52,7 +52,7 @@ class PromptLine:
 
     text: what stands before the line. status: the parts of the line below, most important first; called at every
     drawing, so it must cost nothing. aside: what Enter will do with a text that is no message, for the line below, and
-    "" for a message; called at every key. vi: whether keys are those of vi. project, shelf: see `LineExtras`.
+    "" for a message; called at every key. vi: whether keys are those of vi. project, shelf, look_up: see `LineExtras`.
     input, output: for tests; the process's own by default.
     """
 
@@ -68,6 +68,7 @@ class PromptLine:
         vi: bool = False,
         project: Path | None = None,
         shelf: Shelf | None = None,
+        look_up: Callable[[str], Awaitable[bool]] | None = None,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -85,6 +86,7 @@ class PromptLine:
             hint=self._show_hint,
             project=project,
             shelf=shelf,
+            look_up=look_up,
         )
         self._on_ready: Callable[[], None] | None = None
         self._keys = self._bindings()
@@ -246,7 +248,7 @@ class PromptLine:
 
     def _hint_anew(self, buffer: Buffer) -> None:
         self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
-        self._extras.text_changed(buffer.text)
+        self._extras.text_changed(buffer.text, buffer)
 
     def _show_hint(self, words: str) -> None:
         self._hint = words
