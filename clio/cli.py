@@ -75,13 +75,15 @@ def _run(argv: list[str]) -> int:
     if arguments.words and find_door(arguments.words[0]):
         return _subcommand(arguments)
     if arguments.help:
-        print(flags.help_text(), end="")
+        from clio.config.help_page import help_text
+
+        print(help_text(), end="")
         return 0
     if arguments.version:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        return {"doctor": _doctor, "mcp": _mcp}.get(arguments.words[0], _config_command)(arguments)
+        return {"doctor": _doctor, "init": _init, "mcp": _mcp}.get(arguments.words[0], _config_command)(arguments)
     if arguments.prompt is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
@@ -158,6 +160,15 @@ def _doctor(arguments: "Arguments") -> int:
     from clio.entrypoints import doctor
 
     return doctor.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings)
+
+
+def _init(arguments: "Arguments") -> int:
+    from clio.config.layers import load
+    from clio.config.options import make_options
+    from clio.entrypoints import init
+
+    loaded = load(make_options(arguments), os.environ)
+    return init.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _mcp(arguments: "Arguments") -> int:

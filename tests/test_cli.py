@@ -58,8 +58,10 @@ def test_help_names_every_flag_and_sub_command_once() -> None:
     for flag in flags.FLAGS:
         assert text.count(f"  {flag.usage} ") == 1
     for command in flags.COMMANDS:
-        assert text.count(f"clio {' '.join(command)} ") == 1
+        assert text.count(f"  clio {command[0]}") == 1
+        assert command[-1] in text
     assert max(len(line) for line in text.splitlines()) <= 100
+    assert len(text.splitlines()) <= 60
     assert clio("-p", "x", "-h").stdout == done.stdout
 
 

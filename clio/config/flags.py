@@ -39,6 +39,8 @@ class Arguments(argparse.Namespace):
     json: bool = False
     fetch_encodings: bool = False
     read_only: bool = False
+    yes: bool = False
+    dry_run: bool = False
     help: bool = False
     version: bool = False
     words: Sequence[str] = ()
@@ -113,38 +115,20 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--json", "with `config show`, memory, sessions and their like: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
     Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST),
+    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST),
+    Flag("--dry-run", "with `init`: only say what would be written", group=_REST),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
 OUTPUTS = ("text", "json", "stream-json")
 COMMANDS: dict[tuple[str, ...], str] = {
+    ("init",): "begin a .clio/ in this project: settings and instructions to fill in",
     ("config", "show"): "print every setting and where it comes from",
     ("config", "path"): "print where the configuration files are",
     ("config", "trust"): "let this project's configuration take effect",
     ("doctor",): "look at what clio stands on, and say what to do",
     ("mcp",): "offer this memory to other agents, over MCP",
 }
-_USAGE = """\
-clio, a terminal coding agent that remembers.
-
-usage: clio [options]                    a conversation in the current project
-       clio -p TEXT [options]            one prompt, one answer
-"""
-_EXAMPLES = """\
-examples:
-  clio -c                                    go on where you left off
-  clio -p "where is the retry policy?"       ask one question
-  git diff | clio -p "review this change"    piped text becomes part of the prompt
-  clio < prompt.txt                          without a terminal it is the prompt
-  clio -p "fix the failing test" --approve edits --output json
-
-exit codes:
-  0 done   1 the turn failed   2 usage or configuration   3 the context cannot fit
-  4 an approval was needed and nobody could give it   5 --max-cost was reached
-  130 interrupted
-
-settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
-"""
 
 
 def flag_name(field: str) -> str:
@@ -165,18 +149,6 @@ def parse(argv: Sequence[str]) -> Arguments:
         raise UsageError(_unknown_flag(unknown[0]))
     _check(arguments)
     return arguments
-
-
-def help_text() -> str:
-    """What `clio --help` prints."""
-    summaries = {f"clio {' '.join(words)}": summary for words, summary in COMMANDS.items()}
-    summaries |= {f"clio {door.name} ...": door.summary for door in DOORS}
-    commands = [f"       {usage:<33} {summary}" for usage, summary in summaries.items()]
-    parts = [_USAGE + "\n".join(commands)]
-    for group in dict.fromkeys(flag.group for flag in FLAGS):
-        rows = [f"  {flag.usage:<27} {flag.summary}" for flag in FLAGS if flag.group == group]
-        parts.append("\n".join((f"{group}:", *rows)))
-    return "\n\n".join((*parts, _EXAMPLES))
 
 
 def overrides(arguments: Arguments) -> dict[str, str | bool]:
@@ -228,7 +200,8 @@ def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
     if unknown:
         raise UsageError(_unknown_flag(unknown[0]))
     for flag in FLAGS:
-        if flag.group in (_WHAT, _SESSION, _MODEL) and flag.dest != "cwd" and _is_given(arguments, flag):
+        foreign = flag.group in (_WHAT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
+        if foreign and flag.dest != "cwd" and _is_given(arguments, flag):
             raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
     arguments.words = tuple(map(readable, (words[0], *kept)))
     return arguments
@@ -256,6 +229,9 @@ def _check(arguments: Arguments) -> None:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
     if arguments.read_only and list(arguments.words) != ["mcp"]:
         raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
+    for flag, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
+        if given and list(arguments.words) != ["init"]:
+            raise UsageError(f"{flag} belongs to 'clio init'")
     if arguments.json and list(arguments.words[:1]) != ["config"]:
         *names, last = (door.name for door in DOORS)
         raise UsageError(

@@ -1,0 +1,56 @@
+"""`clio init`: begins a `.clio/` in the project, says what each file is for, and offers the line in `.gitignore`."""
+
+import sys
+from collections.abc import Mapping
+
+from clio.config.example import add_line, carry_out, names_folder, plan
+from clio.config.loaded import Loaded
+from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
+from clio.entrypoints.subcommand_output import ask
+from clio.errors import StorageError, UsageError, UserError
+from clio.ui.git_branch import read_branch
+
+_VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
+
+
+def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
+    """Write what is not there yet; 0, also where nothing was to be done.
+
+    yes: add the line to `.gitignore` without asking. dry_run: only say what would be done.
+    Raises UserError where there must be none, StorageError where it cannot be written.
+    """
+    project, person = loaded.project, user_home(env)
+    if loaded.config.incognito:
+        raise UsageError("an incognito clio writes nothing; leave out --incognito to begin a .clio/")
+    if project / FOLDER_NAME == clio_home(env).resolve():
+        raise UserError("the .clio/ of the home folder is clio's own; go to a project and run clio init there")
+    try:
+        pieces = plan(project)
+        if not dry_run:
+            carry_out(project, pieces)
+        sys.stdout.write(f"{display(project / FOLDER_NAME, project=None, user_home=person)}/\n")
+        for piece in pieces:
+            verb = "would be written" if dry_run and piece.fate == "new" else _VERBS[piece.fate]
+            sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
+        _offer_line(loaded, yes=yes, dry_run=dry_run)
+    except OSError as error:
+        raise StorageError(
+            f"{error.filename or project}: {error.strerror or error}; make it yours, then try again"
+        ) from None
+    return 0
+
+
+def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
+    """The person's `.gitignore` is theirs: it is changed only after a yes."""
+    project = loaded.project
+    if not read_branch(project):
+        return
+    if names_folder(project):
+        sys.stdout.write(f".gitignore names {FOLDER_NAME}/ already\n")
+    elif dry_run:
+        sys.stdout.write(f".gitignore does not name {FOLDER_NAME}/; you would be asked whether to add it\n")
+    elif yes or (ask(f"Add {FOLDER_NAME}/ to .gitignore? [y/N] ") or "").strip().lower() in ("y", "yes"):
+        add_line(project)
+        sys.stdout.write(f".gitignore names {FOLDER_NAME}/ now\n")
+    else:
+        sys.stdout.write(f".gitignore was not changed; clio init --yes adds {FOLDER_NAME}/\n")
