@@ -106,6 +106,7 @@ class Repl:
         self._history_problem: str | None = None
         self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
         self._facts = SessionFacts(loaded.config, loaded.project, lambda: self._parts.app if self._parts else None)
+        self._turns = Turns(live=self._terminal.live, look=_look)
         self._line = make_line(
             loaded,
             self._terminal,
@@ -115,11 +116,11 @@ class Repl:
             aside=self._signs.hint,
             look_up=self._signs.look_up,
             shelf=self._shelf,
+            held=self._turns.ahead,
         )
         self._parts: Parts | None = None
         self._loading: asyncio.Task[Parts] | None = None
         self._news: asyncio.Task[None] | None = None
-        self._turns = Turns(live=self._terminal.live, look=_look)
         self._prefill = ""
         self._typed_commands = TypedCommands(live=self._terminal.live)
         self._pager = LastPager(lambda: self._parts, self._line)
@@ -163,12 +164,14 @@ class Repl:
             text = ahead.pastes.expand(entered.text)
         else:
             ready = None if self._loading else self._start_loading
-            typed, self._prefill = ahead.pastes.expand(ahead.line.take()) or self._prefill, ""
+            typed, self._prefill = ahead.take_line() or self._prefill, ""
             try:
                 with self._idle.waiting():
                     text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
             except EOFError:
                 return False
+            if not text:
+                return True
         parts = await self._load()
         if entered and entered.words:
             await self._run_turn(parts, text)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
     from clio.ui.screen import Screen
     from clio.ui.session_facts import SessionFacts
+    from clio.ui.typed_state import Held
 
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
@@ -47,8 +48,9 @@ def make_line(
     aside: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
     shelf: "Shelf",
+    held: "Held",
 ) -> "PromptLine | PlainLine":
-    """The line for this terminal. history: None keeps earlier lines in memory only. status, aside: see `PromptLine`."""
+    """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
     if not terminal.live:
         from clio.ui.plain_line import PlainLine
 
@@ -69,6 +71,7 @@ def make_line(
         completer=LineCompleter(loaded.project, app, list_files),
         status=status,
         aside=aside,
+        held=held,
         color=terminal.colour,
         vi=loaded.config.editing == "vi",
         project=loaded.project,

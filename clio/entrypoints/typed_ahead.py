@@ -105,6 +105,10 @@ class Ahead:
         self._entered.remove(look)
         return look.text
 
+    def take_line(self) -> str:
+        """What is still typed on, for the next prompt, where `!` would mean a command to run."""
+        return self.pastes.expand(self.line.take()).removeprefix(STEER_MARK)
+
     def take_next(self) -> Entered | None:
         """The first text that may be carried out now, between two turns."""
         found = next((one for one in self._entered if not one.held), None)

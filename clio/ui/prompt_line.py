@@ -24,6 +24,8 @@ from clio.ui.line_rules import fit, open_part
 from clio.ui.line_signs import sign_hint
 from clio.ui.output import PLAIN_SIGNS
 from clio.ui.pastes import Pastes
+from clio.ui.typed_state import Held
+from clio.ui.waiting_lines import waiting_lines
 
 _STYLE = Style.from_dict(
     {
@@ -41,6 +43,7 @@ _WAITING = {
 }
 _MAX_REMEMBERED_CHARS = 20_000
 _LEAVE_HINT = "Ctrl-D leaves"
+_HELD_HINT = "Enter sends what waits · ↑ edits the last"
 
 
 def _all_messages(text: str) -> str:
@@ -64,6 +67,7 @@ class PromptLine:
         completer: Completer,
         status: Callable[[], Sequence[str]],
         aside: Callable[[str], str] = _all_messages,
+        held: Held | None = None,
         color: bool = True,
         vi: bool = False,
         project: Path | None = None,
@@ -76,6 +80,7 @@ class PromptLine:
         self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
         self._status = status
         self._aside = aside
+        self._held = held
         self._hint = ""
         self._vi = vi
         self._pastes = Pastes()
@@ -120,20 +125,21 @@ class PromptLine:
         on_start: Callable[[], None] | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """The next message, whole pastes included. Raises EOFError when the person leaves with Ctrl-D.
+        """The next message, whole pastes included; "" where what was held goes on instead. Raises EOFError at Ctrl-D.
 
         default: what stands on the line already. on_start: called just before the terminal is taken over; on_ready:
         once the line is drawn and can be typed on.
         """
         self._hint = self._aside(default)
         self._extras.text_changed(default)
+        self._session.app.erase_when_done = False
         self._on_ready = on_ready
         rows = self._session.app.output.get_size().rows
         self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
         line = await self._session.prompt_async(
-            [("class:prompt", self._text)], default=default, set_exception_handler=False, handle_sigint=False
+            self._message, default=default, set_exception_handler=False, handle_sigint=False
         )
         return self._pastes.expand(line.rstrip())
 
@@ -193,6 +199,19 @@ class PromptLine:
         if ready:
             ready()
 
+    def _message(self) -> StyleAndTextTuples:
+        """What stands before the line; above it, until it is sent, what waits since a turn was stopped."""
+        prompt: StyleAndTextTuples = [("class:prompt", self._text)]
+        waiting = self._held.waiting() if self._held is not None and not self._session.app.is_done else ()
+        if not waiting:
+            return prompt
+        size = self._session.app.output.get_size()
+        lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((_HELD_HINT,), size.columns)]
+        return [*(("class:bottom-toolbar.text", self._plain(line) + "\n") for line in lines), *prompt]
+
+    def _has_held(self) -> bool:
+        return self._held is not None and not self._session.default_buffer.text and bool(self._held.waiting())
+
     def _wants_menu(self) -> bool:
         before = self._session.default_buffer.document.text_before_cursor
         return self._extras.is_searching or before.startswith("/") or open_mention(before) is not None
@@ -217,6 +236,9 @@ class PromptLine:
             return  # this Enter took what the menu offers; the next one sends
         if not buffer.text.strip():
             buffer.reset()
+            if self._held is not None and self._held.release():
+                app.erase_when_done = True  # nothing was said here
+                app.exit(result="")
             return
         lacking = open_part(buffer.text)
         if not lacking:
@@ -280,6 +302,11 @@ class PromptLine:
         @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.delete_before_cursor(self._after_paste())
+
+        @bindings.add("up", filter=typing & Condition(self._has_held))
+        def _(event: KeyPressEvent) -> None:
+            if self._held is not None:
+                event.current_buffer.insert_text(self._held.take_back())
 
         return bindings
 

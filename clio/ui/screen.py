@@ -46,7 +46,8 @@ from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
 from clio.ui.typed_line import TypedLine
 from clio.ui.typed_state import Typing
-from clio.ui.typing_rows import said_parts, typed_row, waiting_lines
+from clio.ui.typing_rows import said_parts, typed_row
+from clio.ui.waiting_lines import waiting_lines
 
 FRAME_S = 0.05  # 20 frames a second at most
 _COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing

@@ -2,24 +2,27 @@
 
 import re
 
-from rich.cells import cell_len as cells_of
-
 from clio.ui.plain import clean
+from clio.ui.width import cells_of
 
 _WORD_AFTER = re.compile(r"\s*\S+")
 NEWLINE_MARK = "↵"
 
 
 class TypedLine:
-    """The text and where the cursor stands in it, 0 to its length. A character with its accents counts as one."""
+    """The text and where the cursor stands in it, 0 to its length. A character with its accents counts as one.
+
+    No control character but the newline gets into it.
+    """
 
     def __init__(self, text: str = "") -> None:
-        self.text = text
-        self.cursor = len(text)
+        self.text = _without_controls(text)
+        self.cursor = len(self.text)
 
     def replace(self, text: str) -> None:
         """Put another text in its place, the cursor at its end."""
-        self.text, self.cursor = text, len(text)
+        self.text = _without_controls(text)
+        self.cursor = len(self.text)
 
     def take(self) -> str:
         """The text, which is no longer here then."""
@@ -28,8 +31,8 @@ class TypedLine:
         return text
 
     def insert(self, text: str) -> None:
-        """Put text at the cursor, without control characters."""
-        text = clean(text).replace("\t", "    ")
+        """Put text at the cursor."""
+        text = _without_controls(text)
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
@@ -129,6 +132,10 @@ class TypedLine:
 def _joins(character: str, before: str) -> bool:
     """Whether a character and the one before it are seen as one: accents, and emoji made of several."""
     return before != "\n" and character != "\n" and (not cells_of(character) or before == "\u200d")
+
+
+def _without_controls(text: str) -> str:
+    return clean(text).replace("\t", "    ")
 
 
 def _on_one_row(text: str) -> str:

@@ -1,5 +1,8 @@
 """What a person is doing at the keyboard while a turn runs, as a screen is told of it."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from msgspec import Struct
 
 from clio.ui.typed_line import TypedLine
@@ -21,3 +24,19 @@ class Typing(Struct, frozen=True, kw_only=True):
     line: TypedLine
     waiting: tuple[Waiting, ...] = ()
     hint: str = ""
+
+
+class Held(Protocol):
+    """What was typed during a turn and goes nowhere without the person."""
+
+    def waiting(self) -> Sequence[Waiting]:
+        """The texts, oldest first."""
+        ...
+
+    def take_back(self) -> str:
+        """The newest one, to be edited; "" where none waits."""
+        ...
+
+    def release(self) -> bool:
+        """Let all of it go on; False where nothing waits."""
+        ...

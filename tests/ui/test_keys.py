@@ -3,7 +3,7 @@
 import asyncio
 import os
 import termios
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseu
 
 
 @contextmanager
-def pty() -> Iterator[tuple[int, TextIO]]:
+def pty() -> Generator[tuple[int, TextIO]]:
     """The side a person types at, and the side a program reads."""
     person, program = os.openpty()
     with os.fdopen(program, "r", encoding="utf-8") as stdin:
@@ -44,7 +44,14 @@ class Watched:
         self.interrupts = 0
         self.shown = ""
         self.folds = 0
-        self.watch = KeyWatch(self.interrupt, on_text=self.show, hotkeys={"c-t": self.fold}, stdin=stdin)
+        self.written: list[str] = []
+        self.watch = KeyWatch(
+            self.interrupt,
+            on_change=self.show,
+            hotkeys={"c-t": self.fold},
+            write=self.written.append,
+            stdin=stdin,
+        )
 
     def interrupt(self) -> None:
         self.interrupts += 1
@@ -52,8 +59,8 @@ class Watched:
     def fold(self) -> None:
         self.folds += 1
 
-    def show(self, text: str) -> None:
-        self.shown = text
+    def show(self) -> None:
+        self.shown = self.watch.pending_text
 
     def press(self, keys: str) -> None:
         os.write(self.person, keys.encode())
@@ -91,6 +98,7 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
         ("\x1bOP", ""),
         ("\x1b[200~a\x1b[201~", "a"),
         ("\x1bx", ""),
+        ("a\x1b\r", "a\n"),
         ("\x1b[3~", ""),
         ("\x1b[9;4R", ""),
     ],
@@ -143,6 +151,7 @@ def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
             watched.press("for somebody else\n")
             assert os.read(watched.stdin.fileno(), 100) == b"for somebody else\n"
         assert mode(watched.stdin) == raw
+        assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # pastes are marked only meanwhile
         watched.press("seen")
         await until(lambda: watched.watch.pending_text == "seen")
         assert watched.watch.typed_within(60)

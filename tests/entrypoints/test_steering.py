@@ -1,0 +1,249 @@
+"""Stopping, steering and queueing in the real shell: a real terminal, a real server, real processes."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, error, stall, text, tool_calls
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SIZES = pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 15), (200, 60)])
+READY = "test-model · "
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+def command(line: str, *more: tuple[str, dict[str, Any]]) -> Any:
+    """An answer that calls a command, and further calls behind it."""
+    return tool_calls([("run_command", {"command": line}), *more])
+
+
+def said(server: ChatServer, request: int) -> list[str]:
+    """What the person has said in a request, without what clio put before it."""
+    messages = server.requests[request].body["messages"]
+    return [str(one["content"]).rpartition("\n")[2] for one in messages if one["role"] == "user"]
+
+
+@SIZES
+def test_texts_are_queued_edited_and_sent_in_their_order(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
+    server.add(text("A slow answer. " * 8, pause_s=0.2), text("Second."), text("Third."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for(READY)
+        clio.line("one")
+        clio.wait_for("A slow")
+        clio.line("two 漢字")
+        clio.wait_for("queued 1: two 漢字")
+        clio.line("drop this")
+        clio.wait_for("queued 2: drop this")
+        clio.line("thre")
+        clio.wait_for("queued 3: thre")
+        clio.key("up")
+        clio.wait_for("› thre")
+        clio.line("e")
+        clio.wait_for("queued 3: three")
+        clio.key("up")
+        clio.key("up")  # only an empty line takes one back
+        clio.send("\x15")
+        clio.key("up")
+        clio.wait_for("› drop this")
+        clio.send("\x15")
+        clio.wait_gone("drop this")
+        clio.line("three")
+        clio.wait_for("queued 2: three")
+        assert all(len(row) <= columns for row in clio.lines)
+        clio.wait_for("Third.")
+    assert [said(server, number)[-1] for number in range(3)] == ["one", "two 漢字", "three"]
+
+
+@SIZES
+def test_after_escape_the_queue_waits_for_the_person(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
+    server.add(stall("I begin and wait"), text("Second."), text("Third."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for(READY)
+        clio.line("one")
+        clio.wait_for("I begin and")
+        clio.line("two")
+        clio.line("three")
+        clio.wait_for("queued 2: three")
+        clio.send("half a line")
+        clio.wait_for("› half a line")
+        clio.key("escape")
+        clio.wait_for("interrupted")
+        clio.wait_for(r"queued 1: two\nqueued 2: three\n[^\n]+\n❯ half a line\n", regex=True)
+        assert len(server.requests) == 1
+        clio.key("ctrl-c")
+        clio.key("up")
+        clio.wait_for("❯ three")
+        clio.send(" and a half")
+        clio.key("enter")
+        clio.wait_for("Second.")
+        assert said(server, 1)[-1] == "three and a half"
+        clio.wait_for(r"queued 1: two\n[^\n]+\n❯\n", regex=True)
+        clio.key("enter")
+        clio.wait_for("Third.")
+        assert said(server, 2)[-1] == "two"
+        clio.wait_gone("queued")
+
+
+@pytest.mark.parametrize("keys", ["use tabs\r\r", "!use tabs\r"])
+def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: ChatServer, keys: str) -> None:
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done; echo gone"), text("With tabs, then."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("indent it")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.send(keys)
+        clio.wait_for("next step: use tabs")
+        (place.project / "go").touch()
+        clio.wait_for("With tabs, then.")
+        assert "› use tabs" in clio.text
+        assert "next step" not in clio.text
+    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+    assert said(server, 1) == ["indent it", "use tabs"]
+    assert len(server.requests) == 2
+
+
+def test_steering_that_comes_too_late_is_the_next_turn(place: Place, server: ChatServer) -> None:
+    server.add(text("Nearly done with it all.", pause_s=0.5), text("Tabs it is."), text("Queued one."))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("indent it")
+        clio.wait_for("Nearly")
+        clio.line("later")
+        clio.line("!use tabs")
+        clio.wait_for("next step: use tabs")
+        clio.wait_for("Queued one.")
+    assert [said(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
+
+
+def test_a_secret_that_steers_is_replaced(place: Place, server: ChatServer) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done"), text("Fine."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("work")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.line(f"!the token is {secret}")
+        clio.wait_for("next step:")
+        (place.project / "go").touch()
+        clio.wait_for("Fine.")
+    assert secret.encode() not in server.requests[1].raw
+    stored = b"".join(path.read_bytes() for path in place.project.rglob("*.json*"))
+    assert b"the token is" in stored and secret.encode() not in stored
+
+
+def test_commands_that_look_run_after_the_step(place: Place, server: ChatServer) -> None:
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done"), stall("Looking further and on"))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("work")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.line("/todo")
+        clio.wait_for("after this step: /todo")
+        clio.line("/session name later")
+        clio.wait_for("queued 1: /session name later")
+        (place.project / "go").touch()
+        clio.wait_for("› /todo")
+        clio.wait_for("Looking further")
+        assert "after this step" not in clio.text
+        assert "queued 1: /session name later" in clio.text
+
+
+def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None:
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done"), error(401), text("Again."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("work")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.line("and then this")
+        clio.wait_for("queued 1: and then this")
+        (place.project / "go").touch()
+        clio.wait_for("Enter sends what waits")
+        assert len(server.requests) == 2
+        clio.key("enter")
+        clio.wait_for("Again.")
+
+
+def test_a_paste_of_many_lines_is_one_text(place: Place, server: ChatServer) -> None:
+    server.add(text("A slow answer. " * 6, pause_s=0.2), text("Read it."))
+    long = "\r".join(f"line {number}" for number in range(500))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("one")
+        clio.wait_for("A slow")
+        clio.send("read: ")
+        clio.send(f"\x1b[200~{long}\x1b[201~")
+        clio.wait_for("500 lines]")
+        clio.key("enter")
+        clio.wait_for("queued 1: read: [pasted text 1: 500 lines]")
+        clio.wait_for("Read it.")
+    assert len(server.requests) == 2
+    assert "line 249\nline 250" in server.requests[1].body["messages"][-1]["content"]
+
+
+def test_the_cursor_stands_where_the_next_letter_goes(place: Place, server: ChatServer) -> None:
+    server.add(stall("I begin and wait"))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("one")
+        clio.wait_for("I begin and")
+        clio.send("漢字 abc")
+        clio.wait_for("› 漢字 abc")
+        clio.send("\x1b[D\x1b[D\x1b[D\x1b[D")  # before the blank
+        _until(clio, lambda: clio.screen.cursor.x == 6)
+        clio.send("!")
+        clio.wait_for("› 漢字! abc")
+        clio.send("\x1b\r")
+        clio.wait_for("› 漢字!↵ abc")
+
+
+def test_killed_with_a_queue_the_session_is_whole(place: Place, server: ChatServer) -> None:
+    server.add(command("while [ ! -e go ]; do sleep 0.05; done"), stall("Steered I go"), text("Back."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for(READY)
+        clio.line("work")
+        clio.wait_for(r"while .*\d s", regex=True)
+        clio.line("!use tabs")
+        clio.wait_for("next step: use tabs")
+        clio.line("never sent")
+        clio.wait_for("queued 1: never sent")
+        (place.project / "go").touch()
+        clio.wait_for("Steered I")
+        os.kill(clio.pid, signal.SIGKILL)
+        clio.wait_exit()
+    with place.clio("-c") as clio:
+        clio.wait_for("› use tabs")  # on disk before it was sent
+        clio.line("go on")
+        clio.wait_for("Back.")
+    assert [one["role"] for one in server.requests[2].body["messages"]][-2:] == ["tool", "user"]
+    assert server.requests[2].body["messages"][-1]["content"].startswith("use tabs\n")
+    assert said(server, 2) == ["work", "go on"]
+
+
+def _until(clio: PtySession, condition: Any) -> None:
+    for _ in range(200):
+        clio.take_in(0.05)
+        if condition():
+            return
+    raise AssertionError(clio.text)

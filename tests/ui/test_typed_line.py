@@ -1,0 +1,119 @@
+"""The small editor that runs beside a turn: text, cursor, keys, and the one row it is shown on."""
+
+from collections.abc import Callable
+
+import pytest
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from rich.cells import cell_len
+
+from clio.ui.typed_keys import TypedKeys
+from clio.ui.typed_line import TypedLine
+from clio.ui.typed_state import Typing, Waiting
+from clio.ui.typing_rows import typed_row
+from clio.ui.waiting_lines import waiting_lines
+
+FAMILY = "👨\u200d👩\u200d👧"
+
+
+def line(marked: str) -> TypedLine:
+    """A line whose cursor stands where the bar is."""
+    before, _, behind = marked.partition("|")
+    made = TypedLine(before + behind)
+    made.cursor = len(before)
+    return made
+
+
+def marked(line: TypedLine) -> str:
+    return f"{line.text[: line.cursor]}|{line.text[line.cursor :]}"
+
+
+@pytest.mark.parametrize(
+    ("before", "act", "after"),
+    [
+        ("ab|", TypedLine.left, "a|b"),
+        ("|ab", TypedLine.left, "|ab"),
+        ("a|b", TypedLine.right, "ab|"),
+        ("ab|", TypedLine.right, "ab|"),
+        ("漢字|", TypedLine.left, "漢|字"),
+        ("e\u0301|x", TypedLine.backspace, "|x"),
+        ("|e\u0301x", TypedLine.delete, "|x"),
+        (f"a{FAMILY}|", TypedLine.left, f"a|{FAMILY}"),
+        (f"a{FAMILY}|", TypedLine.backspace, "a|"),
+        ("one\ntw|o", TypedLine.home, "one\n|two"),
+        ("o|ne\ntwo", TypedLine.end, "one|\ntwo"),
+        ("one two  |", TypedLine.word_left, "one |two  "),
+        ("one| two", TypedLine.word_right, "one two|"),
+        ("fix the test |now", TypedLine.cut_word, "fix the |now"),
+        ("|now", TypedLine.cut_word, "|now"),
+        ("a\nb|c", TypedLine.cut_to_start, "|c"),
+        ("a|b\nc", TypedLine.cut_to_end, "a|\nc"),
+        ("|", TypedLine.backspace, "|"),
+        ("|", TypedLine.delete, "|"),
+    ],
+)
+def test_editing(before: str, act: Callable[[TypedLine], None], after: str) -> None:
+    edited = line(before)
+    act(edited)
+    assert marked(edited) == after
+
+
+def test_what_is_put_in_is_made_harmless() -> None:
+    edited = line("a|b")
+    edited.insert("\x1b[31mred\x1b[0m\x07\r\nx\ty")
+    assert marked(edited) == "ared\nx    y|b"
+
+
+@pytest.mark.parametrize("width", [4, 9, 20, 77])
+@pytest.mark.parametrize(
+    "text", ["", "short", "a long sentence about nothing much at all, " * 4, "漢字かな交じり文 " * 12]
+)
+def test_one_row_holds_the_line_at_any_place_of_the_cursor(text: str, width: int) -> None:
+    for cursor in range(len(text) + 1):
+        typed = line(text[:cursor] + "|" + text[cursor:])
+        shown, column = typed.shown(width)
+        assert cell_len(shown) <= width
+        assert 0 <= column < width
+        if cursor < len(text) and width > 4:
+            at_cursor = next(place for place in range(len(shown) + 1) if cell_len(shown[:place]) == column)
+            assert shown[at_cursor] in (text[cursor], "…")
+
+
+def test_line_breaks_are_marked() -> None:
+    assert line("one\ntwo|").shown(40) == ("one↵two", 7)
+
+
+def press(keys: TypedKeys, *pressed: KeyPress | str) -> None:
+    for key in pressed:
+        keys.press(key if isinstance(key, KeyPress) else KeyPress(key, key))
+
+
+def test_keys_edit_the_line() -> None:
+    keys = TypedKeys(line("fix it|"))
+    press(keys, KeyPress(Keys.ControlLeft, ""), "!", KeyPress(Keys.BracketedPaste, "a\r\nb"), KeyPress(Keys.End, ""))
+    keys.press(KeyPress(Keys.ControlM, "\r"), alt=True)
+    keys.press(KeyPress("b", "b"), alt=True)
+    keys.press(KeyPress("x", "x"), alt=True)
+    assert marked(keys.line) == "fix !a\n|bit\n"
+
+
+def test_enter_and_up_are_told_of() -> None:
+    told: list[str] = []
+    keys = TypedKeys(on_enter=told.append, on_up=lambda: told.append("up"), on_key=lambda: told.append("key"))
+    press(keys, "a", KeyPress(Keys.Up, ""), KeyPress(Keys.ControlM, "\r"), KeyPress(Keys.Up, ""), KeyPress(Keys.F5, ""))
+    assert told == ["key", "a", "up"]
+    assert keys.line.text == ""
+
+
+def test_the_cursor_stands_behind_the_mark_where_nothing_is_typed() -> None:
+    assert typed_row(Typing(line=TypedLine()), 40) == ("", None)
+    assert typed_row(Typing(line=TypedLine(), hint="↑ edits the last"), 40) == ("› ↑ edits the last", 2)
+    assert typed_row(Typing(line=line("ab|c")), 40) == ("› abc", 4)
+
+
+def test_many_waiting_texts_are_counted_and_long_ones_cut() -> None:
+    waiting = [Waiting(f"queued {number}", f"text {number}\nof two lines") for number in range(1, 8)]
+    assert waiting_lines(waiting[:2], 40, 24) == ["queued 1: text 1 of two lines", "queued 2: text 2 of two lines"]
+    tall, low = waiting_lines(waiting, 16, 24), waiting_lines(waiting, 16, 15)
+    assert tall == ["… 4 more above", "queued 5: text…", "queued 6: text…", "queued 7: text…"]
+    assert low == ["… 6 more above", "queued 7: text…"]
