@@ -1,0 +1,149 @@
+"""What models cost: which price is whose, what a file may say, and what is free."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from clio.errors import ConfigError
+from clio.messages import Usage
+from clio.providers.price_book import PriceBook
+from clio.providers.prices import Price, find_price, read_prices
+from clio.providers.profiles import PRESETS
+
+DAY = "2026-11-20"
+NOON = 1_795_176_000.0  # on that day, in every time zone
+
+
+def prices(text: str) -> tuple[Price, ...]:
+    return read_prices(text.encode(), "prices.yaml")
+
+
+def home_with(folder: Path, text: str) -> Path:
+    (folder / "prices.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("model", "covered"),
+    [
+        ("gpt-6", True), ("GPT-6", True), ("gpt-6-2026-09-22", True), ("gpt-6-latest", True), ("gpt-6-20260922", True),
+        ("openai/gpt-6", True), ("gpt-6-mini", False), ("gpt-6-pro", False), ("gpt-6.1", False), ("gpt-60", False),
+        ("my-gpt-6", False),
+    ],
+)  # fmt: skip
+def test_a_name_stands_for_its_dated_builds_and_for_no_other_model(model: str, covered: bool) -> None:
+    (price,) = prices("openai:\n  gpt-6: {input: 2, output: 10}")
+    assert price.covers("openai", model) is covered
+    assert not price.covers("elsewhere.example", model)
+
+
+def test_the_longest_name_wins_then_the_server_itself() -> None:
+    table = prices('"*":\n  "gpt*": {input: 1, output: 1}\n  gpt-6: {input: 2, output: 2}\n'
+                   "openai:\n  gpt-6: {input: 3, output: 3}")  # fmt: skip
+    found = [find_price(table, server, model, DAY) for server, model in
+             [("openai", "gpt-6"), ("other", "gpt-6"), ("other", "gpt-7"), ("other", "llama")]]  # fmt: skip
+    assert [price.rate.input // 1_000_000 if price else None for price in found] == [3, 2, 1, None]
+
+
+def test_cached_tokens_cost_their_own_price_to_the_micro_dollar() -> None:
+    (price,) = prices("openai:\n  m: {input: 2, cached: 0.0028, output: 10.5}")
+    usage = Usage(prompt_tokens=10_000, cached_tokens=8_000, completion_tokens=300)
+    assert price.cost(usage) == 2_000 * 2 + 22 + 3_150  # 22.4 rounded
+
+
+def test_without_a_price_for_cached_tokens_they_cost_as_much_as_others() -> None:
+    (price,) = prices("groq:\n  m: {input: 0.15, output: 0.60}")
+    assert price.cost(Usage(prompt_tokens=1_000, cached_tokens=900)) == 150
+
+
+def test_a_long_request_costs_the_long_price_all_of_it() -> None:
+    (price,) = prices(
+        "openai:\n  m: {input: 2, cached: 0.2, output: 10, above: 272000, long_input: 4, long_cached: 0.4, "
+        "long_output: 15}"
+    )
+    at, over = (price.cost(Usage(prompt_tokens=tokens, completion_tokens=100)) for tokens in (272_000, 272_001))
+    assert (at, over) == (544_000 + 1_000, 1_088_004 + 1_500)
+
+
+def test_a_price_that_has_ended_is_unknown() -> None:
+    table = prices("gemini:\n  m: {input: 1, output: 1, until: 2026-12-31}")
+    assert find_price(table, "gemini", "m", "2026-12-31") is not None
+    assert find_price(table, "gemini", "m", "2027-01-01") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("openai:\n  m: {input: 2}", "prices.yaml:2: the price lacks 'output'"),
+        ("openai:\n  m: {input: cheap, output: 1}", "prices.yaml:2: 'input' must be dollars a million tokens"),
+        ("openai:\n  m: {input: -1, output: 1}", "'input' must be dollars"),
+        ("openai:\n  m: {in: 2, output: 1}", "a price has no 'in'"),
+        ("openai:\n  m: 2", "prices.yaml:2: expected a price such as"),
+        ("openai: cheap", "prices.yaml:1: expected models and their prices"),
+        ("currency: EUR", "clio counts in USD only"),
+        ("openai:\n  m: {input: 2, output: 1, as_of: May}", "'as_of' must be a day"),
+        ("openai:\n  m: {input: 2, output: 1, above: 1000}", "lacks 'long_input'"),
+        ("openai:\n  m: {input: 2, output: 1, above: many}", "'above' must be a number of tokens"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        prices(text)
+    assert said in str(caught.value)
+
+
+def test_the_users_file_wins_and_is_read_again_when_it_changed(tmp_path: Path) -> None:
+    book = PriceBook(tmp_path, lambda: NOON)
+    shipped = book.price_of("openai", "gpt-6-sol")
+    assert shipped is not None
+    home_with(tmp_path, "openai:\n  gpt-6-sol: {input: 77, output: 1}\n  new: {input: 1, output: 1}\n")
+    own = book.price_of("openai", "gpt-6-sol")
+    assert own is not None
+    assert (own.rate.input, own.where) == (77_000_000, "~/.clio/prices.yaml")
+    assert book.price_of("openai", "new") is not None
+
+
+def test_a_wrong_file_of_the_users_is_wrong_at_every_look(tmp_path: Path) -> None:
+    book = PriceBook(home_with(tmp_path, "openai: cheap\n"), lambda: NOON)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"prices\.yaml:1"):
+            book.price_of("openai", "gpt-6-sol")
+
+
+@pytest.mark.parametrize("server", ["ollama", "offline", "127.0.0.1:8080", "localhost", "192.168.1.4", "box.local"])
+def test_what_runs_here_is_free(server: str) -> None:
+    price = PriceBook(None, lambda: NOON).price_of(server, "anything")
+    assert price is not None
+    assert price.is_free
+
+
+def test_a_server_here_costs_what_the_user_says(tmp_path: Path) -> None:
+    book = PriceBook(home_with(tmp_path, '"*":\n  "*": {input: 1, output: 1}\n'), lambda: NOON)
+    price = book.price_of("127.0.0.1:8080", "m")
+    assert price is not None
+    assert not price.is_free
+
+
+def test_a_hosted_model_nobody_has_looked_up_is_unknown() -> None:
+    book = PriceBook(None, lambda: NOON)
+    assert book.price_of("openai", "gpt-99") is None
+    assert book.price_of("api.example.com", "gpt-6-sol") is None
+
+
+def test_an_old_price_is_told_to_be_old() -> None:
+    (old, fresh, undated) = prices(
+        "openai:\n  a: {input: 1, output: 1, as_of: 2026-05-23}\n  b: {input: 1, output: 1, as_of: 2026-05-24}\n"
+        "  c: {input: 1, output: 1}\n"
+    )
+    book = PriceBook(None, lambda: NOON)
+    assert [book.is_old(price) for price in (old, fresh, undated)] == [True, False, False]
+
+
+def test_every_shipped_price_has_a_day_a_known_server_and_a_cheaper_cache() -> None:
+    shipped = PriceBook(None).all_prices()
+    assert {price.server for price in shipped} <= {preset.name for preset in PRESETS}
+    for price in shipped:
+        assert date.fromisoformat(price.as_of) <= date.fromisoformat("2026-12-31")
+        assert 0 < price.rate.cached <= price.rate.input < price.rate.output
+        assert price.long is None or price.long.input > price.rate.input

@@ -1,0 +1,131 @@
+"""costs.jsonl: what was spent, of every turn, by many clios at once, however they end."""
+
+import subprocess
+import sys
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from clio.errors import NewerDocument
+from clio.providers.price_words import day_of
+from clio.sessions.ledger import COMPACT_BYTES, Ledger, Spent, compacted, merged, recounted, spent_of
+from clio.sessions.state import Bill
+
+WRITER = """
+import sys
+from pathlib import Path
+from clio.sessions.ledger import Ledger, Spent
+ledger = Ledger(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    ledger.add([Spent(date="2026-11-20", project="p", session=sys.argv[2], model="m" * 900, requests=1)])
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "home" / "costs.jsonl")
+
+
+def spent(day: str = "2026-11-20", session: str = "s", model: str = "m", **sums: int) -> Spent:
+    return Spent(date=day, project="p", session=session, server="openai", model=model, **({"requests": 1} | sums))
+
+
+def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
+    ledger.add([spent(micro_dollars=21_000, prompt_tokens=9, cached_tokens=4)])
+    ledger.add([spent(model="other", unpriced_tokens=5)])
+    assert ledger.path is not None
+    assert Ledger(ledger.path).read().spent == (
+        spent(micro_dollars=21_000, prompt_tokens=9, cached_tokens=4),
+        spent(model="other", unpriced_tokens=5),
+    )
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: Ledger) -> None:
+    assert ledger.path is not None
+    rounds = COMPACT_BYTES // 1_000  # two of them cross the size at which it is made smaller
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(ledger.path), name, str(rounds)]) for name in ("a", "b")
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    total: dict[str, int] = {}
+    for one in ledger.read().spent:
+        total[one.session] = total.get(one.session, 0) + one.requests
+    assert total == {"a": rounds, "b": rounds}
+    assert ledger.path.stat().st_size < COMPACT_BYTES
+
+
+def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
+    ledger.add([spent()])
+    assert ledger.path is not None
+    with ledger.path.open("ab") as file:
+        file.write(b'{"strange":1}\n{"date":"2026-11-2')
+    ledger.add([spent(session="t")])
+    read = ledger.read()
+    assert [one.session for one in read.spent] == ["s", "t"]
+    assert read.damaged == (b'{"strange":1}',)
+    ledger.recount("p", {}, day_of)
+    assert ledger.read() == read
+
+
+def test_what_a_later_clio_wrote_is_left_alone(ledger: Ledger) -> None:
+    assert ledger.path is not None
+    ledger.path.parent.mkdir()
+    ledger.path.write_text('{"schema":"clio.costs","version":9}\n', encoding="utf-8")
+    with pytest.raises(NewerDocument, match="later clio"):
+        ledger.add([spent()])
+    assert ledger.path.read_text(encoding="utf-8") == '{"schema":"clio.costs","version":9}\n'
+
+
+def test_no_file_no_trace(tmp_path: Path) -> None:
+    silent = Ledger(None)
+    silent.add([spent()])
+    assert silent.read().spent == ()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_of_one_session_and_day_become_one(ledger: Ledger) -> None:
+    lines = [spent(micro_dollars=10, cached_tokens=1), spent(micro_dollars=5), spent("2026-11-21", micro_dollars=1)]
+    assert merged(lines) == [
+        spent(requests=2, micro_dollars=15, cached_tokens=1),
+        spent("2026-11-21", micro_dollars=1),
+    ]
+
+
+def test_with_time_sessions_go_then_days_but_no_money() -> None:
+    today = date(2026, 11, 20)
+    lines = [
+        spent((today - timedelta(days=ago)).isoformat(), session=f"s{ago}", micro_dollars=1) for ago in range(1_000)
+    ]
+    kept = compacted(lines, today.isoformat())
+    assert sum(one.micro_dollars for one in kept) == 1_000
+    assert [one.session for one in kept if one.date >= "2026-09-21"] == [f"s{ago}" for ago in range(61)]
+    assert {one.session for one in kept if one.date < "2026-09-21"} == {""}
+    assert len(kept) < 61 + 340 + 24
+    assert compacted(kept, today.isoformat()) == kept
+
+
+def test_bills_of_one_session_by_day_and_model() -> None:
+    noon = 1_795_176_000.0
+    bills = [
+        Bill(model="m", prompt_tokens=10, completion_tokens=2, timestamp=noon, server="openai", cost=7),
+        Bill(model="m", prompt_tokens=20, cached_tokens=5, timestamp=noon + 60, server="openai", cost=8),
+        Bill(model="old", prompt_tokens=3, completion_tokens=1, timestamp=noon),
+    ]
+    first, second = spent_of(bills, project="p", session="s", day_of=day_of)
+    assert (first.requests, first.prompt_tokens, first.cached_tokens, first.micro_dollars) == (2, 30, 5, 15)
+    assert (second.micro_dollars, second.unpriced_tokens) == (0, 4)
+
+
+def test_a_recount_keeps_what_it_cannot_count() -> None:
+    known = [
+        spent(session="here", micro_dollars=1),
+        spent(session="deleted", micro_dollars=2),
+        spent("2026-01-05", session="", micro_dollars=4),
+    ]
+    again = [spent(session="here", micro_dollars=8), spent("2026-01-05", session="here", micro_dollars=3)]
+    counted = recounted([*known, Spent(date="2026-11-20", project="q", model="m")], "p", {"here": again})
+    assert [(one.project, one.session, one.micro_dollars) for one in counted] == [
+        ("p", "deleted", 2), ("p", "", 4), ("q", "", 0), ("p", "here", 8),
+    ]  # fmt: skip
