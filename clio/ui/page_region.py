@@ -11,7 +11,7 @@ from clio.ui.pager import Page
 from clio.ui.width import cells_of, crop
 
 _MIN_HEIGHT = 3
-_HINT = "j k space b g G scroll"
+_HINTS = ("j k space b g G scroll", "j k scroll")
 
 
 class PageRegion:
@@ -72,5 +72,6 @@ class PageRegion:
 
     def _where(self) -> StyleAndTextTuples:
         known, columns = self._page.where(self.height), self._size()[0]
-        both = f"{known} · {_HINT}"
-        return [("fg:ansibrightblack", "  " + crop(both if cells_of(both) + 3 < columns else known, columns - 3))]
+        hints = (f"{known} · {hint}" for hint in _HINTS)
+        shown = next((text for text in hints if cells_of(text) + 3 < columns), known)
+        return [("fg:ansibrightblack", "  " + crop(shown, columns - 3))]

@@ -1,0 +1,229 @@
+"""Changes are looked at, scrolled over, taken in part, edited and refused in a real terminal."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, Script, text, tool_calls
+from tests.support.pty_session import PtySession
+from tests.ui.test_screen import golden
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+
+OLD = 'import os\n\n\ndef greet(name):\n\treturn "hello " + name\n\n\n# 世界 greets 漢字\n' + "".join(
+    f"line_{number} = {number}\n" for number in range(40)
+)
+FIRST = OLD.replace('"hello " + name', 'f"hello {name}"').replace("世界 greets 漢字", "世界 meets 漢字 🎉")
+SECOND = OLD.replace("line_20 = 20\n", "line_20 = 21\n")
+NEW = FIRST.replace("line_20 = 20\n", "line_20 = 21\n").replace("line_39 = 39\n", "")
+SIZES = [(80, 24), (40, 15), (200, 60)]
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+class Session:
+    """A turn that proposes a new text for app.py, up to the question."""
+
+    def __init__(self, place: Place, server: ChatServer, size: tuple[int, int] = (80, 24), **env: str) -> None:
+        self.file = place.project / "app.py"
+        self.file.write_text(OLD, encoding="utf-8")
+        self._server = server
+        read = tool_calls([("read_file", {"path": "app.py"})])
+        self.replies: list[Script] = [read, tool_calls([("write_file", {"path": "app.py", "content": NEW})])]
+        server.add(*self.replies, text("All done."))
+        self._prompt = ">" if env.get("TERM") == "dumb" else "test-model"
+        self.clio: PtySession = place.clio(columns=size[0], lines=size[1], **env)
+
+    def __enter__(self) -> "Session":
+        self.clio.wait_for(self._prompt)
+        self.clio.line("edit it")
+        self.clio.wait_for(r"by hunks(\s+d show all|)\s*$|h = by hunks", regex=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clio.close()
+
+    def finish(self) -> str:
+        """Wait for the end of the turn; what the model was told of the call."""
+        self.clio.wait_for("All done.")
+        return str(self._server.requests[-1].body["messages"][-1]["content"])
+
+    @property
+    def written(self) -> str:
+        return self.file.read_text(encoding="utf-8")
+
+
+def question(clio: PtySession) -> str:
+    """The screen from the question on."""
+    return clio.text[clio.text.index("? overwrite") :]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind(
+    place: Place, server: ChatServer, size: tuple[int, int]
+) -> None:
+    with Session(place, server, size) as session:
+        clio = session.clio
+        golden(f"change_{size[0]}", question(clio))
+        scrolls = size != SIZES[2]
+        if scrolls:
+            clio.send("G")
+            clio.wait_for("-line_39")
+            assert "of 27" in clio.text and "? overwrite" in clio.text
+            clio.send("gj")
+            clio.wait_for("def greet")
+        clio.send("h")
+        clio.wait_for("hunk 1 of 3")
+        clio.send("n")
+        clio.wait_for("hunk 2 of 3")
+        screen = clio.wait_for("q no to all the rest")
+        golden(f"change_hunk_{size[0]}", screen[screen.index("no: app.py") :])
+        clio.send("q")
+        clio.wait_for("why not")  # nothing is wanted: that is a no
+        clio.line("leave it")
+        assert "the user said no: leave it" in session.finish()
+        assert session.written == OLD
+        assert ("more lines" in clio.everything) is scrolls
+        assert ("-line_39" in clio.everything) is not scrolls
+        assert "scroll" not in clio.everything and "no to all the rest" not in clio.everything
+        assert clio.everything.count("? overwrite app.py") == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected", "told"),
+    [
+        ("na", SECOND.replace("line_39 = 39\n", ""), "declined 1 of 3 hunks"),
+        ("yq", FIRST, "declined 2 of 3 hunks"),
+    ],
+)
+def test_hunk_by_hunk(place: Place, server: ChatServer, keys: str, expected: str, told: str) -> None:
+    with Session(place, server) as session:
+        session.clio.send("h")
+        for number, key in enumerate(keys, 1):
+            session.clio.wait_for(f"hunk {number} of 3")
+            session.clio.send(key)
+            session.clio.wait_for(f"{'yes' if key in 'ya' else 'no'}: app.py, hunk {number}")
+        assert told in session.finish()
+        assert session.written == expected
+
+
+def test_esc_among_the_hunks_changes_nothing_and_stops(place: Place, server: ChatServer) -> None:
+    with Session(place, server) as session:
+        session.clio.send("h")
+        session.clio.wait_for("hunk 1 of 3")
+        session.clio.send("y")
+        session.clio.wait_for("hunk 2 of 3")
+        session.clio.key("escape")
+        session.clio.wait_for("no: interrupted")
+        assert session.written == OLD
+
+
+def editor(place: Place, script: str) -> str:
+    """An editor that does this to the file it is given."""
+    path = place.home / "editor.sh"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_proposal_is_edited_shown_again_and_asked_again(place: Place, server: ChatServer) -> None:
+    with Session(place, server, EDITOR=editor(place, "sed -i s/meets/sees/ $1")) as session:
+        session.clio.send("e")
+        screen = session.clio.wait_for("this version")
+        assert "your version:" in session.clio.everything and "世界 sees 漢字" in session.clio.everything
+        assert "this session" not in screen
+        session.clio.send("y")
+        told = session.finish()
+        assert session.written == NEW.replace("meets", "sees")
+        assert "The user edited your proposal for app.py" in told and "+# 世界 sees 漢字 🎉" in told
+        assert "allowed: your version" in session.clio.everything
+
+
+def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Place, server: ChatServer) -> None:
+    """It fails, then leaves the text, then brings the old one back: what changes nothing can only be refused."""
+    (place.home / "old.py").write_text(OLD, encoding="utf-8")
+    script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
+    with Session(place, server, EDITOR=editor(place, script)) as session:
+        clio = session.clio
+        for said in ("ended with exit code 3", "left as it was"):
+            clio.send("e")
+            clio.wait_for(said)
+            clio.wait_for("s this session")
+        clio.send("e")
+        clio.wait_for("changes nothing any more")
+        clio.wait_gone("this session")
+        clio.wait_for("n no")
+        clio.send("yn")
+        clio.wait_for("why not")
+        clio.line("")
+        session.finish()
+        assert session.written == OLD
+
+
+def test_a_file_that_changed_while_the_editor_was_open_is_refused(place: Place, server: ChatServer) -> None:
+    meddle = f"sed -i s/meets/sees/ $1; echo mine >> {place.project}/app.py"
+    with Session(place, server, EDITOR=editor(place, meddle)) as session:
+        session.clio.send("e")
+        session.clio.wait_for("this version")
+        session.clio.send("y")
+        assert "changed on disk just now" in session.finish()
+        assert session.written == OLD + "mine\n"
+
+
+PATCH = """*** Begin Patch
+*** Delete File: gone.txt
+*** Add File: new.txt
++fresh
+*** Update File: old.txt
+*** Move to: moved.txt
+@@
+-one
++ONE
+*** End Patch
+"""
+
+
+def test_the_walk_goes_over_files_that_come_go_and_move(place: Place, server: ChatServer) -> None:
+    (place.project / "gone.txt").write_text("x\n", encoding="utf-8")
+    (place.project / "old.txt").write_text("one\n", encoding="utf-8")
+    server.add(tool_calls([("apply_patch", {"patch": PATCH})]), text("All done."))
+    with place.clio() as clio:
+        clio.wait_for("test-model")
+        clio.line("patch")
+        clio.wait_for("by hunks")
+        golden("change_files", clio.text[clio.text.index("? patch") :])
+        clio.send("h")
+        for name, key in (("delete gone.txt", "n"), ("new file new.txt", "y"), ("move old.txt → moved.txt", "y")):
+            clio.wait_for(name)
+            clio.send(key)
+            clio.wait_for(f"{'yes' if key == 'y' else 'no'}: {name}")
+        clio.wait_for("old.txt, hunk 1 of 1")
+        clio.send("n")
+        clio.wait_for("All done.")
+        assert "allowed: 1 hunk left out, 1 file left out" in clio.everything
+    assert (place.project / "gone.txt").exists() and not (place.project / "old.txt").exists()
+    assert (place.project / "new.txt").read_text(encoding="utf-8") == "fresh\n"
+    assert (place.project / "moved.txt").read_text(encoding="utf-8") == "one\n"
+
+
+def test_a_dumb_terminal_decides_by_lines(place: Place, server: ChatServer) -> None:
+    with Session(place, server, TERM="dumb") as session:
+        session.clio.line("h")
+        for number, key in enumerate("nyn", 1):
+            session.clio.wait_for(f"hunk {number} of 3")
+            session.clio.line(key)
+        assert "declined 2 of 3 hunks" in session.finish()
+        assert session.written == SECOND
+        assert b"\x1b" not in session.clio.raw

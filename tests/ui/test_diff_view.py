@@ -1,0 +1,110 @@
+"""What a diff looks like: every changed line is there, under its number, and nothing in it can deceive."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.tools.files.diff import diff_texts
+from clio.ui.diff_parse import parse_diff
+from clio.ui.diff_view import DiffRows, diff_lines
+from clio.ui.theme import Theme
+
+THEME = Theme()
+TEXTS = st.lists(st.sampled_from(["a\n", "-- a\n", "++ b\n", "@@ -1 +1 @@\n", "\n", "\\ x\n"]), max_size=25).map(
+    "".join
+)
+
+
+def shown(before: str, after: str, width: int = 40, name: str = "f") -> list[str]:
+    return [row.plain for row in DiffRows(diff_texts(before, after, name, name).text, THEME, width)]
+
+
+def test_a_removed_comment_of_sql_is_no_name_of_a_file() -> None:
+    rows = shown("-- drop nothing\nselect 1\n", "++ x\nselect 1\n")
+    assert "  --- drop nothing" in rows and "  +++ x" in rows
+
+
+@given(TEXTS, TEXTS)
+def test_every_added_and_removed_line_is_shown(before: str, after: str) -> None:
+    diff = diff_texts(before, after, "f", "f")
+    rows = parse_diff(diff.text).rows
+    assert sum(row.kind == "added" for row in rows) == diff.added
+    assert sum(row.kind == "removed" for row in rows) == diff.removed
+    new, old = after.split("\n"), before.split("\n")
+    for row in rows:
+        if row.kind in ("added", "context"):
+            assert new[row.number - 1] == row.text
+        elif row.kind == "removed":
+            assert old[row.number - 1] == row.text
+
+
+def test_lines_are_numbered_where_there_is_room() -> None:
+    before = "".join(f"line {number}\n" for number in range(1, 200))
+    after = before.replace("line 150\n", "LINE 150\nmore\n")
+    assert "  151  line 150" not in shown(before, after, 60)
+    assert {"  150 -line 150", "  150 +LINE 150", "  151 +more", "  152  line 151"} <= set(shown(before, after, 60))
+    assert "  -line 150" in shown(before, after, 59)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "row"),
+    [
+        ("x\n", "\tif x:\n", "  +    if x:"),
+        ("x\n", "漢\tx\n", "  +漢  x"),
+        ("x\n", "x \t\n", "  +x·→ "),
+        ("x\n", "x\r\n", "  +x␍"),
+        ("x\n", "x", "  \\ No newline at end of file"),
+        ("x\n", "a\x1b[8mhidden\n", "  +a\\x1b[8mhidden"),
+        ("x\n", "a\u202eb\n", "  +a\\u202eb"),
+        ("x\n", "a\u2028-b\n", "  +a\\u2028-b"),
+        ("x\n", "a\x0cb\n", "  +a\\x0cb"),
+    ],
+)
+def test_what_cannot_be_seen_is_made_visible(before: str, after: str, row: str) -> None:
+    assert row in shown(before, after)
+
+
+def test_a_line_that_only_ends_otherwise_is_marked_where_it_does() -> None:
+    rows = DiffRows(diff_texts("value = 1\n", "value = 1 \n", "f", "f").text, THEME, 40)
+    (added,) = [row for row in rows if row.plain.startswith("  +")]
+    assert [added.plain[span.start : span.end] for span in added.spans if "reverse" in str(span.style)] == ["·"]
+
+
+def test_files_are_named_with_what_happens_to_them() -> None:
+    diff = (
+        diff_texts("a\n", "b\n", "x.py", "x.py").text
+        + diff_texts("", "new\n", "/dev/null", "y.py").text
+        + diff_texts("old\n", "", "z.py", "/dev/null").text
+        + diff_texts("m\n", "m\n", "from.py", "to.py").text
+        + diff_texts("a\n", "b\n", "a/git.py", "b/git.py").text
+        + "Binary file logo.png: 3 kB → 4 kB\n"
+    )
+    rows = [row.plain for row in DiffRows(diff, THEME, 80)]
+    named = {"  x.py +1 -1", "  new y.py +1", "  delete z.py -1", "  move from.py → to.py", "  git.py +1 -1"}
+    assert named <= set(rows)
+    assert rows[-1].strip() == "Binary file logo.png: 3 kB → 4 kB"
+
+
+def test_a_hunk_that_lost_lines_to_redaction_does_not_swallow_the_next_file() -> None:
+    diff = "--- a\n+++ a\n@@ -1,3 +1,9 @@\n one\n+[secret]\n--- b\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"
+    assert [row.plain for row in DiffRows(diff, THEME, 40) if row.plain.startswith(("  a", "  b"))] == [
+        "  a +1",
+        "  b +1 -1",
+    ]
+
+
+def test_a_bounded_diff_says_how_much_is_missing() -> None:
+    diff = diff_texts("", "".join(f"{number}\n" for number in range(100)), "/dev/null", "f").text
+    rows = [row.plain for row in diff_lines(diff, THEME, 80, 20, " (/last)")]
+    assert len(rows) == 20 and rows[-1] == "  … 82 more lines (/last)"
+
+
+def test_a_line_of_a_megabyte_is_cut_in_a_bounded_diff_and_whole_otherwise() -> None:
+    diff = diff_texts("", "x" * 1_000_000 + "\n", "/dev/null", "f").text
+    assert "more characters" in [row.plain for row in diff_lines(diff, THEME, 80, 20)][-1]
+    assert len(DiffRows(diff, THEME, 80)[-1].plain) > 1_000_000
+
+
+def test_without_escapes_no_words_are_marked() -> None:
+    rows = DiffRows(diff_texts("a b c\n", "a x c\n", "f", "f").text, Theme(escapes=False, colour=False), 40)
+    assert not any("reverse" in str(span.style) for row in rows for span in row.spans)

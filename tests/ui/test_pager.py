@@ -1,0 +1,47 @@
+"""A page is always full, never leaves the text, and can reach every row of it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.ui.pager import Page
+
+
+def page_of(heights: list[int]) -> tuple[Page, list[str]]:
+    lines = [[f"{line}.{row}" for row in range(height)] for line, height in enumerate(heights)]
+    return Page(len(lines), lambda line: lines[line]), [row for line in lines for row in line]
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12), st.lists(st.integers(-30, 30)))
+def test_a_page_shows_a_full_stretch_of_the_text(heights: list[int], height: int, moves: list[int]) -> None:
+    page, rows = page_of(heights)
+    at = 0
+    lowest = max(len(rows) - height, 0)
+    for move in moves:
+        page.scroll(move, height)
+        at = min(max(at + move, 0), lowest)
+        assert page.view(height) == rows[at : at + height]
+
+
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12))
+def test_home_and_end(heights: list[int], height: int) -> None:
+    page, rows = page_of(heights)
+    page.end(height)
+    assert page.view(height) == rows[-height:]
+    assert page.where(height).endswith(f"-{len(heights)} of {len(heights)}")
+    page.home()
+    assert page.view(height) == rows[:height]
+    assert page.fits(height) is (len(rows) <= height)
+
+
+def test_only_what_is_in_sight_is_made() -> None:
+    made: list[int] = []
+
+    def rows_of(line: int) -> list[str]:
+        made.append(line)
+        return [str(line)]
+
+    page = Page(1_000_000, rows_of)
+    page.view(20)
+    page.end(20)
+    page.view(20)
+    assert len(set(made)) <= 60
