@@ -19,7 +19,7 @@ DIMENSIONS = 384
 _FEATURES = DIMENSIONS - 1
 _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
-_CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z]*")
+_LETTERS = re.compile(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLACES = 2  # of each feature: two features then seldom meet in both
 _IN_COMMON = 0.08
@@ -51,7 +51,7 @@ _COMMON = frozenset(canonical(stem(word)) for word in _COMMON_WORDS.split())
 def fingerprint() -> str:
     """Changes whenever the same text would get another vector: words and weights that go into one, in eight digits."""
     tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON)
-    weights = DIMENSIONS, _PIECE, _PIECES_SHARE, _COMMON_WEIGHT, _PLACES, _IN_COMMON, _CAMEL.pattern, _HUMP.pattern
+    weights = DIMENSIONS, _PIECE, _PIECES_SHARE, _COMMON_WEIGHT, _PLACES, _IN_COMMON, _LETTERS.pattern, _HUMP.pattern
     return f"{zlib.crc32(repr((tables, weights)).encode()):08x}"
 
 
@@ -75,7 +75,7 @@ def embed(text: str) -> "array[float]":
 
 def _words(text: str) -> list[str]:
     """Stems, and those of the parts of identifiers in camel case."""
-    humped = _CAMEL.findall(text)
+    humped = [word for word in _LETTERS.findall(text) if _HUMP.search(word)]
     return terms(text) + (terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
 
 
