@@ -11,8 +11,10 @@ from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
 from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
+from clio.commands.help_page import NEXT, help_table
+from clio.commands.key_table import key_table
 from clio.commands.last_commands import LAST
-from clio.commands.matching import nearest
+from clio.commands.matching import ELSEWHERE, nearest
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
 from clio.commands.note_commands import NOTE
@@ -28,17 +30,15 @@ _COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a
 
 
 def show_help(shell: Shell, argument: str) -> CommandResult:
-    """All commands, or one with its forms."""
+    """What can be typed on one screen, one command with its forms, or all keys."""
     if not argument:
-        return CommandResult(
-            table=command_table(),
-            text="Esc or Ctrl-C stops the running step, Ctrl-D leaves, Ctrl-R searches earlier lines, "
-            "Alt-Enter starts a new line. `/help COMMAND` shows one command.",
-        )
+        return CommandResult(table=help_table([command.name for command in COMMANDS]), text=NEXT)
     word = argument.removeprefix("/").split()[0]
+    if word.lower() in ("keys", "key"):
+        return CommandResult(table=key_table())
     command = find(word)
     if command is None:
-        return refuse(f"There is no command {'/' + word!r}; {nearest(word, _names(), '/')}")
+        return refuse(f"There is no command {'/' + word!r}; {_nearest_command(word)}")
     rows = forms(command, f"/{command.name}")
     also = f" Also: {', '.join(code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
     return CommandResult(
@@ -48,14 +48,15 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_names(shell: Shell) -> Iterable[Suggestion]:
-    """The commands' names."""
-    return (Suggestion(text=command.name, note=command.summary) for command in COMMANDS)
+    """The commands' names, and what else there is help on."""
+    named = (Suggestion(text=command.name, note=command.summary) for command in COMMANDS)
+    return (*named, Suggestion(text="keys", note="every key"))
 
 
 COMMANDS: tuple[Command, ...] = (
     Command(
         name="help",
-        argument="[COMMAND]",
+        argument="[COMMAND|keys]",
         summary="what can be typed here",
         handler=show_help,
         suggest=suggest_names,
@@ -91,7 +92,7 @@ def run_command(shell: Shell, line: str) -> CommandResult:
     name, argument = split(line.strip()[1:])
     command = find(name) if name else COMMANDS[0]
     if command is None:
-        return refuse(f"There is no command {'/' + name!r}; {nearest(name, _names(), '/')}")
+        return refuse(f"There is no command {'/' + name!r}; {_nearest_command(name)}")
     return carry_out(shell, command, argument, f"/{command.name}")
 
 
@@ -140,6 +141,13 @@ def _short_usage(command: Command) -> str:
 
 def _called(command: Command) -> tuple[str, ...]:
     return (command.name, *command.aliases)
+
+
+def _nearest_command(name: str) -> str:
+    """The end of the sentence about a command that is none."""
+    if elsewhere := ELSEWHERE.get(name.lower()):
+        return f"here that is {elsewhere}"
+    return nearest(name, _names(), "/", otherwise="/help shows all of them")
 
 
 def _names() -> list[str]:

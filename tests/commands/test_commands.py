@@ -64,7 +64,7 @@ def test_lines_for_the_model(line: str) -> None:
         ("/hepl", "'/help'"),
         ("/sesion list", "'/session'"),
         ("/EXITT", "'/exit'"),
-        ("/zzz", "/help, /model, /approve"),
+        ("/zzz", "/help shows all of them"),
         ("/session lst", "'/session list'"),
         ("/todo dne 1", "'/todo done'"),
         ("/approve edit", "'edits'"),
@@ -80,9 +80,10 @@ def test_a_mistyped_word_is_answered_with_the_nearest(desk: Desk, line: str, hin
 
 
 def test_help_names_every_command(desk: Desk) -> None:
-    first_words = {row[0].split()[0] for row in rows(run_command(desk, "/help"))}
-    assert first_words == {f"/{command.name}" for command in COMMANDS}
-    assert command_table().rows == rows(run_command(desk, "/help"))
+    words = " ".join(row[1] for row in rows(run_command(desk, "/help"))).split()
+    names = {f"/{command.name}" for command in COMMANDS}
+    assert names <= set(words)
+    assert {row[0].split()[0] for row in command_table().rows} == names
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

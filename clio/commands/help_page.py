@@ -1,0 +1,41 @@
+"""What `/help` shows: one screen, by what a person wants to do; a test sees to it that no command is left out."""
+
+from collections.abc import Collection
+
+from clio.commands.base import Table
+
+_WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("who answers", (("model", "the model"), ("style", "the wording"), ("scenario", "the kind of work"))),
+    ("who decides", (("plan", "look and propose first"), ("approve", "what asks"), ("trust", "this project"))),
+    ("what goes on", (("todo", "the list"), ("last", "results whole"), ("context", "the window"), ("cost", "money"))),
+    ("take it back", (("undo", "the last turn"), ("redo", "again"), ("diff", "what changed"), ("rewind", "further"))),
+    (
+        "remember",
+        (
+            ("memory", "of this project"),
+            ("prefs", "of you"),
+            ("note", "texts"),
+            ("docs", "documents"),
+            ("recall", "asks all"),
+            ("feedback", "+ or -"),
+        ),
+    ),
+    ("earlier talk", (("session", "list, search, switch, name, fork, export"),)),
+    ("clio itself", (("theme", "colours"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves"))),
+)
+_SIGNS = "text to the model · @path names a file · !command runs one · #words are remembered"
+NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what runs, Ctrl-D leaves."
+
+
+def help_table(names: Collection[str]) -> Table:
+    """These commands, grouped; those the groups do not know stand in a row of their own."""
+    rows = [("type", _SIGNS)]
+    known: set[str] = set()
+    for want, commands in _WANTS:
+        there = [(name, words) for name, words in commands if name in names]
+        known |= {name for name, _ in there}
+        if there:
+            rows.append((want, " · ".join(f"/{name} {words}" for name, words in there)))
+    if rest := [name for name in names if name not in known]:
+        rows.append(("also", " · ".join(f"/{name}" for name in rest)))
+    return Table(columns=("to", "type"), rows=tuple(rows), wide=1)

@@ -1,0 +1,82 @@
+"""`/help`: everything on one screen, every key named, every slip answered with the right name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.commands.help_page import help_table
+from clio.commands.key_table import KEYS, key_table
+from clio.commands.matching import ELSEWHERE, nearest
+from clio.commands.registry import COMMANDS, find, run_command
+from clio.ui.table import table_lines
+from tests.commands.desk import Desk, make_desk
+
+NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return make_desk(tmp_path)
+
+
+def test_help_fits_a_screen_and_leaves_no_command_out(desk: Desk) -> None:
+    result = run_command(desk, "/help")
+    assert result.table is not None
+    heading, lines = table_lines(result.table, 80)
+    text_rows = len(result.text) // 80 + 1
+    assert 1 + len(lines) + text_rows + 3 <= 24, "heading, rows, the sentence, blank rows and the prompt"
+    words = "\n".join(lines).replace("\n", " ").split()
+    assert heading and {f"/{command.name}" for command in COMMANDS} <= set(words)
+
+
+def test_a_command_no_group_knows_has_a_row_all_the_same() -> None:
+    assert ("also", "/brandnew") in help_table(["help", "brandnew"]).rows
+
+
+def test_help_keys_lists_every_key(desk: Desk) -> None:
+    table = run_command(desk, "/help keys").table
+    assert table == key_table()
+    assert {row[1] for row in table.rows} == {key.keys for _, keys in KEYS for key in keys}
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_tables_fit_the_terminal(width: int) -> None:
+    for table in (key_table(), help_table([command.name for command in COMMANDS])):
+        heading, lines = table_lines(table, width)
+        assert max(map(len, [heading, *lines])) <= width
+
+
+def slips(name: str) -> Iterator[str]:
+    """One letter swapped with the next, left out, or typed twice; the first letter right."""
+    for at in range(1, len(name)):
+        yield name[:at] + name[at + 1 : at + 2] + name[at] + name[at + 2 :]
+        yield name[:at] + name[at] + name[at:]
+        if len(name) > 4:
+            yield name[:at] + name[at + 1 :]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_slip_is_answered_with_the_name_that_was_meant(name: str) -> None:
+    for typed in slips(name):
+        if typed not in NAMES:
+            told = nearest(typed, NAMES, "/")
+            assert any(find(word.strip("/?")) is find(name) for word in told.split("'")[1::2]), f"{typed}: {told}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/se", "did you mean '/session'?"),
+        ("/re", "did you mean '/recall', '/redo' or '/rewind'?"),
+        ("/compact", "here that is /session trim"),
+        ("/resume", "here that is /session list"),
+        ("/qqqq", "/help shows all of them"),
+    ],
+)
+def test_beginnings_other_names_and_nonsense(desk: Desk, typed: str, told: str) -> None:
+    assert run_command(desk, typed).text == f"There is no command {typed!r}; {told}"
+
+
+def test_names_from_elsewhere_are_none_of_ours() -> None:
+    assert not set(ELSEWHERE) & set(NAMES)
