@@ -11,6 +11,7 @@ from rich.text import Text
 
 from clio.ui.blocks import BlockSplitter, Piece
 from clio.ui.code_block import CodeHighlighter
+from clio.ui.markdown_links import linked
 from clio.ui.painter import Part
 from clio.ui.theme import Theme
 
@@ -55,13 +56,13 @@ class StreamingMarkdown:
         if piece is None:
             return None
         if piece.kind == "prose":
-            return self._part(piece, prose(piece.text))
+            return self._part(piece, prose(piece.text, links=self._theme.links))
         code = self._code if piece.joined else self._new_code(piece)
         return self._part(piece, _code_line(code.preview(piece.text)))
 
     def _render(self, piece: Piece) -> Part:
         if piece.kind == "prose":
-            part = self._part(piece, prose(piece.text))
+            part = self._part(piece, prose(piece.text, links=self._theme.links))
         else:
             if not piece.joined:
                 self._code = self._new_code(piece)
@@ -82,10 +83,15 @@ def whole(text: str, theme: Theme) -> list[Part]:
     return [*stream.feed(text), *stream.finish()]
 
 
-def prose(text: str) -> "Markdown":
-    """Markdown with tags shown as they are, link targets in sight, and no boxes around headings or code."""
+def prose(text: str, *, links: bool = False) -> "Markdown":
+    """Markdown with tags shown as they are, link targets in sight, and no boxes around headings or code.
+
+    links: targets can be clicked.
+    """
     markdown = copy(_template())
-    markdown.parsed = _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
+    tokens = _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
+    markdown.hyperlinks = links
+    markdown.parsed = linked(tokens) if links else tokens
     return markdown
 
 
@@ -104,7 +110,10 @@ def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     # Without "html", or an unfenced <div> in an answer would vanish from the screen.
-    return MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+    usual = parser.validateLink
+    parser.validateLink = lambda url: url.lower().startswith("file:///") or usual(url)
+    return parser
 
 
 @cache

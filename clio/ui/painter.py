@@ -15,8 +15,10 @@ from clio.ui.width import cells_of, chop
 Size = Callable[[], tuple[int, int]]
 """The terminal's columns and lines, asked anew each time."""
 
-_RIGHT_BLANKS = re.compile(r" +((?:\x1b\[[0-9;]*m)*)$")
-_ONLY_CODES = re.compile(r"^(?:\x1b\[[0-9;]*m)+$")
+_CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a look, or the beginning or end of a link
+_RIGHT_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
+_ONLY_CODES = re.compile(rf"^(?:{_CODE})+$")
+_CODES = re.compile(_CODE)
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,7 @@ class Painter:
             emoji=False,
             width=80,
             height=25,
-            theme=RichTheme(markdown_styles(theme)),
+            theme=RichTheme(markdown_styles(theme) | ({"markdown.link_url": "underline"} if theme.links else {})),
         )
 
     @property
@@ -77,7 +79,7 @@ class Painter:
 
 def row_cells(row: str) -> int:
     """How many columns a painted row takes."""
-    return cells_of(re.sub(r"\x1b\[[0-9;]*m", "", row))
+    return cells_of(_CODES.sub("", row))
 
 
 def _strip_right(row: str) -> str:
