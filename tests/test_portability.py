@@ -1,0 +1,94 @@
+"""What only POSIX has stands behind a question that Windows answers with no; read from the code, for none runs here."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "clio"
+MODULES = frozenset("fcntl termios tty pty pwd grp resource syslog".split())
+OF_OS = frozenset(
+    "killpg setsid fork forkpty getuid geteuid getgid getegid getpgid getpgrp getsid nice fchmod fchown chown mkfifo "
+    "pread pwrite posix_fadvise uname ttyname tcgetpgrp tcsetpgrp openpty getloadavg WIFEXITED WEXITSTATUS O_NOFOLLOW "
+    "O_CLOEXEC O_DIRECTORY O_NONBLOCK sched_getaffinity sync".split()
+)
+OF_SIGNAL = frozenset(
+    "SIGHUP SIGKILL SIGQUIT SIGUSR1 SIGUSR2 SIGWINCH SIGTSTP SIGCONT SIGPIPE SIGCHLD alarm setitimer pause".split()
+)
+METHODS = frozenset({"add_signal_handler", "remove_signal_handler"})
+QUESTIONS = ("sys.platform", "hasattr(", "os.name")
+
+
+def places() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def only_posix(node: ast.AST) -> str:
+    """The name of what only POSIX has, if the node uses such a thing."""
+    match node:
+        case ast.Import(names=names) if found := {alias.name for alias in names} & MODULES:
+            return found.pop()
+        case ast.ImportFrom(module=str(module)) if module in MODULES:
+            return module
+        case ast.Attribute(value=ast.Name(id="os"), attr=name) if name in OF_OS:
+            return f"os.{name}"
+        case ast.Attribute(value=ast.Name(id="signal"), attr=name) if name in OF_SIGNAL:
+            return f"signal.{name}"
+        case ast.Call(func=ast.Attribute(attr=name)) if name in METHODS:
+            return name
+        case _:
+            return ""
+
+
+def unguarded(node: ast.AST, *, guarded: bool = False) -> Iterator[tuple[int, str]]:
+    """Uses without a question around them or earlier in their block, and without suppressing what Windows raises."""
+    if (name := only_posix(node)) and not guarded:
+        yield getattr(node, "lineno", 0), name
+    for _, value in ast.iter_fields(node):
+        inside = guarded or is_guard(node)
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from unguarded(child, guarded=inside)
+                inside = inside or (isinstance(child, ast.If) and is_guard(child))
+
+
+def is_guard(node: ast.AST) -> bool:
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test):
+            return any(question in ast.unparse(test) for question in QUESTIONS)
+        case ast.With(items=items):
+            return any("NotImplementedError" in ast.unparse(item.context_expr) for item in items)
+        case _:
+            return False
+
+
+@pytest.mark.parametrize(("path", "tree"), [pytest.param(*one, id=one[0].stem) for one in places()])
+def test_what_only_posix_has_is_asked_for_first(path: Path, tree: ast.Module) -> None:
+    assert [f"{path.relative_to(PACKAGE)}:{line} {name}" for line, name in unguarded(tree)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\nos.killpg(1, 9)",
+        "import fcntl",
+        "import asyncio, signal\nasyncio.get_event_loop().add_signal_handler(signal.SIGINT, print)",
+        "import os, sys\ndef f():\n    os.nice(1)\n    if sys.platform == 'win32':\n        return",
+    ],
+)
+def test_an_unguarded_use_is_seen(text: str) -> None:
+    assert list(unguarded(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os, sys\nif sys.platform != 'win32':\n    os.killpg(1, 9)",
+        "import sys\ndef f():\n    if sys.platform == 'win32':\n        return\n    import fcntl",
+        "import os\nif hasattr(os, 'nice'):\n    os.nice(10)",
+    ],
+)
+def test_a_question_before_it_is_enough(text: str) -> None:
+    assert not list(unguarded(ast.parse(text)))
