@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from clio.commands.base import Command, CommandResult, SetModel, Shell, Suggestion, code, refuse
 from clio.providers.base import ListsModels
 
-
 SERVED: dict[str, tuple[str, ...]] = {}
 """What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
 

@@ -124,7 +124,9 @@ def _said(
         )
         if isinstance(message, UserMessage):
             step = 0 if message.origin == "user" else step
-            yield structs.replace(common, role="user", context=message.context, origin=message.origin)
+            pictures = [f"[picture {cleaner.text(part.name)}, {part.size:,} bytes]" for part in message.images]
+            words = "\n".join([message.content, *pictures])
+            yield structs.replace(common, role="user", text=words, context=message.context, origin=message.origin)
         elif isinstance(message, AssistantMessage):
             step += 1
             calls = tuple(
