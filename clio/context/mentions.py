@@ -20,7 +20,7 @@ _HEAD_SHARE = 0.7
 _ROOM_FOR_NOTICE = 60  # tokens
 _FENCED = re.compile(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
 _MENTION = re.compile(
-    r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|]+))(:\d+(?:-\d+)?)?"""
+    r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?"""
 )
 _RANGE = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
@@ -88,7 +88,12 @@ def readings(mention: Mention) -> Iterator[Mention]:
 
 def write_mention(path: str) -> str:
     """A path as it is typed after "@", quotes where it needs them."""
-    plain = not re.search(r"""[\s"'`<>|]""", path) and path[-1:] not in _CLOSING and not _RANGE.search(path)
+    plain = (
+        path[:1] != "@"
+        and not re.search(r"""[\s"'`<>|]""", path)
+        and path[-1:] not in _CLOSING
+        and not _RANGE.search(path)
+    )
     return f"@{path}" if plain else '@"' + path.replace('"', "") + '"'
 
 

@@ -219,7 +219,7 @@ def test_a_picture_that_is_dropped_becomes_a_mention(place: Place, server: ChatS
     assert said(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode("ascii")
 
 
-def test_a_picture_comes_from_the_clipboard_or_a_sentence_does(
+def test_a_picture_comes_from_the_clipboard_or_a_sentence(
     place: Place, server: ChatServer, tmp_path: Path
 ) -> None:
     server.add(text("a cat"))

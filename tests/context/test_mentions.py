@@ -1,0 +1,58 @@
+"""What in a message is a mention, and how much of what it names is shown."""
+
+import pytest
+
+from clio.context.mentions import bounded_rows, find_mentions, readings, write_mention
+from clio.tokens import TokenEstimator
+
+
+def labels(text: str) -> list[str]:
+    return [mention.label for mention in find_mentions(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see @clio/app.py", ["clio/app.py"]),
+        ("(@a.py:10-40)", ["a.py:10-40)"]),
+        ("@a.py:7 and @a.py:7", ["a.py:7"]),
+        ('"@my file.md"', ["my"]),
+        ('see @"my file.md":3-4 now', ["my file.md:3-4"]),
+        ("@session:abc @note:plan", ["session:abc", "note:plan"]),
+        ("dev@example.com, a@b", []),
+        ("@ nothing, @@twice", []),
+        ("```\n@inside\n```\n@outside", ["outside"]),
+        ("@src/", ["src/"]),
+        ("@~/x @../y", ["~/x", "../y"]),
+    ],
+)
+def test_mentions_of_a_message(text: str, found: list[str]) -> None:
+    assert labels(text) == found
+
+
+def test_the_end_of_a_sentence_is_no_part_of_a_name() -> None:
+    (mention,) = find_mentions("see @a.py:10-40).")
+    assert [one.label for one in readings(mention)] == ["a.py:10-40).", "a.py:10-40)", "a.py:10-40"]
+
+
+@pytest.mark.parametrize("path", ["a.py", "@types/node.d.ts", "my file.md", "ends.", "notes:3", "it's", "clio/ui/"])
+def test_a_written_mention_is_read_as_that_path(path: str) -> None:
+    (mention,) = find_mentions(f"see {write_mention(path)} now")
+    assert mention.name == path
+    assert mention.lines is None
+
+
+def test_rows_are_cut_in_the_middle_and_stay_within_their_tokens() -> None:
+    estimator = TokenEstimator()
+    rows = [f"row {number} with some words" for number in range(1_000)]
+    shown = bounded_rows(rows, 500, estimator, way="ask")
+    assert (shown[0], shown[-1]) == (rows[0], rows[-1])
+    assert estimator.text("\n".join(shown)) <= 500
+    assert sum("left out here; ask …]" in row for row in shown) == 1
+    assert bounded_rows(rows[:3], 500, estimator, way="ask") == rows[:3]
+
+
+def test_one_endless_row_is_cut_too() -> None:
+    shown = bounded_rows(["x" * 100_000, "end"], 100, TokenEstimator(), way="ask")
+    assert len(shown[0]) < 1_000
+    assert "characters of this line left out; ask" in shown[0]
