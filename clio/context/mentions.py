@@ -94,7 +94,7 @@ def write_mention(path: str) -> str:
         and path[-1:] not in _CLOSING
         and not _RANGE.search(path)
     )
-    return f"@{path}" if plain else '@"' + path.replace('"', "") + '"'
+    return '@"' + path.replace('"', "") + '"' if odd else f"@{path}"
 
 
 def mention_fragment(

@@ -19,6 +19,7 @@ from prompt_toolkit.styles import Style
 
 from clio.context.shelf import Shelf
 from clio.ui.completer import open_mention, takes_offer
+from clio.ui.fast_paste import quicken
 from clio.ui.line_extras import SEARCH_HINT, LineExtras
 from clio.ui.line_rules import fit, open_part
 from clio.ui.line_signs import sign_hint
@@ -114,6 +115,7 @@ class PromptLine:
         )
         app = self._session.app
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
+        quicken(app.input)
         app.after_render += self._rendered
         app.ttimeoutlen = 0.05  # vi's Esc is felt; an arrow key arrives in one go
         self._session.default_buffer.on_text_changed += self._hint_anew

@@ -1,0 +1,111 @@
+"""What typing costs: completing "@" over 20,000 files, labels under the line, searching earlier lines, a large paste.
+
+    python bench/terminal_input.py
+
+Prints milliseconds a key, the median and the slowest; asserts nothing.
+"""
+
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from clio.algorithms.fuzzy import FuzzyNames
+from clio.ui.chips import Chips
+from clio.ui.completer import LineCompleter
+from clio.ui.history_search import HistorySearch
+from clio.ui.line_history import LineHistory, format_entry
+from clio.ui.prompt_line import PromptLine
+
+FILES = 20_000
+WORDS = (
+    "app user order invoice parser token stream prompt line screen model config session memory brain recall store "
+    "index cache driver router handler view test util core api schema layer policy worker queue"
+).split()
+QUERIES = ("prompt_line", "plin", "userorderhandler", "e", "tts", "Model", "apirouter.go", "xq")
+
+
+def file_names(rng: random.Random) -> list[str]:
+    """Paths as a large project has them."""
+    names: set[str] = set()
+    while len(names) < FILES:
+        folders = "/".join(rng.choice(WORDS) for _ in range(rng.randint(1, 6)))
+        base = "_".join(rng.choice(WORDS) for _ in range(rng.randint(1, 3)))
+        names.add(f"{folders}/{base}{rng.choice(('.py', '.ts', '.md', '.go', '_test.py'))}")
+    return sorted(names)
+
+
+def keys(names: FuzzyNames) -> Iterator[float]:
+    """Seconds for each key of each query, typed from the left."""
+    for query in QUERIES:
+        for end in range(len(query) + 1):
+            yield seconds(lambda query=query, end=end: names.best(query[:end], 60))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def report(what: str, times: list[float]) -> None:
+    """One line."""
+    print(f"{what:<58} median {statistics.median(times) * 1e3:7.2f} ms, slowest {max(times) * 1e3:7.2f} ms")
+
+
+async def paste(text: str) -> float:
+    """From the first byte of a paste to its stand-in on the line."""
+    with create_pipe_input() as pipe:
+        line = PromptLine(
+            text="> ",
+            history=InMemoryHistory(),
+            completer=LineCompleter(Path(), lambda: None, lambda: ()),
+            status=lambda: (),
+            input=pipe,
+            output=DummyOutput(),
+        )
+        ready = asyncio.Event()
+        reading = asyncio.create_task(line.read(on_ready=ready.set))
+        await ready.wait()
+        began = time.perf_counter()
+        await asyncio.to_thread(pipe.send_text, f"\x1b[200~{text}\x1b[201~\r")
+        await reading
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    """Measure everything."""
+    rng = random.Random(7)
+    files = file_names(rng)
+    names: list[FuzzyNames] = []
+    report(f"index of {FILES:,} names", [seconds(lambda: names.append(FuzzyNames(files)))])
+    report("mentions: a key, typed on", list(keys(names[0])))
+    fresh = {query: FuzzyNames(files) for query in QUERIES}
+    report("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].best(q, 60)) for q in QUERIES])
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        (project / "app.py").write_text("x = 1\n" * 50_000, encoding="utf-8")
+        chips = Chips(project)
+        line = "why does @app.py:10-40 fail, and not @app.py?"
+        report("chips: a key of a line with two mentions", [seconds(lambda: chips.of(line)) for _ in range(50)])
+        history = LineHistory(project / "history", project)
+        entries = (" ".join(rng.choices(WORDS, k=8)) for _ in range(5_000))
+        text = "".join(format_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
+        history.path.write_text(text, encoding="utf-8")
+        search = HistorySearch(history)
+        report("Ctrl-R: reading 5,000 earlier lines", [seconds(search.begin)])
+        report("Ctrl-R: a key", [seconds(lambda q=q: search.matches(q)) for q in ("use", "parserl", "zzz", "i")])
+    log = "".join(f"line {number} of a long log\n" for number in range(40_000))
+    report(f"paste of {len(log):,} characters", [asyncio.run(paste(log)) for _ in range(5)])
+
+
+if __name__ == "__main__":
+    main()

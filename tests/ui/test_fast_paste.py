@@ -1,0 +1,27 @@
+"""Pastes arrive whole however they are cut, and keys behind them as keys."""
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.keys import Keys
+
+from clio.ui.fast_paste import quicken
+
+PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 7, 100, 10_000])
+def test_a_paste_in_pieces(size: int) -> None:
+    data = f"a\x1b[200~{PASTED}\x1b[201~b\x1b[200~again\x1b[201~"
+    with create_pipe_input() as keyboard:
+        quicken(keyboard)
+        quicken(keyboard)
+        presses = []
+        for at in range(0, len(data), size):
+            keyboard.send_text(data[at : at + size])
+            presses += keyboard.read_keys()
+        assert [(press.key, press.data) for press in presses] == [
+            ("a", "a"),
+            (Keys.BracketedPaste, PASTED),
+            ("b", "b"),
+            (Keys.BracketedPaste, "again"),
+        ]
