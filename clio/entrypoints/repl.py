@@ -41,7 +41,7 @@ from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_pager import LastPager
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
-from clio.entrypoints.repl_plan import review_plan
+from clio.entrypoints.repl_plan import cycling, review_plan
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
@@ -125,7 +125,9 @@ class Repl:
         self._typed_commands = TypedCommands(live=self._terminal.live)
         self._pager = LastPager(lambda: self._parts, self._line)
         self._line.bind("c-o", self._pager.open)
-        self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning}
+        next_mode = cycling(lambda: self._parts, self._turns, self._line.redraw)
+        self._line.bind("s-tab", next_mode, in_menu=False)
+        self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 

@@ -5,16 +5,29 @@ from collections.abc import Callable
 
 from clio.commands.plan_commands import edit_plan
 from clio.entrypoints.repl_parts import Parts, terminal_size
+from clio.entrypoints.repl_turn import Turns
 from clio.errors import UserError
 from clio.ui.editor import edit_text
 
+_RETRY_S = 0.05
 
-def cycling(parts_of: Callable[[], Parts | None]) -> Callable[[], None]:
-    """What Shift-Tab does: the next approval mode, which counts from the next call on."""
+
+def cycling(parts_of: Callable[[], Parts | None], turns: Turns, redraw: Callable[[], None]) -> Callable[[], None]:
+    """What Shift-Tab does: the next approval mode, which counts from the next call on.
+
+    In a running turn a line of the scrollback says from where on, too. A key that comes before all is loaded waits for
+    it. redraw: draws the line below the prompt again.
+    """
 
     def cycle() -> None:
-        if parts := parts_of():
-            parts.app.planning.cycle()
+        parts = parts_of()
+        if parts is None:
+            asyncio.get_running_loop().call_later(_RETRY_S, cycle)
+            return
+        mode = parts.app.planning.cycle()
+        if turns.running:
+            parts.screen.note(f"approval mode {mode} from the next call on")
+        redraw()
 
     return cycle
 

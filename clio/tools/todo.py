@@ -55,7 +55,7 @@ class TodoTool:
                 session.set_todos(todos)
             return ToolOutput(text=render(todos), summary=news(before, todos))
 
-        return Prepared(title=f"todo {call.operation}", action=Internal(), run=go)
+        return Prepared(title="todos", action=Internal(), run=go)
 
 
 def render(todos: tuple[Todo, ...]) -> str:

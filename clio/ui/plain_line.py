@@ -66,7 +66,7 @@ class PlainLine:
         """Whether a line is being typed."""
         return self._reading is not None
 
-    def bind(self, key: str, act: Callable[[], None]) -> None:
+    def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
         """Nothing, for the same reason."""
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:

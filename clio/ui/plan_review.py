@@ -13,6 +13,8 @@ from clio.ui.plain import clean_line
 from clio.ui.status import plural
 from clio.ui.todo_view import todo_rows
 
+_STAYS = "/plan shows it again, /plan off leaves plan mode"
+
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
     """What a person said of a plan.
@@ -88,6 +90,6 @@ def _said(answer: PlanAnswer) -> str:
         case "edit":
             return "in the editor"
         case "no":
-            return f"no: {answer.reason}" if answer.reason else "no"
+            return f"no: {answer.reason}" if answer.reason else f"no; {_STAYS}"
         case "later":
-            return "later: /plan shows it again, /plan off leaves plan mode"
+            return f"later; {_STAYS}"

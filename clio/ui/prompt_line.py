@@ -8,7 +8,7 @@ from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer, DynamicCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import Always, Condition, has_completions, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
@@ -157,10 +157,13 @@ class PromptLine:
         """Whether a line is being typed."""
         return self._session.app.is_running
 
-    def bind(self, key: str, act: Callable[[], None]) -> None:
-        """Let a key of prompt_toolkit's names, such as "c-o", do this while a line is read."""
+    def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+        """Let a key of prompt_toolkit's names, such as "c-o", do this while a line is read.
 
-        @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER))
+        in_menu: also while completions are offered, for which the key may mean something itself.
+        """
+
+        @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER) & (Always() if in_menu else ~has_completions))
         def _(event: KeyPressEvent) -> None:
             act()
 

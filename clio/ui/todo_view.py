@@ -12,7 +12,7 @@ from clio.ui.width import crop
 
 MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
 WORDS: dict[TodoStatus, str] = {"pending": "", "in_progress": "in work", "completed": "done", "blocked": "blocked"}
-_ACTIVE_CELLS = 28
+_ACTIVE_CELLS = 16  # beside all that stands before it on the line of a running turn, in 80 columns
 _MAX_OPEN = 15
 _MAX_DONE = 3
 _NARROWEST = 8

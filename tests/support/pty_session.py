@@ -24,6 +24,7 @@ KEYS = {
     "ctrl-c": "\x03",
     "ctrl-d": "\x04",
     "ctrl-r": "\x12",
+    "shift-tab": "\x1b[Z",
 }
 
 

@@ -1,0 +1,238 @@
+"""Plan mode in a real terminal: proposed, edited, approved, declined, and the mode changed by a key."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, Pause, Reply, chunk, text, tool_calls
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SIZES = pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 15), (200, 60)])
+GOLDEN = Path(__file__).parent.parent / "golden" / "ui"
+ITEMS = [
+    "read how add is used, and by whom",
+    "fix add in calc.py: it subtracts",
+    "加法のテストを書く: negative numbers, zero, and 数 of any size, as a table of cases",
+    "run the whole test suite",
+]
+BILL = (1_000, 50)
+ASKS = "carry it out"
+
+
+def plan(*titles: str) -> Reply:
+    """The model writes this list."""
+    return tool_calls(
+        [("todo_operations", {"operation": "write", "todos": [{"title": title} for title in titles]})], usage=BILL
+    )
+
+
+def update(**statuses: str) -> Reply:
+    """The model changes items: `update(_1="completed")`."""
+    items = [{"id": int(name[1:]), "status": status} for name, status in statuses.items()]
+    return tool_calls([("todo_operations", {"operation": "update", "todos": items})], usage=BILL)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+def editor(place: Place, shell: str) -> str:
+    """An editor that does this to the file `$1`."""
+    path = place.home / "editor.sh"
+    path.write_text(f"#!/bin/sh\n{shell}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def picture(clio: PtySession) -> str:
+    """Scrollback and screen without what differs from run to run."""
+    clio.take_in(0.3)
+    return re.sub(r"· [\d.]+ s\b", "· N s", clio.everything) + "\n"
+
+
+def check(name: str, shown: str) -> None:
+    """Compare with the golden screen; one that is missing is written, to be looked at."""
+    path = GOLDEN / name
+    if not path.exists():
+        path.write_text(shown, encoding="utf-8")
+        pytest.fail(f"{path} was missing; look at it and run again")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+def said(server: ChatServer, request: int = -1) -> str:
+    """The last words of the person in a request, with the context before them."""
+    return [one for one in server.requests[request].body["messages"] if one["role"] == "user"][-1]["content"]
+
+
+@SIZES
+def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    server.add(
+        plan(*ITEMS),
+        text("The bug is in `calc.py`. Nothing else uses it.", usage=BILL),
+        update(_1="completed", _2="in_progress"),
+        text("One is done.", usage=BILL),
+    )
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        check(f"plan_review_{columns}.txt", picture(clio))
+        clio.send("y")
+        clio.wait_for("One is done.")
+        clio.wait_for(r"❯\n+test-model · ask · [^\n]*\Z", regex=True)
+        assert "Carry out the plan." in said(server) and "<plan_approved " in said(server)
+        clio.line("/todo")
+        clio.wait_for("1 of 4 done\n  ✓ 1")
+        clio.wait_for(r"suite\n+❯\n+test-model · ask · [^\n]*\Z", regex=True)
+        check(f"todo_{columns}.txt", picture(clio))
+        assert all(len(line) <= columns for line in clio.lines)
+
+
+def test_the_item_in_work_stands_on_the_status_line(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Well.", usage=BILL), update(_1="completed", _2="in_progress"))
+    server.add(text("Working. " * 30, pause_s=0.1, usage=BILL))
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        clio.send("a")
+        clio.wait_for(r"writing [^\n]*test-model · edits · [^\n]*2/4 fix add in…", regex=True)
+        clio.key("escape")
+        clio.wait_for(r"❯\n+test-model · edits · [^\n]*2/4 fix add in…", regex=True)
+
+
+@SIZES
+def test_a_plan_is_declined_with_a_reason_and_made_again(
+    place: Place, server: ChatServer, columns: int, lines: int
+) -> None:
+    server.add(plan(*ITEMS), text("Four steps."), plan(ITEMS[1]), text("Only the fix."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        clio.send("n")
+        clio.wait_for("what should be different")
+        clio.line("only the fix")
+        clio.wait_for("? plan 1 item\n")
+        clio.key("escape")
+        clio.wait_for("later; /plan shows it again")
+        clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
+        assert said(server).endswith("only the fix") and "<plan_mode " in said(server)
+        clio.line("/plan off")
+        clio.wait_for("Plan mode is off")
+        clio.wait_for(r"test-model · ask\b[^\n]*\Z", regex=True)
+
+
+def test_a_plan_is_edited_before_it_is_approved(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps."), text("Begun."))
+    change = "sed -i -e '/by whom/d' -e 's/the whole test suite/make check/' \"$1\"; echo '- [ ] say it' >> \"$1\""
+    with place.clio(EDITOR=editor(place, change)) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        clio.send("e")
+        clio.wait_for("○ 5  say it")
+        clio.send("y")
+        clio.wait_for("Begun.")
+        told = said(server)
+        assert "[ ] 4. run make check\n[ ] 5. say it" in told
+        assert "by whom" not in told
+
+
+def test_an_editor_that_fails_leaves_the_plan(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps."))
+    with place.clio(EDITOR=editor(place, "exit 3")) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        clio.send("e")
+        clio.wait_for("exit code 3; nothing was changed")
+        clio.wait_for(r"exit code 3[\s\S]*run the whole test suite[\s\S]*carry it out", regex=True)
+
+
+@SIZES
+def test_a_key_goes_through_the_modes(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for("test-model · ask")
+        for mode in ("edits", "plan", "ask"):
+            clio.key("shift-tab")
+            clio.wait_for(rf"test-model · {mode}\b[^\n]*\Z", regex=True)
+
+
+def test_the_key_counts_for_the_next_call_of_a_running_turn(place: Place, server: ChatServer) -> None:
+    write = tool_calls([("write_file", {"path": "a.txt", "content": "a\n"})])
+    slow = Reply(lambda request: [chunk({"content": "Thinking aloud."}), Pause(1.5), *write.render(request)])
+    server.add(slow, text("Refused."))
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("write a file")
+        clio.wait_for("Thinking")
+        clio.key("shift-tab")
+        clio.wait_for("approval mode edits from the next call on")
+        clio.key("shift-tab")
+        clio.wait_for(r"esc stops · test-model · plan", regex=True)
+        clio.wait_for("Refused.")
+        assert "plan mode only reads" in clio.everything
+        assert not (place.project / "a.txt").exists()
+
+
+def test_the_key_still_goes_back_in_an_open_menu(place: Place, server: ChatServer) -> None:
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.send("/pl")
+        clio.wait_for("look and propose")
+        clio.key("shift-tab")
+        clio.wait_for("❯ /plan")
+        assert "test-model · ask" in clio.text
+
+
+def test_what_was_queued_comes_before_the_question(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps. " * 10, pause_s=0.2), text("Another thing."))
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for("Four steps.")
+        clio.line("one more thing")
+        clio.wait_for("Another thing.")
+        assert ASKS not in clio.everything
+        clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
+        clio.line("/plan")
+        clio.wait_for(ASKS)
+
+
+def test_a_dumb_terminal_asks_by_lines(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps."), text("Begun."))
+    with place.clio(TERM="dumb") as clio:
+        clio.wait_for(">")
+        clio.line("/plan fix add")
+        clio.wait_for("n = no")
+        clio.line("y")
+        clio.wait_for("Begun.")
+        clio.line("/todo")
+        clio.wait_for("0 of 4 done\n1. read how add is used")
+        assert b"\x1b" not in clio.raw
+
+
+def test_without_colour_the_marks_tell_it(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps."), update(_1="completed", _2="in_progress"), text("One is done."))
+    with place.clio(NO_COLOR="1") as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        clio.send("y")
+        clio.wait_for("One is done.")
+        clio.line("/todo")
+        clio.wait_for("  ▸ 2  fix add")
+        assert not re.search(rb"\x1b\[(?:\d+;)*3[0-7]m", bytes(clio.raw))
