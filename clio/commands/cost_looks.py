@@ -32,12 +32,12 @@ def show(shell: Shell, argument: str) -> CommandResult:
     rows = [_row(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
     rows += [_row(f"session ({_turns(len(turns))})", total)]
     spent = _spent(shell)
-    recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("last 30 days", DAYS - 1))}
-    rows += [_row(f"{name}, this project", sum_) for name, sum_ in recent.items() if sum_.requests]
+    recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
+    rows += [_row(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
     said = [_price_words(shell), _limit_words(shell)] if total.requests else [_price_words(shell)]
     return CommandResult(
         text=" ".join(filter(None, said)),
-        table=Table(columns=("turn", "input", "cached", "output", "cost"), rows=tuple(rows), wide=0, cut=True),
+        table=Table(columns=("turn", "", "", "", "cost"), rows=tuple(rows), wide=0, cut=True),
         data={
             "session": shell.session.id,
             "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
@@ -76,7 +76,7 @@ def prices(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text=f"No prices are known for {code(server)}; write them into {code(SHOWN)}.", data=[])
     return CommandResult(
         text=f"US dollars a million tokens. Your own go into {code(SHOWN)} and win.",
-        table=Table(columns=("model", "input", "cached", "output", "as of"), rows=rows, wide=0),
+        table=Table(columns=("model", "in", "cached", "out", "as of"), rows=rows, wide=0),
         data=[_price_data(price) for price in listed],
     )
 
@@ -108,7 +108,7 @@ def _grouped(
     rows += [_row("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
         text=_damage_words(shell),
-        table=Table(columns=(heading, "input", "cached", "output", "cost"), rows=tuple(rows), wide=0, cut=True),
+        table=Table(columns=(heading, "", "", "", "cost"), rows=tuple(rows), wide=0, cut=True),
         data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
     )
 
@@ -134,8 +134,8 @@ def _added(spent: "Sequence[Spent]") -> Sum:
 
 
 def _row(name: str, sum_: Sum) -> tuple[str, ...]:
-    tokens = (sum_.prompt_tokens, sum_.cached_tokens, sum_.completion_tokens)
-    return (name, *map(format_tokens, tokens), sum_.cost.text or UNKNOWN)
+    amounts = (("in", sum_.prompt_tokens), ("cached", sum_.cached_tokens), ("out", sum_.completion_tokens))
+    return (name, *(f"{format_tokens(tokens)} {word}" for word, tokens in amounts), sum_.cost.text or UNKNOWN)
 
 
 def _data(sum_: Sum) -> dict[str, object]:
@@ -189,7 +189,7 @@ def _price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
     yield (price.model, *map(format_money, (rate.input, rate.cached, rate.output)), day)
     if price.long is not None:
         long = price.long
-        yield (f"  above {format_tokens(price.above)}", *map(format_money, (long.input, long.cached, long.output)), "")
+        yield (f"– above {format_tokens(price.above)}", *map(format_money, (long.input, long.cached, long.output)), "")
 
 
 def _price_data(price: "Price") -> dict[str, object]:

@@ -22,6 +22,8 @@ from clio.context.encoding_fetch import fetch_encoding
 from clio.context.encodings import ENCODINGS, O200K, Encoding, encoding_folders, find_encoding, is_intact
 from clio.errors import ConfigError, ServerFailed, UsageError
 from clio.providers.base import Limits, Provider
+from clio.providers.price_book import PriceBook
+from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost
 from clio.providers.registry import OFFLINE, make_provider
 from clio.tools.files.text_file import size_text
 from clio.tools.search.file_index import ripgrep
@@ -59,6 +61,7 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterat
         incognito = loaded.config.incognito
         yield from _configuration(loaded, env)
         yield _model(loaded, env)
+        yield from _price(loaded, env)
     if fetch and incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
     yield _program("git", "git", "it is needed for branches, diffs and commits; install it")
@@ -94,6 +97,27 @@ def _model(loaded: Loaded, env: Mapping[str, str]) -> Finding:
         f"model: {provider.model} at {provider.name}, window {limits.context_window:,} tokens "
         f"({_who_says(limits, loaded, provider.model)})",
     )
+
+
+def _price(loaded: Loaded, env: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether it is known what the model costs, and how old that knowledge is; nothing where it costs nothing."""
+    try:
+        provider = make_provider(loaded.config, env)
+        book = PriceBook(loaded.home)
+        price = book.price_of(provider.name, provider.model)
+        asyncio.run(provider.close())
+    except ConfigError as error:
+        if SHOWN in str(error):
+            yield Finding("fix", f"prices: {error}")
+        return
+    age = book.age()
+    if price is None and not states_cost(provider.name):
+        yield Finding("note", f"prices: none for {provider.model} at {provider.name}; add it to {SHOWN}")
+    elif price is not None and book.is_old(price):
+        yield Finding("note", f"prices: that of {provider.model} is of {price.as_of}; correct it in {SHOWN}")
+    elif price is not None and not price.is_free:
+        day = f" of {price.as_of}" if price.as_of else ""
+        yield Finding("ok", f"prices: {provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
 
 
 async def _limits(provider: Provider) -> Limits:

@@ -1,0 +1,108 @@
+"""/cost on a real session and a real ledger."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.commands.base import CommandResult
+from clio.commands.looking import only_looks
+from clio.commands.registry import complete, run_command
+from clio.messages import UserMessage
+from clio.sessions.ledger import Spent
+from clio.sessions.state import Bill
+from tests.commands.desk import Desk, make_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = make_desk(tmp_path)
+    yield desk
+    desk.session.close()
+
+
+def say(desk: Desk, words: str, at: float, *costs: int | None, steers: bool = False) -> None:
+    desk.session.append(UserMessage(content=words, created=at, steers=steers))
+    for place, cost in enumerate(costs, 1):
+        desk.session.add_bill(
+            Bill(model="m", prompt_tokens=1_000, cached_tokens=600, completion_tokens=50, timestamp=at + place,
+                 server="openai", cost=cost)
+        )  # fmt: skip
+
+
+def rows(result: CommandResult) -> dict[str, tuple[str, ...]]:
+    assert result.table is not None
+    return {row[0]: row[1:] for row in result.table.rows}
+
+
+def test_each_turn_has_the_bills_of_its_own_requests(desk: Desk) -> None:
+    say(desk, "fix the parser", 100.0, 10_000, 20_000)
+    say(desk, "and faster", 102.5, 5_000, steers=True)
+    say(desk, "thanks", 200.0, 1_000)
+    assert rows(run_command(desk, "/cost")) == {
+        "1  fix the parser": ("3.0k in", "1.8k cached", "150 out", "$0.035"),
+        "2  thanks": ("1.0k in", "600 cached", "50 out", "$0.001"),
+        "session (2 turns)": ("4.0k in", "2.4k cached", "200 out", "$0.036"),
+    }
+
+
+def test_the_last_ten_turns_are_shown_and_all_are_summed(desk: Desk) -> None:
+    for number in range(14):
+        say(desk, f"turn {number + 1}", 100.0 * number, 1_000)
+    shown = rows(run_command(desk, "/cost"))
+    assert [name for name in shown if name[0].isdigit()] == [f"{number}  turn {number}" for number in range(5, 15)]
+    assert shown["session (14 turns)"][-1] == "$0.014"
+
+
+def test_what_nobody_knows_is_unknown_and_a_sum_with_it_is_open(desk: Desk) -> None:
+    say(desk, "one", 100.0, None)
+    say(desk, "two", 200.0, 30_000)
+    shown = rows(run_command(desk, "/cost"))
+    assert [cells[-1] for cells in shown.values()] == ["unknown", "$0.03", "$0.03+"]
+
+
+def test_days_of_this_project_and_of_all(desk: Desk) -> None:
+    here = str(desk.loaded.project)
+    desk.spending.ledger.add(
+        [
+            Spent(date="2026-11-19", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=40_000),
+            Spent(date="2026-11-20", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=20_000),
+            Spent(date="2026-11-20", project="/other", model="m", requests=1, micro_dollars=500_000),
+        ]
+    )
+    own = rows(run_command(desk, "/cost days"))
+    assert [(name, cells[-1]) for name, cells in own.items()] == [
+        ("2026-11-20", "$0.02"), ("2026-11-19", "$0.04"), ("together", "$0.06"),
+    ]  # fmt: skip
+    assert rows(run_command(desk, "/cost days --all"))["2026-11-20"][-1] == "$0.52"
+
+
+def test_nothing_spent_is_said_in_words(desk: Desk) -> None:
+    assert run_command(desk, "/cost days").text == "Nothing was spent in this project so far."
+    assert run_command(desk, "/cost").text == "`offline` at offline costs nothing."
+
+
+def test_prices_of_one_server_the_users_first(desk: Desk) -> None:
+    desk.loaded.home.mkdir(exist_ok=True)
+    own = "anthropic:\n  mine: {input: 1, output: 2}\n"
+    (desk.loaded.home / "prices.yaml").write_text(own, encoding="utf-8")
+    shown = rows(run_command(desk, "/cost prices anthropic"))
+    assert next(iter(shown.items())) == ("mine", ("$1.00", "$1.00", "$2.00", "–"))
+    assert "claude-sonnet-5-5" in shown
+    assert not any(name.startswith("gpt") for name in shown)
+
+
+def test_looking_at_costs_may_happen_beside_a_turn_counting_anew_may_not() -> None:
+    assert [only_looks(line) for line in ("/cost", "/cost days --all", "/cost prices", "/cost rebuild")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+
+
+def test_words_it_does_not_know_are_refused(desk: Desk) -> None:
+    for line in ("/cost everything", "/cost days today", "/cost projects x", "/cost rebuild x"):
+        assert not run_command(desk, line).ok, line
+
+
+def test_the_forms_are_offered(desk: Desk) -> None:
+    assert {suggestion.text for suggestion, _ in complete(desk, "/cost ")} == {"days", "projects", "prices", "rebuild"}
+    assert [suggestion.text for suggestion, _ in complete(desk, "/cost days --")] == ["--all"]

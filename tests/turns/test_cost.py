@@ -1,0 +1,186 @@
+"""What turns cost, over real HTTP: by price, as the server says, up to a limit, and what is kept of it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, text, tool_calls
+from tests.support.desk import make_repository
+
+PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n'
+READ = ("read_file", {"path": "calc.py"})
+
+
+class Machine:
+    """A project and a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project, self.home = folder / "project", folder / "home" / ".clio"
+        make_repository(self.project, {"calc.py": "def add(a, b):\n    return a + b\n"})
+        self.home.mkdir(parents=True)
+
+    def prices(self, written: str = PRICES) -> None:
+        (self.home / "prices.yaml").write_text(written, encoding="utf-8")
+
+    def clio(self, *words: str, server: ChatServer | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+        own = {"HOME": str(self.home.parent), "CLIO_HOME": str(self.home)}
+        if server is not None:
+            own |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.url, "CLIO_MODEL": "test-model"}
+        return subprocess.run(
+            [sys.executable, "-m", "clio", *words],
+            cwd=self.project, input="", capture_output=True, text=True, timeout=60, env=dict(os.environ) | own | env,
+        )  # fmt: skip
+
+    def report(self, *words: str, server: ChatServer) -> dict[str, Any]:
+        return json.loads(self.clio("-p", *words, "--output", "json", server=server).stdout)
+
+    def ledger(self) -> list[dict[str, Any]]:
+        lines = (self.home / "costs.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines[1:]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def stating(words: str, **usage: object) -> Reply:
+    """An answer with a bill of OpenRouter's kind."""
+
+    def render(request: Recorded) -> Iterator[Part]:
+        yield chunk({"content": words})
+        yield chunk({}, "stop")
+        yield chunk(None, usage={"prompt_tokens": 1_000, "completion_tokens": 50, **usage})
+        yield DONE
+
+    return Reply(render)
+
+
+def test_a_turn_costs_what_its_requests_cost_cached_tokens_apart(machine: Machine) -> None:
+    machine.prices()
+    script = [tool_calls([READ], usage=(5_000, 100)), text("It adds.", usage=(6_000, 50, 4_000))]
+    with ChatServer(script) as server:
+        report = machine.report("what does calc do?", server=server)
+    cost = 5_000 * 2 + 100 * 10 + 2_000 * 2 + 800 + 50 * 10
+    assert report["cost"] == {"micro_dollars": cost, "unpriced_tokens": 0}
+    (line,) = machine.ledger()
+    assert (line["micro_dollars"], line["requests"], line["cached_tokens"]) == (cost, 2, 4_000)
+    assert (line["project"], line["session"]) == (str(machine.project), report["session_id"])
+
+
+def test_what_the_server_says_it_cost_beats_any_price(machine: Machine) -> None:
+    machine.prices()
+    with ChatServer([stating("Hi.", cost=0.0421)]) as server:
+        assert machine.report("hi", server=server)["cost"] == {"micro_dollars": 42_100, "unpriced_tokens": 0}
+
+
+def test_with_a_key_of_ones_own_the_makers_share_counts_too(machine: Machine) -> None:
+    with ChatServer([stating("Hi.", cost=0.001, is_byok=True, cost_details={"upstream_inference_cost": 0.02})]) as own:
+        assert machine.report("hi", server=own)["cost"]["micro_dollars"] == 21_000
+
+
+def test_a_server_on_this_machine_costs_nothing(machine: Machine) -> None:
+    with ChatServer([text("Hi.", usage=(5_000, 100))]) as server:
+        done = machine.clio("-p", "hi", server=server)
+    assert machine.ledger()[0].get("micro_dollars", 0) == machine.ledger()[0].get("unpriced_tokens", 0) == 0
+    assert "price" not in done.stderr
+
+
+def test_an_unknown_price_is_told_once_for_ever(machine: Machine) -> None:
+    machine.prices('"*":\n  test-model: {input: 1, output: 1, until: 2020-01-01}\n')
+    said: list[str] = []
+    for _ in range(2):
+        with ChatServer([text("Hi.", usage=(700, 30))]) as server:
+            named = {"OPENAI_BASE_URL": "", "CLIO_BASE_URL": server.url, "CLIO_PROVIDER": "groq", "GROQ_API_KEY": "k"}
+            said.append(machine.clio("-p", "hi", server=server, **named).stderr)
+    assert "the price of test-model at groq is not known: add it to ~/.clio/prices.yaml" in said[0]
+    assert "price" not in said[1]
+    assert [line["unpriced_tokens"] for line in machine.ledger()] == [730, 730]
+
+
+def test_a_wrong_prices_file_is_told_and_costs_no_turn(machine: Machine) -> None:
+    machine.prices('"*":\n  test-model: cheap\n')
+    with ChatServer([text("Hi.", usage=(700, 30))]) as server:
+        done = machine.clio("-p", "hi", server=server)
+    assert (done.returncode, done.stdout) == (0, "Hi.\n")
+    assert "costs are not counted: ~/.clio/prices.yaml:2: expected a price" in done.stderr
+
+
+def test_incognito_counts_and_keeps_nothing(machine: Machine) -> None:
+    machine.prices()
+    with ChatServer([text("Hi.", usage=(5_000, 100))]) as server:
+        report = machine.report("hi", "--incognito", server=server)
+    assert report["cost"]["micro_dollars"] == 11_000
+    assert sorted(path.name for path in machine.home.iterdir()) == ["prices.yaml"]
+
+
+def test_the_limit_stops_before_the_request_that_would_exceed_it(machine: Machine) -> None:
+    machine.prices()
+    with ChatServer([tool_calls([READ], usage=(20_000, 100)), text("never sent")]) as server:
+        done = machine.clio("-p", "what does calc do?", "--max-cost", "0.04", server=server)
+        assert len(server.requests) == 1
+    assert done.returncode == 5
+    assert "stopped by --max-cost $0.04: $0.041 is spent" in done.stderr
+
+
+def test_within_the_limit_nothing_is_noticed(machine: Machine) -> None:
+    machine.prices()
+    with ChatServer([tool_calls([READ], usage=(2_000, 100)), text("It adds.", usage=(2_000, 10))]) as server:
+        done = machine.clio("-p", "what does calc do?", "--max-cost", "1", server=server)
+        assert [request.body.get("max_tokens") for request in server.requests] == [None, None]
+    assert (done.returncode, done.stdout) == (0, "It adds.\n")
+
+
+def test_an_answer_is_asked_no_longer_than_can_be_paid(machine: Machine) -> None:
+    machine.prices('"*":\n  test-model: {input: 0, output: 10}\n')
+    with ChatServer([text("Hi.", usage=(2_000, 10))]) as server:
+        machine.clio("-p", "hi", "--max-cost", "0.01", server=server)
+        asked = server.requests[0].body
+    assert asked.get("max_tokens", asked.get("max_completion_tokens")) == 1_000
+
+
+def test_a_limit_without_a_price_does_not_start(machine: Machine) -> None:
+    with ChatServer([text("never sent")]) as server:
+        named = {"OPENAI_BASE_URL": "", "CLIO_BASE_URL": server.url, "CLIO_PROVIDER": "groq", "GROQ_API_KEY": "k"}
+        done = machine.clio("-p", "hi", "--max-cost", "1", server=server, **named)
+        assert not any(request.method == "POST" for request in server.requests)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "clio: --max-cost cannot be kept: the price of test-model at groq is not known" in done.stderr
+    assert "~/.clio/prices.yaml" in done.stderr
+
+
+def test_a_request_without_a_bill_counts_towards_the_limit_by_estimate(machine: Machine) -> None:
+    machine.prices('"*":\n  test-model: {input: 100, output: 100}\n')
+    with ChatServer([tool_calls([READ], usage=None) for _ in range(9)]) as server:
+        done = machine.clio("-p", "what does calc do?", "--max-cost", "1", "--context-window", "8192", server=server)
+        assert 1 <= len(server.requests) < 9
+    assert done.returncode == 5
+
+
+def test_days_are_summed_without_a_session_and_can_be_counted_anew(machine: Machine) -> None:
+    machine.prices()
+    for tokens in (1_000, 3_000):
+        with ChatServer([text("Hi.", usage=(tokens, 100))]) as server:
+            machine.clio("-p", "hi", server=server)
+    (day,) = json.loads(machine.clio("cost", "days", "--json").stdout)
+    assert (day["requests"], day["prompt_tokens"], day["micro_dollars"]) == (2, 4_000, 10_000)
+    (machine.home / "costs.jsonl").unlink()
+    assert "Nothing was spent" in machine.clio("cost").stdout
+    again = machine.clio("cost", "rebuild").stdout
+    assert again.startswith("Counted 2 requests of 2 sessions: $0.01.")
+    assert json.loads(machine.clio("cost", "days", "--json").stdout) == [day]
+
+
+def test_a_project_may_lower_the_limit_and_not_raise_it(machine: Machine) -> None:
+    machine.prices()
+    (machine.home / "config.yaml").write_text("max_cost: 0.01\n", encoding="utf-8")
+    (machine.project / ".clio").mkdir()
+    (machine.project / ".clio" / "config.yaml").write_text("max_cost: 100\n", encoding="utf-8")
+    with ChatServer([tool_calls([READ], usage=(20_000, 100)), text("never sent")]) as server:
+        assert machine.clio("-p", "what?", server=server).returncode == 5
