@@ -88,12 +88,7 @@ def readings(mention: Mention) -> Iterator[Mention]:
 
 def write_mention(path: str) -> str:
     """A path as it is typed after "@", quotes where it needs them."""
-    plain = (
-        path[:1] != "@"
-        and not re.search(r"""[\s"'`<>|]""", path)
-        and path[-1:] not in _CLOSING
-        and not _RANGE.search(path)
-    )
+    odd = path.startswith("@") or path[-1:] in _CLOSING or re.search(r"""[\s"'`<>|]""", path) or _RANGE.search(path)
     return '@"' + path.replace('"', "") + '"' if odd else f"@{path}"
 
 

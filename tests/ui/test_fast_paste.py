@@ -2,6 +2,7 @@
 
 import pytest
 from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
 from clio.ui.fast_paste import quicken
@@ -15,7 +16,7 @@ def test_a_paste_in_pieces(size: int) -> None:
     with create_pipe_input() as keyboard:
         quicken(keyboard)
         quicken(keyboard)
-        presses = []
+        presses: list[KeyPress] = []
         for at in range(0, len(data), size):
             keyboard.send_text(data[at : at + size])
             presses += keyboard.read_keys()
