@@ -16,6 +16,7 @@ _ACTIVE_CELLS = 16  # beside all that stands before it on the line of a running 
 _MAX_OPEN = 15
 _MAX_DONE = 3
 _NARROWEST = 8
+_NARROWEST_LIST = 20
 
 
 def active_words(todos: tuple[Todo, ...]) -> str:
@@ -33,11 +34,11 @@ def count_words(todos: tuple[Todo, ...]) -> str:
 
 
 def todo_rows(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
-    """The list in its order, no row wider than `width` (at least 16): mark, number, title, and the note below it.
+    """The list in its order, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
     fold: of many done items only the last few are shown, of many open ones the first, and a row counts the others.
     """
-    width = max(width, 2 * _NARROWEST)
+    width = max(width, _NARROWEST_LIST)
     numbers = max((len(str(todo.id)) for todo in todos), default=1)
     for part in _folded(todos) if fold else todos:
         if isinstance(part, str):

@@ -137,7 +137,7 @@ def test_todos(desk: Desk) -> None:
     assert [suggestion.text for suggestion, _ in complete(desk, "/todo done ")] == ["1", "2"]
     assert run_command(desk, "/todo done 1").ok
     assert desk.session.todos[0].status == "completed"
-    assert [row[1:] for row in rows(run_command(desk, "/todo"))] == [("✓", "write the tests"), (" ", "ship it")]
+    assert run_command(desk, "/todo").todos == desk.session.todos
     wrong = run_command(desk, "/todo done 7")
     assert not wrong.ok
     assert "1, 2" in wrong.text

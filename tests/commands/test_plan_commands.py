@@ -1,0 +1,130 @@
+"""/plan and /todo by hand: modes, the checklist in the editor, what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.commands.base import EditText, ReviewPlan, RunPrompt
+from clio.commands.checklist import from_markdown, to_markdown
+from clio.commands.registry import run_command
+from clio.errors import UsageError
+from clio.security.modes import next_mode
+from clio.sessions.state import Todo
+from tests.commands.desk import Desk, make_desk
+
+LIST = tuple(Todo(id=number, title=title) for number, title in enumerate(("look", "fix", "test", "ship"), 1))
+
+
+def desk_with(project: Path, *todos: Todo, **settings: object) -> Desk:
+    desk = make_desk(project, **settings)
+    desk.session.set_todos(todos)
+    return desk
+
+
+def test_words_enter_plan_mode_and_are_sent(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, approve="edits")
+    result = run_command(desk, "/plan off by one in calc, go and see")
+    assert result.follow_up == RunPrompt(text="off by one in calc, go and see")
+    assert (desk.policy.mode, desk.planning.before) == ("plan", "edits")
+
+
+def test_off_goes_back_to_the_mode_from_before_and_keeps_the_list(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, *LIST, approve="edits")
+    assert not run_command(desk, "/plan off").ok
+    run_command(desk, "/plan")
+    assert run_command(desk, "/plan off").ok
+    assert (desk.policy.mode, desk.session.todos) == ("edits", LIST)
+
+
+def test_a_clio_that_began_in_plan_mode_asks_afterwards(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path, approve="plan")
+    run_command(desk, "/plan off")
+    assert desk.policy.mode == "ask"
+
+
+def test_plan_alone_enters_and_then_puts_the_list_before_the_person(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path)
+    assert run_command(desk, "/plan").follow_up is None
+    assert "no plan yet" in run_command(desk, "/plan").text
+    desk.session.set_todos(LIST)
+    assert run_command(desk, "/plan").follow_up == ReviewPlan()
+
+
+def test_go_carries_out_what_is_open(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, *LIST, approve="edits")
+    run_command(desk, "/plan")
+    assert run_command(desk, "/plan go").follow_up == RunPrompt(text="Carry out the plan.")
+    assert desk.policy.mode == "edits"
+    desk.session.set_todos((Todo(id=1, title="look", status="completed"),))
+    assert "Everything in the plan is done" in run_command(desk, "/plan go").text
+    desk.session.set_todos(())
+    assert not run_command(desk, "/plan go").ok
+
+
+def test_an_edited_plan_is_put_before_the_person_again(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, *LIST)
+    run_command(desk, "/plan")
+    step = run_command(desk, "/plan edit").follow_up
+    assert isinstance(step, EditText)
+    assert step.then(step.text.replace("ship", "ship it")).follow_up == ReviewPlan()
+    assert desk.session.todos[3] == Todo(id=4, title="ship it")
+
+
+def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path) -> None:
+    assert [next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
+    desk = make_desk(tmp_path)
+    assert [desk.planning.cycle(), desk.planning.cycle()] == ["edits", "plan"]
+    assert desk.planning.before == "ask"
+
+
+def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, *LIST)
+    step = run_command(desk, "/todo edit").follow_up
+    assert isinstance(step, EditText)
+    result = step.then("- [>] look\n- [>] fix\n")
+    assert not result.ok and "Only one item can be in work" in result.text
+    assert desk.session.todos == LIST
+
+
+def test_a_secret_written_in_the_editor_is_taken_out(tmp_path: Path) -> None:
+    desk = desk_with(tmp_path, *LIST)
+    key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
+    step = run_command(desk, "/todo edit").follow_up
+    assert isinstance(step, EditText)
+    step.then(f"- [ ] use {key}\n")
+    assert key not in desk.session.todos[0].title
+
+
+def test_a_checklist_reads_back_as_it_was() -> None:
+    todos = (
+        Todo(id=3, title="a [x] in it", status="completed", note="first\nsecond"),
+        Todo(id=7, title="# not a heading", status="in_progress"),
+        Todo(id=8, title="2. 数 <!-- kept", status="blocked"),
+        Todo(id=9, title="- dash"),
+    )
+    assert from_markdown(to_markdown(todos), todos) == todos
+
+
+@pytest.mark.parametrize(
+    ("edited", "expected"),
+    [
+        ("- [ ] ship\n- [ ] look\n", [(4, "ship"), (1, "look")]),
+        (
+            "- [ ] look\n- [ ] fix it well\n- [ ] test\n- [ ] ship\n",
+            [(1, "look"), (2, "fix it well"), (3, "test"), (4, "ship")],
+        ),
+        (
+            "- [ ] look\n- [ ] new\n- [ ] fix\n- [ ] test\n- [ ] ship\n",
+            [(1, "look"), (5, "new"), (2, "fix"), (3, "test"), (4, "ship")],
+        ),
+        ("# Plan\n\nlook\n* fix\n3. test\n<!-- a\ncomment -->\n", [(1, "look"), (2, "fix"), (3, "test")]),
+        ("", []),
+    ],
+)
+def test_items_keep_their_numbers(edited: str, expected: list[tuple[int, str]]) -> None:
+    assert [(todo.id, todo.title) for todo in from_markdown(edited, LIST)] == expected
+
+
+def test_an_unknown_mark_is_named() -> None:
+    with pytest.raises(UsageError, match=r"\[\?\] of 'look'"):
+        from_markdown("- [?] look\n", LIST)

@@ -1,0 +1,57 @@
+"""The list of work on a screen: its width, its folds, the item in work."""
+
+import msgspec
+import pytest
+
+from clio.sessions.state import Todo, TodoStatus
+from clio.ui.theme import Theme
+from clio.ui.todo_view import active_words, plain_rows, todo_rows
+from clio.ui.width import cells_of
+
+
+def todos(*statuses: str, title: str = "item") -> tuple[Todo, ...]:
+    known = msgspec.convert(statuses, tuple[TodoStatus, ...])
+    return tuple(Todo(id=number, title=f"{title} {number}", status=status) for number, status in enumerate(known, 1))
+
+
+def rows(shown: tuple[Todo, ...], width: int = 60, *, fold: bool = True) -> list[str]:
+    return [row.plain for row in todo_rows(shown, width, Theme(), fold=fold)]
+
+
+def test_each_status_has_its_mark() -> None:
+    shown = todos("completed", "in_progress", "blocked", "pending")
+    assert rows(shown) == ["  ✓ 1  item 1", "  ▸ 2  item 2", "  ! 3  item 3", "  ○ 4  item 4"]
+    assert list(plain_rows(shown)) == ["1. done: item 1", "2. in work: item 2", "3. blocked: item 3", "4. item 4"]
+
+
+@pytest.mark.parametrize("width", [20, 39, 79, 199])
+def test_no_row_is_wider_than_the_screen(width: int) -> None:
+    long = todos("completed", "pending", title="a longword" + "x" * 60 + " 漢字 の 数 and more words of it")
+    noted = (*long, Todo(id=300, title="short", note="a note that is rather long, too\nsecond line"))
+    assert max(cells_of(row) for row in rows(noted, width)) <= width
+
+
+def test_a_long_list_is_folded_around_the_item_in_work() -> None:
+    shown = todos(*["completed"] * 20, "in_progress", *["pending"] * 40)
+    folded = rows(shown)
+    assert folded[0] == "  … 17 done not shown, /todo all shows them"
+    assert folded[4] == "  ▸ 21  item 21"
+    assert folded[-1] == "  … 26 open not shown, /todo all shows them"
+    assert len(folded) == 20
+    assert len(rows(shown, fold=False)) == 61
+
+
+def test_nothing_is_folded_for_the_sake_of_one_item() -> None:
+    assert len(rows(todos(*["completed"] * 4, *["pending"] * 16))) == 20
+
+
+def test_the_item_in_work_and_its_place() -> None:
+    assert active_words(todos("completed", "in_progress", "pending")) == "2/3 item 2"
+    assert active_words(todos("completed", "pending")) == ""
+    assert cells_of(active_words(todos("in_progress", title="漢字" * 20))) <= 16
+
+
+def test_control_characters_do_nothing() -> None:
+    evil = (Todo(id=1, title="a\x1b[2Jb", status="in_progress", note="c\x1b]0;x\x07d"),)
+    assert rows(evil) == ["  ▸ 1  ab", "       cd"]
+    assert active_words(evil) == "1/1 ab"
