@@ -9,7 +9,7 @@ _LOOKS: dict[str, frozenset[str] | None] = {
     "last": None,
     "cost": frozenset({"", "days", "projects", "prices"}),
     "context": frozenset({""}),
-    "todo": frozenset({""}),
+    "todo": frozenset({"", "all"}),
     "model": frozenset({""}),
     "approve": frozenset({""}),
     "scenario": frozenset({""}),

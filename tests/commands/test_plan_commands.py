@@ -1,6 +1,7 @@
 """/plan and /todo by hand: modes, the checklist in the editor, what is refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.commands.desk import Desk, make_desk
 LIST = tuple(Todo(id=number, title=title) for number, title in enumerate(("look", "fix", "test", "ship"), 1))
 
 
-def desk_with(project: Path, *todos: Todo, **settings: object) -> Desk:
+def desk_with(project: Path, *todos: Todo, **settings: Any) -> Desk:
     desk = make_desk(project, **settings)
     desk.session.set_todos(todos)
     return desk
