@@ -1,0 +1,93 @@
+"""/last, Ctrl-O, Ctrl-T and the status line in a real terminal, with a server on loopback."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, text, tool_calls
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SIZES = [(80, 24), (40, 15), (200, 60)]
+LIST = [("run_command", {"command": "seq 1 9000"})]
+PAGER = f"{sys.executable} -c \"import sys; words = sys.stdin.read().split(); print('PAGED', words[:2], words[-1])\""
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_a_whole_output_is_printed_and_opened(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    server.add(tool_calls(LIST), text("Counted."))
+    with place.clio("--approve", "all", columns=columns, lines=lines, PAGER=PAGER) as clio:
+        clio.wait_for("test-model · all")
+        clio.line("count")
+        clio.wait_for("Counted.")
+        clio.wait_for("2 steps")
+        clio.line("/last")
+        clio.wait_for(r"seq 1 9000[\s\S]*\n1\n2\n[\s\S]*\n8999\n9000\n", regex=True)
+        clio.send("\x0f")
+        clio.wait_for("PAGED ['run_command', 'seq'] 9000")
+        clio.line("/last 7")
+        clio.wait_for(r"takes\s+a\s+number\s+from\s+1\s+to\s+1", regex=True)
+
+
+def test_without_a_call_there_is_nothing_to_open(place: Place) -> None:
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/last")
+        clio.wait_for("made no calls")
+        clio.send("\x0f")
+        clio.wait_for("no call was made yet")
+
+
+def test_the_calls_of_a_turn_are_listed_and_each_can_be_looked_at(place: Place, server: ChatServer) -> None:
+    calls = [("run_command", {"command": "echo first"}), ("run_command", {"command": "echo other; exit 3"})]
+    server.add(tool_calls(calls), text("Done."))
+    with place.clio("--approve", "all") as clio:
+        clio.wait_for("test-model · all")
+        clio.line("go")
+        clio.wait_for("2 steps")
+        clio.line("/last list")
+        clio.wait_for(r"1\s+run_command echo first\s+exit 0", regex=True)
+        clio.wait_for(r"2\s+run_command echo other; exit 3\s+exit 3", regex=True)
+        clio.line("/last 1")
+        clio.wait_for(r"Call 1 of 2: run_command echo first[\s\S]*\nfirst\n", regex=True)
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_thinking_is_folded_shown_by_a_key_and_kept(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    thought = "First I look at it. " * 4
+    server.add(text("Done.", reasoning=thought + "\n" + thought + "\nand so on", pause_s=0), text("Again."))
+    with place.clio(columns=columns, lines=lines) as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("think")
+        clio.wait_for("thought for")
+        clio.wait_for("1 step")
+        assert "First I look" not in clio.everything
+        clio.line("/last thinking")
+        clio.wait_for("and so on")
+
+
+@pytest.mark.parametrize(("columns", "lines"), SIZES)
+def test_the_line_below_says_how_full_the_window_is(place: Place, server: ChatServer, columns: int, lines: int) -> None:
+    (place.project / ".git").mkdir()
+    (place.project / ".git" / "HEAD").write_text("ref: refs/heads/work\n", encoding="utf-8")
+    server.add(text("Yes.", usage=(16_000, 500)))
+    with place.clio(columns=columns, lines=lines, CLIO_CONTEXT_WINDOW="32768") as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("go")
+        clio.wait_for(r"1 step[\s\S]*\ntest-model · ask · ▰▰▰▱▱ 50 %[^\n]*\Z", regex=True)
+        shown = clio.text.splitlines()[-1]
+        assert shown.startswith("test-model · ask · ▰▰▰▱▱ 50 %" + (" · work" if columns > 40 else ""))
+        assert ("16k tokens" in shown) is (columns > 40)

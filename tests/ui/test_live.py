@@ -1,0 +1,65 @@
+"""The redrawn rows: what is written for a frame, and what a terminal shows of it."""
+
+import io
+
+from clio.ui.live import LiveArea
+from tests.support.terminal_picture import render_bytes, screen_lines
+
+
+class Area:
+    """A live area of 40×10 and what it has written."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.size = (40, 10)
+        self.area = LiveArea(self._write, lambda: self.size, reflows=False)
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+
+    def show(self, *rows: str, printed: str = "") -> str:
+        """Draw; what this frame has written."""
+        before = len(self.stream.getvalue())
+        self.area.show(rows, printed)
+        return self.stream.getvalue()[before:]
+
+    @property
+    def lines(self) -> list[str]:
+        return screen_lines(render_bytes(self.stream.getvalue().encode(), *self.size))
+
+
+def test_a_frame_is_one_update_for_terminals_that_know_such() -> None:
+    frame = Area().show("one", "two")
+    assert frame.startswith("\x1b[?2026h") and frame.endswith("\x1b[?2026l")
+
+
+def test_rows_above_the_first_change_are_not_written_again() -> None:
+    area = Area()
+    area.show("a table row", "another row", "⠋ 1 s")
+    frame = area.show("a table row", "another row", "⠙ 2 s")
+    assert "row" not in frame and "2 s" in frame
+    assert area.lines[:3] == ["a table row", "another row", "⠙ 2 s"]
+
+
+def test_rows_that_come_and_go_below_kept_ones() -> None:
+    area = Area()
+    area.show("one", "two")
+    area.show("one", "two", "three", "four")
+    assert area.lines[:5] == ["one", "two", "three", "four", ""]
+    area.show("one", "2")
+    assert area.lines[:4] == ["one", "2", "", ""]
+    area.show("one")
+    assert area.lines[:3] == ["one", "", ""]
+
+
+def test_what_is_printed_stands_above_and_all_rows_move_down() -> None:
+    area = Area()
+    area.show("one", "two")
+    area.show("one", "two", printed="for good\n")
+    assert area.lines[:3] == ["for good", "one", "two"]
+
+
+def test_the_same_rows_write_nothing() -> None:
+    area = Area()
+    area.show("one")
+    assert area.show("one") == ""
