@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chunks import Normaliser, read_usage
+from clio.providers.chunks import Normaliser, read_cost, read_usage
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -107,6 +107,26 @@ def test_usage_growing_in_every_chunk_is_taken_once() -> None:
 )
 def test_bills(bill: Any, usage: Usage | None) -> None:
     assert read_usage(bill) == usage
+
+
+@pytest.mark.parametrize(
+    ("bill", "micro_dollars"),
+    [
+        ({"cost": 0.0421}, 42_100),
+        ({"cost": 0}, 0),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}}, 21_000),
+        ({"cost": 0.001, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.02}}, 1_000),
+        ({"cost": -1}, None),
+        ({"cost": float("nan")}, None),
+        ({"cost": True}, None),
+        ({"cost": "0.1"}, None),
+        ({"cost": 10**9}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_what_a_bill_says_was_paid(bill: Any, micro_dollars: int | None) -> None:
+    assert read_cost(bill) == micro_dollars
 
 
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
