@@ -7,6 +7,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output as Display
 from rich.text import Text
 
+from clio.ui.diff_view import DiffRows
 from clio.ui.output import Output
 from clio.ui.pager import Page
 from clio.ui.painter import Painter, Part, Size
@@ -67,15 +68,15 @@ class Desk:
 
     def fits(self, body: Sequence[Text], rows: int) -> bool:
         """Whether the lines take no more rows of the screen than that. A look at a few lines is enough."""
-        if len(body) > rows:
-            return False
-        return sum(map(self._height, body)) <= rows
+        return len(body) <= rows and sum(map(self._height, _bounded(body, _MAX_CHARS))) <= rows
 
     def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """The beginning of the body in about so many rows of the screen, and how many lines are missing."""
         shown = used = 0
+        limit = _MAX_ROWS_OF_A_LINE * self.width
+        body = _bounded(body, limit)
         while shown < len(body) and used < rows - 1:
-            line = cut(body[shown], _MAX_ROWS_OF_A_LINE * self.width, self.theme.faint)
+            line = cut(body[shown], 2 * limit, self.theme.faint)
             yield line
             shown, used = shown + 1, used + self._height(line)
         if shown < len(body):
@@ -86,6 +87,7 @@ class Desk:
         """The lines to be scrolled over, below a title; each is painted when it comes into sight."""
         painted: dict[tuple[int, int], list[str]] = {}
         first = 0 if title is None else 1
+        body = _bounded(body, _MAX_CHARS)
 
         def rows_of(line: int) -> list[str]:
             key = (line, self.width)
@@ -93,10 +95,15 @@ class Desk:
                 if len(painted) > _MAX_KEPT:
                     painted.clear()
                 text = title if title is not None and line == 0 else body[line - first]
-                painted[key] = self._painter.rows(Part(body=cut(text, _MAX_CHARS, self.theme.faint), wraps=False))
+                painted[key] = self._painter.rows(Part(body=cut(text, 2 * _MAX_CHARS, self.theme.faint), wraps=False))
             return painted[key]
 
         return Page(len(body) + first, rows_of)
 
     def _height(self, line: Text) -> int:
         return -(-max(line.cell_len, 1) // self.width)
+
+
+def _bounded(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
+    """A diff is cut before its rows are made, which for a line of a megabyte takes seconds."""
+    return body.bounded(max_chars) if isinstance(body, DiffRows) else body

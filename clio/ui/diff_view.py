@@ -1,7 +1,7 @@
 """A unified diff as it is shown: one row a line, line numbers where there is room, the words that differ marked."""
 
-import re
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import overload
 
 from rich.cells import get_character_cell_size
@@ -16,7 +16,9 @@ NUMBERS_FROM = 60
 """Columns from which on lines are numbered."""
 
 _TAB = 4
-_TRAILING = re.compile(r"[ \t]+\Z")
+_MAX_CHARS = 20_000
+"""Tabs of a longer line are spread out without regard to wide characters."""
+
 _MARKS = {"added": "+", "removed": "-", "context": " "}
 
 
@@ -39,6 +41,12 @@ class DiffRows(Sequence[Text]):
         self._places = [place for place, row in enumerate(rows) if shown or row.kind != "file"]
         last = max((row.number for row in rows), default=0)
         self._gutter = len(str(last)) + 1 if last and width >= NUMBERS_FROM else 0
+
+    def bounded(self, max_chars: int) -> "DiffRows":
+        """The same rows, of each no more than so many characters."""
+        other = copy(self)
+        other._max_chars = max_chars
+        return other
 
     def __len__(self) -> int:
         return len(self._places)
@@ -72,11 +80,14 @@ class DiffRows(Sequence[Text]):
         style = {"added": theme.added, "removed": theme.removed}.get(row.kind, theme.faint)
         number = f"{row.number:>{self._gutter - 1}} " if self._gutter else ""
         head = Text.assemble(("  " + number, theme.faint), (_MARKS[row.kind], style))
-        text, spans = _laid_out(row.text, self._changed(place, row), marked=row.kind != "context")
+        limit = len(row.text) if self._max_chars is None else self._max_chars
+        text, spans = _laid_out(row.text[:limit], self._changed(place, row), marked=row.kind != "context")
         body = Text(text, style)
         for start, end in spans:
             body.stylize(f"{style} reverse", start, end)
-        return self._cut(head.append_text(body))
+        if limit < len(row.text):
+            body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
+        return head.append_text(body)
 
     def _changed(self, place: int, row: DiffRow) -> list[Span]:
         """The words of a row that its other version does not have."""
@@ -118,10 +129,11 @@ def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: st
 
 def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
     """The text with its tabs spread out and, where `marked`, blanks at its end made visible; the spans moved along."""
-    found = _TRAILING.search(text) if marked else None
-    if "\t" not in text and found is None:
-        return text, spans
-    blanks = found.start() if found else len(text)
+    kept = len(text.rstrip(" \t")) if marked else len(text)
+    if "\t" not in text:
+        return text[:kept] + "·" * (len(text) - kept), spans
+    if len(text) > _MAX_CHARS:
+        return text.expandtabs(_TAB), []
     pieces: list[str] = []
     starts: list[int] = []
     column = length = 0
@@ -129,12 +141,12 @@ def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[
         starts.append(length)
         piece = char
         if char == "\t":
-            room = _TAB - column % _TAB
-            piece = ("→" if place >= blanks else " ") + " " * (room - 1)
-        elif place >= blanks:
+            piece = ("→" if place >= kept else " ") + " " * (_TAB - column % _TAB - 1)
+        elif place >= kept:
             piece = "·"
         pieces.append(piece)
         length += len(piece)
         column += get_character_cell_size(char) if char != "\t" else len(piece)
     starts.append(length)
-    return "".join(pieces), [(starts[start], starts[end]) for start, end in spans]
+    end = len(text)
+    return "".join(pieces), [(starts[min(start, end)], starts[min(stop, end)]) for start, stop in spans]

@@ -16,14 +16,20 @@ from clio.tools.files.text_lines import main_ending
 class Piece(Struct, frozen=True, kw_only=True):
     """What can be wanted or not by itself: a hunk of a file, or the whole of one that comes, goes or moves.
 
-    number and of: which hunk of how many; 0 for the whole. text: its diff.
+    number and of: which hunk of how many; 0 for the whole.
     """
 
     change: FileChange
     hunk: Hunk | None
-    number: int
-    of: int
-    text: str
+    number: int = 0
+    of: int = 0
+
+    @property
+    def text(self) -> str:
+        """Its diff; empty for a move."""
+        if self.hunk is not None:
+            return self.hunk.text
+        return diff_change(self.change).text if self.change.kind != "move" else ""
 
 
 class Proposal:
@@ -114,12 +120,11 @@ class Proposal:
 
 def _pieces(change: FileChange) -> Iterator[Piece]:
     if change.kind in ("add", "delete", "move"):
-        text = diff_change(change).text if change.kind != "move" else ""
-        yield Piece(change=change, hunk=None, number=0, of=0, text=text)
+        yield Piece(change=change, hunk=None)
     if change.kind in ("update", "move"):
         hunks = list(split_hunks(change.before or "", change.after or ""))
         for number, hunk in enumerate(hunks, 1):
-            yield Piece(change=change, hunk=hunk, number=number, of=len(hunks), text=hunk.text)
+            yield Piece(change=change, hunk=hunk, number=number, of=len(hunks))
 
 
 def _idle(change: FileChange) -> bool:

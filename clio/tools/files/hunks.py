@@ -8,10 +8,17 @@ from clio.tools.files.diff import Block, block_rows, changed_blocks, ends_in_crl
 
 
 class Hunk(Struct, frozen=True, kw_only=True):
-    """Neighbouring changed stretches. text: from its "@@" line on, as in a unified diff."""
+    """Neighbouring changed stretches of two texts, whose lines are `old` and `new`."""
 
     blocks: tuple[Block, ...]
-    text: str
+    old: list[str]
+    new: list[str]
+    crlf: bool
+
+    @property
+    def text(self) -> str:
+        """From its "@@" line on, as in a unified diff."""
+        return "\n".join(block_rows(self.blocks, self.old, self.new, self.crlf)) + "\n"
 
     @property
     def added(self) -> int:
@@ -29,7 +36,7 @@ def split_hunks(before: str, after: str) -> Iterator[Hunk]:
     old, new = text_lines(before), text_lines(after)
     crlf = ends_in_crlf(old) and ends_in_crlf(new)
     for group in grouped_blocks(list(changed_blocks(old, new))):
-        yield Hunk(blocks=tuple(group), text="\n".join(block_rows(group, old, new, crlf)) + "\n")
+        yield Hunk(blocks=tuple(group), old=old, new=new, crlf=crlf)
 
 
 def keep_hunks(before: str, after: str, kept: Iterable[Hunk]) -> str:

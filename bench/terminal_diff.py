@@ -1,0 +1,102 @@
+"""What it costs to show a change: CPU milliseconds from the question to the first screen of its diff."""
+
+import asyncio
+import io
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from clio.security.actions import ChangeFiles, FileChange
+from clio.security.approval import ApprovalRequest, Ask
+from clio.tools.files.diff import diff_texts
+from clio.ui.approve import Desk, TerminalApprover
+from clio.ui.diff_view import diff_lines
+from clio.ui.theme import Terminal, Theme
+from clio.ui.word_diff import changed_words
+
+TERMINAL = Terminal(live=True, escapes=True, colour=True, reflows=True)
+LAST_CHOICE = "all"
+"""The last word of "d show all": when it is written, the first screen is."""
+RUNS = 5
+
+
+class _Stage(io.StringIO):
+    """Notes when the first screen is whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown_at = 0.0
+
+    def write(self, text: str) -> int:
+        if not self.shown_at and LAST_CHOICE in text and "show" in text:
+            self.shown_at = time.process_time()
+        return super().write(text)
+
+
+def cases() -> dict[str, tuple[str, str]]:
+    """What is proposed, by name."""
+    plain = "".join(f"value_{number} = compute({number}, 'abc')\n" for number in range(10_000))
+    return {
+        "10,000 lines, all new": ("", plain),
+        "5,000 lines, all changed": (
+            plain[: len(plain) // 2],
+            plain[: len(plain) // 2].replace("compute", "calculate"),
+        ),
+        "10,000 lines, all changed": (plain, plain.replace("compute", "calculate")),
+        "10,000 lines, every 10th changed": (plain, plain.replace("0, 'abc'", "0, 'abd'")),
+        "one line of 1 MB, a word changed": ("x " * 500_000 + "\n", "x " * 250_000 + "y " + "x " * 249_999 + "\n"),
+    }
+
+
+async def first_paint_ms(before: str, after: str) -> float:
+    """CPU milliseconds from the question until the first screen is drawn."""
+
+    @asynccontextmanager
+    async def suspended() -> AsyncGenerator[None]:
+        yield
+
+    stage = _Stage()
+    with create_pipe_input() as keyboard:
+        display = Vt100_Output(stage, lambda: Size(rows=24, columns=80), term="xterm-256color")
+        desk = Desk(
+            io.StringIO(), TERMINAL, lambda: (80, 24), suspended, lambda: None, keyboard=keyboard, display=display
+        )
+        change = FileChange(path=Path("app.py"), kind="update", before=before, after=after)
+        request = ApprovalRequest(
+            title="edit app.py", action=ChangeFiles(changes=(change,)), verdict=Ask("low", "it changes files")
+        )
+        started = time.process_time()
+        asking = asyncio.ensure_future(TerminalApprover(desk).ask(request))
+        while not stage.shown_at:
+            await asyncio.sleep(0)
+        keyboard.send_text("y")
+        await asking
+    return (stage.shown_at - started) * 1000
+
+
+def report() -> None:
+    """Measure and print."""
+    print("diff: first screen of a proposal at 80×24, CPU milliseconds, median of", RUNS)
+    for name, (before, after) in cases().items():
+        print(f"  {name:36}{median(asyncio.run(first_paint_ms(before, after)) for _ in range(RUNS)):8.1f}")
+    before, after = cases()["10,000 lines, all changed"]
+    diff = diff_texts(before, after, "a", "a").text
+    print("diff: other, CPU milliseconds")
+    print(f"  {'20 rows of it below a finished call':36}{_ms(lambda: list(diff_lines(diff, Theme(), 80, 20))):8.1f}")
+    worst = ("a b " * 30 + "x", "b a " * 30 + "y")
+    print(f"  {'words of two lines, at worst':36}{_ms(lambda: changed_words(*worst)):8.1f}")
+
+
+def _ms(work: Callable[[], object]) -> float:
+    times: list[float] = []
+    for _ in range(RUNS):
+        started = time.process_time()
+        work()
+        times.append((time.process_time() - started) * 1000)
+    return median(times)
