@@ -27,7 +27,7 @@ from clio.ui.bar import bar_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
-from clio.ui.todo_view import count_words, plain_rows
+from clio.ui.todo_words import count_words, plain_rows
 from clio.ui.typed_state import Typing
 
 _MAX_ROWS = 20

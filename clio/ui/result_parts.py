@@ -12,7 +12,8 @@ from clio.ui.painter import Part
 from clio.ui.plain import clean
 from clio.ui.table import table_lines
 from clio.ui.theme import Theme
-from clio.ui.todo_view import count_words, todo_rows
+from clio.ui.todo_view import todo_rows
+from clio.ui.todo_words import count_words
 from clio.ui.tool_rows import diff_rows
 
 _NO_LIMIT = 10**9
@@ -38,7 +39,7 @@ def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[B
     if result.verbatim:
         yield Block([Part(body=Text(row)) for row in clean(result.verbatim).rstrip("\n").split("\n")])
     if result.diff:
-        yield Block([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT)])
+        yield Block([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT, width=width)])
     if result.table is not None:
         heading, lines = table_lines(result.table, width)
         head = [Part(body=Text(heading, theme.faint), wraps=False)] if heading else []

@@ -1,6 +1,6 @@
 """The list of work on a screen: its rows, and the item in work as a few words. All pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -8,13 +8,11 @@ from clio.sessions.state import Todo, TodoStatus
 from clio.ui.plain import clean, clean_line
 from clio.ui.table import wrap_cells
 from clio.ui.theme import Theme
+from clio.ui.todo_words import folded
 from clio.ui.width import crop
 
 MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
-WORDS: dict[TodoStatus, str] = {"pending": "", "in_progress": "in work", "completed": "done", "blocked": "blocked"}
 _ACTIVE_CELLS = 16  # beside all that stands before it on the line of a running turn, in 80 columns
-_MAX_OPEN = 15
-_MAX_DONE = 3
 _NARROWEST = 8
 _NARROWEST_LIST = 20
 
@@ -28,11 +26,6 @@ def active_words(todos: tuple[Todo, ...]) -> str:
     return crop(f"{done + 1}/{len(todos)} {clean_line(active.title)}", _ACTIVE_CELLS)
 
 
-def count_words(todos: tuple[Todo, ...]) -> str:
-    """ "2 of 5 done"."""
-    return f"{sum(todo.status == 'completed' for todo in todos)} of {len(todos)} done"
-
-
 def todo_rows(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
     """The list in its order, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
@@ -40,48 +33,11 @@ def todo_rows(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool =
     """
     width = max(width, _NARROWEST_LIST)
     numbers = max((len(str(todo.id)) for todo in todos), default=1)
-    for part in _folded(todos) if fold else todos:
+    for part in folded(todos) if fold else todos:
         if isinstance(part, str):
             yield Text(f"  {crop(part, width - 2)}", theme.faint)
         else:
             yield from _rows(part, numbers, width, theme)
-
-
-def plain_rows(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
-    """The same for a pipe and a reader aloud: words in place of marks, no wrapping."""
-    for part in _folded(todos) if fold else todos:
-        if isinstance(part, str):
-            yield part
-            continue
-        word = WORDS[part.status]
-        note = f" ({clean_line(part.note)})" if part.note else ""
-        yield f"{part.id}. {f'{word}: ' if word else ''}{clean_line(part.title)}{note}"
-
-
-def _folded(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
-    """The items that are shown, and a sentence in the place of each run of those that are not."""
-    done = [todo.id for todo in todos if todo.status == "completed"]
-    still = [todo.id for todo in todos if todo.status != "completed"]
-    hidden = set(done[: max(len(done) - _MAX_DONE, 0)]) if len(done) > _MAX_DONE + 1 else set[int]()
-    active = {todo.id for todo in todos if todo.status in ("in_progress", "blocked")}
-    if len(still) > _MAX_OPEN + 1:
-        hidden |= set(still[_MAX_OPEN:]) - active
-    run: list[Todo] = []
-    for todo in todos:
-        if todo.id in hidden:
-            run.append(todo)
-            continue
-        yield from _missing(run)
-        run = []
-        yield todo
-    yield from _missing(run)
-
-
-def _missing(run: list[Todo]) -> Iterator[str]:
-    if run:
-        done = sum(todo.status == "completed" for todo in run)
-        parts = [f"{done} done"] * bool(done) + [f"{len(run) - done} open"] * bool(len(run) - done)
-        yield f"… {' and '.join(parts)} not shown, /todo all shows them"
 
 
 def _rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Iterator[Text]:
