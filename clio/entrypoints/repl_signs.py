@@ -1,5 +1,6 @@
 """Lines that are no messages though they begin with no slash: what Enter does with them, and the command they mean."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from clio.ui.line_signs import memory_line, sign_hint
 
 if TYPE_CHECKING:
     from clio.app import App
+
+_LOOK_S = 0.1
 
 
 class LineSigns:
@@ -25,8 +28,11 @@ class LineSigns:
 
     async def look_up(self, text: str) -> bool:
         """Find out what the line being typed may be completed with; whether there is anything new to offer."""
-        app = self._app()
-        return app is not None and text.startswith("/model ") and await ask_server(app)
+        if not text.startswith("/model "):
+            return False
+        while (app := self._app()) is None:  # noqa: ASYNC110  typed before the rest of clio is there
+            await asyncio.sleep(_LOOK_S)
+        return await ask_server(app)
 
     def command(self, text: str) -> str:
         """The slash command the line stands for; "" for a message."""

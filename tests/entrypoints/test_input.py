@@ -219,9 +219,7 @@ def test_a_picture_that_is_dropped_becomes_a_mention(place: Place, server: ChatS
     assert said(server)[1]["image_url"]["url"] == "data:image/png;base64," + base64.b64encode(PNG).decode("ascii")
 
 
-def test_a_picture_comes_from_the_clipboard_or_a_sentence(
-    place: Place, server: ChatServer, tmp_path: Path
-) -> None:
+def test_a_picture_comes_from_the_clipboard_or_a_sentence(place: Place, server: ChatServer, tmp_path: Path) -> None:
     server.add(text("a cat"))
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -239,3 +237,13 @@ def test_a_picture_comes_from_the_clipboard_or_a_sentence(
         clio.key("enter")
         clio.wait_for("a cat")
     assert re.match(r"data:image/png;base64,", said(server)[1]["image_url"]["url"])
+
+
+def test_the_servers_models_are_offered(tmp_path: Path) -> None:
+    with ChatServer(models=[{"id": "small-one"}, {"id": "large-one"}]) as server:
+        place = make_place(tmp_path, server)
+        with place.clio(CLIO_CONTEXT_WINDOW="32000") as clio:
+            begun(clio).send("/model la")
+            clio.wait_for("large-one")
+            clio.send("\t\r")
+            clio.wait_for("large-one at")
