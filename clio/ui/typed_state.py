@@ -1,11 +1,12 @@
 """What a person is doing at the keyboard while a turn runs, as a screen is told of it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from clio.ui.typed_line import TypedLine
+if TYPE_CHECKING:  # the plain screen knows the words and draws nothing
+    from clio.ui.typed_line import TypedLine
 
 
 class Waiting(Struct, frozen=True):
@@ -21,7 +22,7 @@ class Typing(Struct, frozen=True, kw_only=True):
     hint: what keys can do now, shown where the line is empty.
     """
 
-    line: TypedLine
+    line: "TypedLine"
     waiting: tuple[Waiting, ...] = ()
     hint: str = ""
 
