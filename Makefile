@@ -35,6 +35,11 @@ year: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py
 
+# The pictures of docs/tour.md and the README, from real sessions with a scripted model.
+tour: $(READY)
+	$(BIN)/python docs/make_tour.py
+	$(BIN)/python docs/make_picture.py
+
 clean:
 	rm -rf $(VENV)
 

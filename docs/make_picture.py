@@ -6,19 +6,14 @@ The model's words are written below; everything else is what the program does: t
 the commit is made.
 """
 
-import os
 import sys
-import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from tests.support.chat_server import ChatServer, text, tool_calls  # noqa: E402 the path must be set first
-from tests.support.desk import make_repository  # noqa: E402
-from tests.support.pty_session import PtySession  # noqa: E402
-from tests.support.terminal_picture import svg_of  # noqa: E402
+from picture_stage import ROOT, stage
+
+from tests.support.chat_server import text, tool_calls
 
 COLUMNS, LINES = 96, 46
 FILES = {
@@ -48,50 +43,15 @@ def main(target: Path) -> None:
         tool_calls([COMMIT]),
         text(ANSWER, usage=(6_214, 388, 5_120)),
     ]
-    with tempfile.TemporaryDirectory() as folder, ChatServer(replies) as server:
-        project = Path(folder) / "shop"
-        make_repository(project, FILES)
-        with PtySession(
-            [sys.executable, "-m", "clio"], cwd=project, env=environment(folder, server), columns=COLUMNS, lines=LINES
-        ) as terminal:
-            settle(terminal)
-            terminal.line("test_prices.py fails. Find out why, fix it, and commit.")
-            answer(terminal, "pytest -q", "a")
-            answer(terminal, "edit prices.py", "y")
-            answer(terminal, "git commit", "y")
-            terminal.wait_for("6 steps")
-            settle(terminal)
-            target.write_text(svg_of(terminal.screen, title="clio — shop"), encoding="utf-8")
+    with stage(replies, FILES, columns=COLUMNS, lines=LINES) as on:
+        on.terminal.line("test_prices.py fails. Find out why, fix it, and commit.")
+        on.answer("pytest -q", "a")
+        on.answer("edit prices.py", "y")
+        on.answer("git commit", "y")
+        on.terminal.wait_for("6 steps")
+        on.settle()
+        target.write_text(on.picture(), encoding="utf-8")
     sys.stdout.write(f"{target}\n")
-
-
-def answer(terminal: PtySession, question: str, key: str) -> None:
-    """Press one key when the approval of this call is asked."""
-    terminal.wait_for(rf"\? (?:run |)?{question}[\s\S]*n no", regex=True)
-    settle(terminal)
-    terminal.send(key)
-    terminal.wait_gone("n no")
-
-
-def settle(terminal: PtySession) -> None:
-    """Wait until nothing more is drawn; what is typed in the first second of a question does not count."""
-    end = time.monotonic() + 1.2
-    while time.monotonic() < end:
-        terminal.take_in(0.1)
-
-
-def environment(folder: str, server: ChatServer) -> dict[str, str]:
-    """A home of its own, so that the picture is the same for everybody."""
-    return {
-        "HOME": folder,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "LANG": "C.UTF-8",
-        "OPENAI_API_KEY": "none",
-        "OPENAI_BASE_URL": server.url,
-        "CLIO_MODEL": "gpt-5.6",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-    }
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from clio.agent.events import Event  # noqa: E402 the path must be set first
 from clio.commands.base import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
+from clio.commands.key_table import key_table  # noqa: E402
 from clio.commands.registry import command_table, find  # noqa: E402
 from clio.commands.session_door import SESSIONS  # noqa: E402
 from clio.config.doors import DOORS  # noqa: E402
@@ -31,7 +32,14 @@ from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
 
-PAGES = ("README.md", "docs/configuration.md", "docs/formats/events.md", "docs/sessions.md", "docs/preferences.md")
+PAGES = (
+    "README.md",
+    "docs/configuration.md",
+    "docs/formats/events.md",
+    "docs/sessions.md",
+    "docs/preferences.md",
+    "docs/keys.md",
+)
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -47,6 +55,12 @@ def commands() -> str:
     """Every slash command."""
     found = command_table()
     return table(found.columns, ((f"`{usage}`", summary) for usage, summary in found.rows))
+
+
+def keys() -> str:
+    """Every key, under where it works."""
+    found = key_table()
+    return table(found.columns, found.rows)
 
 
 def session_commands() -> str:
@@ -117,6 +131,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
     "events": events,
+    "keys": keys,
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "sessions_door": sessions_door,

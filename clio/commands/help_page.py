@@ -5,18 +5,18 @@ from collections.abc import Collection
 from clio.commands.base import Table
 
 _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    ("who answers", (("model", "the model"), ("style", "the wording"), ("scenario", "the kind of work"))),
-    ("who decides", (("plan", "look and propose first"), ("approve", "what asks"), ("trust", "this project"))),
-    ("what goes on", (("todo", "the list"), ("last", "results whole"), ("context", "the window"), ("cost", "money"))),
-    ("take it back", (("undo", "the last turn"), ("redo", "again"), ("diff", "what changed"), ("rewind", "further"))),
+    ("who answers", (("model", "the model"), ("style", "wording"), ("scenario", "kind of work"))),
+    ("who decides", (("plan", "look first"), ("approve", "what asks"), ("trust", "this project"))),
+    ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
+    ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
     (
         "remember",
         (
-            ("memory", "of this project"),
-            ("prefs", "of you"),
+            ("memory", "this project"),
+            ("prefs", "you"),
             ("note", "texts"),
-            ("docs", "documents"),
-            ("recall", "asks all"),
+            ("docs", "files"),
+            ("recall", "all"),
             ("feedback", "+ or -"),
         ),
     ),

@@ -1,0 +1,80 @@
+"""The tour: every picture there, drawn by the script, named by the page, and of the program as it is."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+from clio.commands.registry import find
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "tour"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_tour", ROOT / "docs" / "make_tour.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(path: Path) -> list[str]:
+    """The picture's lines of text, the title first."""
+    lines: dict[float, str] = {}
+    for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text"):
+        height = float(text.attrib["y"])
+        lines[height] = lines.get(height, "") + (text.text or "")
+    return [lines[height] for height in sorted(lines)]
+
+
+def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: ModuleType) -> None:
+    page = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    shown = re.findall(r"\]\(tour/([\w-]+)\.svg\)", page)
+    assert shown == list(script.SCENES) == sorted(path.stem for path in FOLDER.glob("*.svg"))
+    assert len(shown) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [
+        ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · git main", "/help"]),
+        ("02-question", ["合計", "✅", "def", "2 steps"]),
+        ("03-approval", ["edit prices.py", "/ 100", "once"]),
+        ("04-command", ["1 failed, 1 passed", "allowed once"]),
+        ("05-context", ["window 64,000 tokens", "next trim"]),
+        ("06-memory", ["remembered: never use floats", "a hard limit"]),
+        ("07-steering", ["queued 1: then write the changelog", "next step: keep the signature", "esc stops"]),
+        ("08-undo", ["Undid turn 1", "/redo brings it back"]),
+        ("09-plan", ["端数処理", "carry it out"]),
+        ("10-cost", ["cached", "session (2 turns)", "$0.0085"]),
+    ],
+)
+def test_a_picture_shows_its_moment(name: str, shows: list[str]) -> None:
+    text = "\n".join(rows(FOLDER / f"{name}.svg"))
+    squeezed = re.sub(r"\s+", "", text)
+    for words in shows:
+        assert re.sub(r"\s+", "", words) in squeezed
+
+
+def test_no_picture_shows_a_machine_or_a_command_that_is_none() -> None:
+    for path in [*FOLDER.glob("*.svg"), ROOT / "docs" / "session.svg"]:
+        text = "\n".join(rows(path))
+        assert "127.0.0.1" not in text and "/tmp" not in text
+        assert "bug in clio" not in text and "Traceback" not in text
+        for typed in re.findall(r"(?m)^❯\s*/(\w+)", text):
+            assert find(typed) is not None
+
+
+def test_what_differs_between_runs_is_replaced_by_as_many_cells(script: ModuleType) -> None:
+    from picture_stage import still  # pyright: ignore[reportMissingImports]  # the script has put docs/ on the path
+
+    from tests.support.terminal_picture import render_bytes, screen_lines
+
+    screen = render_bytes("合計 1 step · 12.7 s in 14 s · committed abcdef0 · ⠴ writing".encode())
+    still(screen)
+    assert screen_lines(screen)[0] == "合計 1 step · 1.25 s in 12 s · committed 4f1c9d2 · ⠹ writing"

@@ -1,0 +1,38 @@
+"""The page of keys and the line agree: what the line binds is named there, and what is named there is bound."""
+
+from pathlib import Path
+
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import DummyInput
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import DummyOutput
+
+from clio.commands.key_table import KEYS
+from clio.ui.completer import LineCompleter
+from clio.ui.prompt_line import PromptLine
+
+_NO_KEYS = {Keys.BracketedPaste.value, Keys.Any.value}
+_ALIASES = {"c-m": "enter", "c-h": "backspace"}
+_BOUND_BY_THE_SHELL = {"c-o", "s-tab"}  # see Repl
+
+
+def test_every_key_the_line_binds_is_on_the_page_and_the_other_way_round(tmp_path: Path) -> None:
+    line = PromptLine(
+        text="> ",
+        history=InMemoryHistory(),
+        completer=LineCompleter(tmp_path, lambda: None, list),
+        status=tuple,
+        input=DummyInput(),
+        output=DummyOutput(),
+    )
+    merged = line._session.key_bindings  # pyright: ignore[reportPrivateUsage]
+    bindings = merged.bindings if merged is not None else []
+    bound = {" ".join(_name(key) for key in binding.keys) for binding in bindings} - _NO_KEYS
+    named = {name for _, keys in KEYS for key in keys for name in key.bound}
+    assert bound - named == set(), "say in clio/commands/key_table.py what they do"
+    assert named - bound == _BOUND_BY_THE_SHELL
+
+
+def _name(key: Keys | str) -> str:
+    text = key.value if isinstance(key, Keys) else key
+    return _ALIASES.get(text, text)
