@@ -42,12 +42,10 @@ class _Stage(io.StringIO):
 def cases() -> dict[str, tuple[str, str]]:
     """What is proposed, by name."""
     plain = "".join(f"value_{number} = compute({number}, 'abc')\n" for number in range(10_000))
+    half = plain[: len(plain) // 2]
     return {
         "10,000 lines, all new": ("", plain),
-        "5,000 lines, all changed": (
-            plain[: len(plain) // 2],
-            plain[: len(plain) // 2].replace("compute", "calculate"),
-        ),
+        "5,000 lines, all changed": (half, half.replace("compute", "calculate")),
         "10,000 lines, all changed": (plain, plain.replace("compute", "calculate")),
         "10,000 lines, every 10th changed": (plain, plain.replace("0, 'abc'", "0, 'abd'")),
         "one line of 1 MB, a word changed": ("x " * 500_000 + "\n", "x " * 250_000 + "y " + "x " * 249_999 + "\n"),

@@ -68,4 +68,4 @@ class CallRows:
             yield Part(body=running_row(call.title, "interrupted", 0.0, width, self._theme), wraps=False)
             return
         yield Part(body=finished_row(call.finished, width, self._theme), wraps=False)
-        yield from (Part(body=line, wraps=False) for line in details(call.finished, self._theme))
+        yield from (Part(body=line, wraps=False) for line in details(call.finished, self._theme, width))

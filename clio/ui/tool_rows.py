@@ -31,12 +31,12 @@ def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     return _row(BULLET, theme.good if event.ok else theme.bad, event.title, clean_line(event.summary), width, theme)
 
 
-def details(event: ToolFinished, theme: Theme) -> Iterator[Text]:
+def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Text]:
     """What is shown below a finished call: the diff of a change not seen before, or the first lines of a failure."""
     if event.diff and event.asked:
         return
     if event.diff:
-        yield from diff_rows(event.diff, theme, MAX_DIFF_ROWS)
+        yield from diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
     elif not event.ok:
         lines = [line for line in clean(event.preview).splitlines() if line.strip()]
         for line in lines[:_FAILED_ROWS]:
