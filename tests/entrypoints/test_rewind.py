@@ -93,7 +93,7 @@ def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:
     with place.clio("--approve", "all") as clio:
         two_turns(clio)
         clio.line("/diff")
-        clio.wait_for("+++ docs/hi.md")
+        clio.wait_for("new docs/hi.md +1")
         clio.line("/rewind")
         clio.wait_for("you said")
         assert "write a plan" in clio.text
