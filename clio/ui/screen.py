@@ -186,7 +186,7 @@ class Screen:
     def set_typed(self, typing: Typing) -> None:
         """Show what the person types while the turn runs, and what of it waits."""
         self._typing = typing
-        self._refresh()
+        self._refresh(now=True)
 
     @contextmanager
     def suspended(self) -> Generator[None]:

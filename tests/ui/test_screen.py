@@ -7,6 +7,8 @@ import pytest
 
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
 from clio.commands.base import CommandResult, Table
+from clio.ui.typed_line import TypedLine
+from clio.ui.typed_state import Typing
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 
@@ -157,11 +159,11 @@ def test_hostile_control_sequences_are_inert() -> None:
         finished("1", f"run {HOSTILE}", HOSTILE, ok=False, preview=HOSTILE, diff=f"+{HOSTILE}\n"),
         Notice(text=HOSTILE),
     )
-    stage.screen.set_typed(HOSTILE)
+    stage.screen.set_typed(Typing(line=TypedLine(HOSTILE)))
     stage.rest()
     stage.play(end("failed", HOSTILE))
     for code in re.findall(r"\x1b[^m\x1b]*.?", stage.written):
-        assert re.match(r"\x1b\[(?:[\d;]*m|\d*A|J)", code), repr(code)
+        assert re.match(r"\x1b\[(?:[\d;]*m|\d*[AC]|J|\?2026[hl])", code), repr(code)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e]", stage.written)
     assert "abcredde" in stage.everything()
 
@@ -233,9 +235,9 @@ def test_while_suspended_nothing_is_drawn_and_nothing_is_lost() -> None:
 def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     stage = Stage()
     stage.play(*start())
-    stage.screen.set_typed("and then\nthe tests")
+    stage.screen.set_typed(Typing(line=TypedLine("and then\nthe tests")))
     stage.rest()
-    assert "› and then the tests" in stage.visible()
+    assert "› and then↵the tests" in stage.visible()
     stage.play(end())
     assert "and then" not in stage.everything()
 

@@ -1,0 +1,48 @@
+"""A window that changes its size in the middle of an answer, over a real server and a real pseudo-terminal.
+
+The emulator cuts what it shows when it becomes narrower, and drops lines when it becomes lower, so it is made narrower
+only before long lines are printed for good.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import make_place
+from tests.support.chat_server import ChatServer, text
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+ANSWER = "".join(
+    f"Paragraph {number} has **words** enough to be wrapped at forty columns and at eighty as well, hasn't it?\n\n"
+    f"- item {number}\n- another\n\n```python\nvalue = {number}  # a line of code\n```\n\n"
+    for number in range(1, 9)
+)
+CUT = {"XTERM_VERSION": "370"}  # as the emulator here does, this one cuts lines and does not wrap them anew
+
+
+def answered(folder: Path, *widths: int) -> list[str]:
+    """The words of the answer as they stand in scrollback and screen, the window changing while it comes."""
+    with ChatServer([text(ANSWER, chunk_size=12, pause_s=0.01)]) as server:
+        place = make_place(folder, server)
+        with place.clio(columns=80, lines=24, **CUT) as clio:
+            clio.wait_for("test-model · ask")
+            clio.line("go")
+            for number, width in enumerate(widths, 1):
+                clio.wait_for(f"Paragraph {number} has")
+                clio.resize(width, 24)
+            clio.wait_for("1 step")
+            return words_of(clio)
+
+
+def words_of(clio: PtySession) -> list[str]:
+    told = clio.everything.partition("❯ go")[2].partition("1 step")[0]
+    return told.split()
+
+
+@pytest.mark.parametrize("widths", [(40, 200), (200,), (40, 60, 120)])
+def test_nothing_is_lost_and_nothing_stands_twice(tmp_path: Path, widths: tuple[int, ...]) -> None:
+    straight = answered(tmp_path / "straight")
+    assert straight.count("Paragraph") == 8
+    assert answered(tmp_path / "resized", *widths) == straight
