@@ -29,7 +29,7 @@ NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what
 
 def help_table(names: Collection[str]) -> Table:
     """These commands, grouped; those the groups do not know stand in a row of their own."""
-    rows = [("type", _SIGNS)]
+    rows = [("say", _SIGNS)]
     known: set[str] = set()
     for want, commands in _WANTS:
         there = [(name, words) for name, words in commands if name in names]

@@ -5,6 +5,7 @@ Nothing here asks a server or runs a program: who answers is known by then, the 
 
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from clio import __version__
@@ -13,6 +14,7 @@ from clio.config.paths import FOLDER_NAME, display
 from clio.context.instructions import project_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
+from clio.storage.folders import make_folder
 from clio.ui.git_branch import read_branch
 
 CONNECT = "export OPENAI_API_KEY=… or start Ollama"
@@ -27,6 +29,13 @@ def first_lines(
         where(loaded.project, user_home),
         f"clio {__version__} · /help shows what can be typed here",
     )
+
+
+def note_greeting(home: Path) -> None:
+    """Begin the file of earlier lines, whose absence means a first start: a plain terminal writes none by itself."""
+    with suppress(OSError):  # whoever types a line is told why it cannot be kept
+        make_folder(home)
+        (home / "history").touch(mode=0o600)
 
 
 def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: str) -> str:

@@ -77,9 +77,10 @@ def _pick(store: SessionStore, ask: Ask, width: int) -> str | None:
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
     """What a person must know before the first line: three lines at the very first start, later what is unusual."""
     if first:
-        from clio.entrypoints.first_start import first_lines  # once in a life
+        from clio.entrypoints.first_start import first_lines, note_greeting  # once in a life
 
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
+        note_greeting(loaded.home)
     if loaded.config.incognito:
         yield "incognito: nothing is written and nothing is remembered"
     if loaded.withheld:

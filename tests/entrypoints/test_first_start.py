@@ -8,7 +8,7 @@ import pytest
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.entrypoints.first_start import first_lines
-from tests.entrypoints.repl_support import Place
+from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer
 from tests.support.desk import git
 
@@ -75,3 +75,14 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
             assert len(told.strip().splitlines()) == 3 or columns < 80
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
+    place = make_place(tmp_path, visited=False)
+    for greeted in (True, False):
+        with place.clio("--provider", "offline", TERM="dumb") as clio:
+            clio.wait_for(r"^> ?$|\n>", regex=True)
+            clio.line("/exit")
+            assert clio.wait_exit() == 0
+            assert ("typed here" in clio.everything) is greeted
