@@ -1,5 +1,7 @@
 """What a person enters while a turn runs: it steers the turn, waits for its step or its end, or is still typed on."""
 
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -13,6 +15,7 @@ from clio.ui.typed_state import Typing, Waiting
 
 Kind = Literal["steer", "look", "turn"]
 STEER_MARK = "!"
+_MOMENT_S = 1.0
 _STEERS = "Enter again: at the next step · ↑ edits"
 _EDITS = "↑ edits the last"
 
@@ -30,10 +33,12 @@ class Ahead:
     """The line, and what was entered on it and is not carried out yet, oldest first.
 
     A slash command that only looks waits for the end of the step, everything else for the end of the turn. `!` before
-    it, or Enter once more behind it, sends it with the next request of the running turn.
+    it, or Enter once more behind it, sends it with the next request of the running turn. clock: seconds.
     """
 
-    def __init__(self, pastes: Pastes | None = None) -> None:
+    def __init__(self, pastes: Pastes | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stopped_at = -_MOMENT_S
         self.line = TypedLine()
         self.pastes = pastes or Pastes()
         self._entered: list[Entered] = []
@@ -54,6 +59,7 @@ class Ahead:
         if late:
             self._entered.insert(0, Entered("\n\n".join(late), "turn", words=True))
         if not done:
+            self._stopped_at = self._clock()
             for one in self._entered:
                 one.held = True
 
@@ -126,6 +132,10 @@ class Ahead:
         for one in held:
             one.held = False
         return bool(held)
+
+    def just_stopped(self) -> bool:
+        """Whether a turn ended too early a moment ago."""
+        return self._clock() - self._stopped_at < _MOMENT_S
 
     @property
     def busy(self) -> bool:

@@ -1,8 +1,10 @@
 """Git for the model: reading through GitPython, changing through the exact commands a person could have typed."""
 
 import asyncio
+import os
 import shlex
 import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -76,7 +78,7 @@ class GitTool:
         root = Path(repo.working_dir).resolve()
 
         async def go(progress: Progress) -> ToolOutput:
-            text = await asyncio.to_thread(git_text, self._cwd, arguments)
+            text = await _git_output(self._cwd, arguments)
             return ToolOutput(text=text or "(nothing)", summary=f"{len(text.splitlines())} lines")
 
         return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
@@ -126,6 +128,26 @@ def git_text(folder: Path, arguments: list[str]) -> str:
     except GitCommandError as error:
         said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
         raise ToolFailed(f"git {arguments[0]} failed: {said}") from error
+    return output.decode("utf-8", errors="replace").rstrip("\n")
+
+
+async def _git_output(folder: Path, arguments: list[str]) -> str:
+    """The same for an operation that may take long: git ends when nobody waits for it any more."""
+    plain = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    process = await asyncio.create_subprocess_exec(
+        "git", *_PLAIN, *arguments, cwd=folder, env={**os.environ, **plain}, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        async with asyncio.timeout(READ_LIMIT_S):
+            output, said = await process.communicate()
+    except TimeoutError as error:
+        raise ToolFailed(f"git {arguments[0]} took longer than {READ_LIMIT_S} s and was stopped") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+    if process.returncode:
+        why = said.decode("utf-8", errors="replace").strip() or f"exit {process.returncode}"
+        raise ToolFailed(f"git {arguments[0]} failed: {why}")
     return output.decode("utf-8", errors="replace").rstrip("\n")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TextIO, assert_never
+from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clio.agent.events import (
     ContextTrimmed,
@@ -28,7 +28,9 @@ from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.status import footer, format_seconds, plural
 from clio.ui.todo_words import count_words, plain_rows
-from clio.ui.typed_state import Typing
+
+if TYPE_CHECKING:  # it needs rich, which a pipe does not
+    from clio.ui.typed_state import Typing
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
@@ -111,7 +113,7 @@ class PipeScreen:
                 line = "  ".join(clean_line(cell) for cell in row).rstrip()
                 self._answer.write(f"{line}\n" if line else "")
 
-    def set_typed(self, typing: Typing) -> None:
+    def set_typed(self, typing: "Typing") -> None:
         """Typing ahead is not shown here."""
 
     def toggle_reasoning(self) -> None:

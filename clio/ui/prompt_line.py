@@ -308,6 +308,10 @@ class PromptLine:
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.delete_before_cursor(self._after_paste())
 
+        @bindings.add("escape", filter=typing & Condition(lambda: self._held is not None and self._held.just_stopped()))
+        def _(event: KeyPressEvent) -> None:
+            pass  # pressed twice in impatience; it would leave vi's insert mode
+
         @bindings.add("up", filter=typing & Condition(self._has_held))
         def _(event: KeyPressEvent) -> None:
             if self._held is not None:

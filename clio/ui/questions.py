@@ -17,7 +17,7 @@ from clio.ui.pager import Page
 from clio.ui.plain_line import PlainLine
 from clio.ui.width import cells_of
 
-_ESCAPE_S = 0.05
+_ESCAPE_S = 0.025
 _GUARD_S = 1.0
 
 

@@ -38,6 +38,10 @@ class Held(Protocol):
         """The newest one, to be edited; "" where none waits."""
         ...
 
+    def just_stopped(self) -> bool:
+        """Whether a turn was stopped a moment ago, so that another Esc was meant for it too."""
+        ...
+
     def release(self) -> bool:
         """Let all of it go on; False where nothing waits."""
         ...

@@ -241,6 +241,78 @@ def test_killed_with_a_queue_the_session_is_whole(place: Place, server: ChatServ
     assert said(server, 2) == ["work", "go on"]
 
 
+DEAF = """import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for number in range(2):
+    if not os.fork():
+        os.setpgid(0, 0)
+open(f"pid{os.getpid()}", "w").close()
+print("deaf", flush=True)
+time.sleep(600)
+"""
+
+
+@SIZES
+@pytest.mark.parametrize("presses", [1, 2])
+def test_escape_stops_a_command_and_all_it_started(
+    place: Place, server: ChatServer, columns: int, lines: int, presses: int
+) -> None:
+    (place.project / "deaf.py").write_text(DEAF, encoding="utf-8")
+    server.add(command(f"{sys.executable} deaf.py | cat & wait"), text("Here again."))
+    with place.clio("--approve", "all", columns=columns, lines=lines) as clio:
+        clio.wait_for(READY)
+        clio.line("go")
+        _until(clio, lambda: len(list(place.project.glob("pid*"))) == 4)
+        pids = [int(path.name.removeprefix("pid")) for path in place.project.glob("pid*")]
+        assert all(_lives(pid) for pid in pids)
+        for _ in range(presses):
+            clio.key("escape")
+            clio.take_in(0.05)
+        clio.wait_for("interrupted")
+        _until(clio, lambda: not any(_lives(pid) for pid in pids))
+        clio.line("are you there?")
+        clio.wait_for("Here again.")
+        assert clio.everything.count("interrupted") == 2  # the call, and the turn
+    roles = [one["role"] for one in server.requests[1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "user"]
+
+
+def test_a_second_escape_leaves_vi_in_insert_mode(place: Place, server: ChatServer) -> None:
+    (place.home / ".clio" / "config.yaml").write_text("editing: vi\n", encoding="utf-8")
+    server.add(stall("I begin and wait"), text("Here again."))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("go")
+        clio.wait_for("I begin and")
+        clio.key("escape")
+        clio.wait_for(r"interrupted[\s\S]*❯", regex=True)
+        clio.key("escape")
+        clio.take_in(0.2)
+        clio.line("ask again")
+        clio.wait_for("Here again.")
+    assert said(server, 1)[-1] == "ask again"
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_escape_ends_the_wait_between_retries(place: Place, server: ChatServer, status: int) -> None:
+    server.add(error(status, headers={"Retry-After": "30"}), text("Here again."))
+    with place.clio() as clio:
+        clio.wait_for(READY)
+        clio.line("go")
+        clio.wait_for("again in")
+        clio.key("escape")
+        clio.wait_for("interrupted")
+        clio.line("now?")
+        clio.wait_for("Here again.")
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def _until(clio: PtySession, condition: Any) -> None:
     for _ in range(200):
         clio.take_in(0.05)

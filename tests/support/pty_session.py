@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -46,7 +47,7 @@ class PtySession:
         timeout_s: float = 20.0,
     ) -> None:
         self.timeout_s = timeout_s
-        self.raw = bytearray()
+        self.raw: bytearray = bytearray()
         self.screen = PictureScreen(columns, lines, reply=self.send)
         self._stream = pyte.ByteStream(self.screen)
         self._child = pexpect.spawn(
@@ -97,6 +98,16 @@ class PtySession:
             return True
         except pexpect.EOF:
             return False
+
+    def take_raw(self, seconds: float = 0.0) -> None:
+        """Read once, into `raw` alone: nothing is drawn and no query answered until `draw`. For measuring."""
+        with suppress(pexpect.TIMEOUT):
+            data: bytes = self._child.read_nonblocking(65536, seconds)
+            self.raw += data
+
+    def draw(self, data: bytes) -> None:
+        """Draw what `take_raw` has read."""
+        self._stream.feed(data)
 
     @property
     def lines(self) -> list[str]:

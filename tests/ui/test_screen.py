@@ -8,7 +8,7 @@ import pytest
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
 from clio.commands.base import CommandResult, Table
 from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing
+from clio.ui.typed_state import Typing, Waiting
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 
@@ -159,7 +159,7 @@ def test_hostile_control_sequences_are_inert() -> None:
         finished("1", f"run {HOSTILE}", HOSTILE, ok=False, preview=HOSTILE, diff=f"+{HOSTILE}\n"),
         Notice(text=HOSTILE),
     )
-    stage.screen.set_typed(Typing(line=TypedLine(HOSTILE)))
+    stage.screen.set_typed(Typing(line=TypedLine(HOSTILE), waiting=(Waiting("queued 1", HOSTILE),)))
     stage.rest()
     stage.play(end("failed", HOSTILE))
     for code in re.findall(r"\x1b[^m\x1b]*.?", stage.written):
@@ -235,9 +235,11 @@ def test_while_suspended_nothing_is_drawn_and_nothing_is_lost() -> None:
 def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     stage = Stage()
     stage.play(*start())
-    stage.screen.set_typed(Typing(line=TypedLine("and then\nthe tests")))
+    stage.screen.set_typed(Typing(line=TypedLine("and then\nthe tests"), waiting=(Waiting("queued 1", "漢字\nfirst"),)))
     stage.rest()
-    assert "› and then↵the tests" in stage.visible()
+    shown = stage.visible().split("\n")
+    assert (shown[-3], shown[-1]) == ("queued 1: 漢字 first", "› and then↵the tests")
+    assert (stage.terminal().cursor.x, stage.terminal().cursor.y) == (20, len(shown) - 1)
     stage.play(end())
     assert "and then" not in stage.everything()
 

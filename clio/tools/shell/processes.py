@@ -18,8 +18,8 @@ from clio.tools.shell.terminal_text import TerminalText
 
 TERM_GRACE_S = 1.0
 """What a timed-out command has for cleaning up between the request to end and the kill."""
-CANCEL_GRACE_S = 0.2
-"""The same when a person is waiting for it to stop."""
+CANCEL_GRACE_S = 0.04
+"""The same when a person has pressed Esc and is waiting: all of it is to take less than 0.1 s."""
 _DRAIN_S = 0.25
 _TICK_S = 1.0
 

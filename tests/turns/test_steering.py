@@ -1,0 +1,178 @@
+"""Words said into a running turn: where they stand in the requests, on disk, and in what trims and undoes."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from clio.agent.events import MessageAdded, Steered, StepStarted, TurnFinished
+from clio.agent.turn_files import turn_of
+from clio.context.units import split_units, task_index
+from clio.messages import UserMessage
+from clio.sessions.store import SessionStore
+from tests.support.chat_server import error, finish, slow, stall, text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+READ = ("read_file", {"path": "calc.py"})
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+def steering(desk: Desk, *words: str) -> Callable[[dict[str, Any]], Any]:
+    """An answer with a call, before which the person says something."""
+
+    def reply(body: dict[str, Any]) -> Any:
+        for word in words:
+            desk.app.mailbox.put(word)
+        return tool_calls([READ])
+
+    return reply
+
+
+def roles(desk: Desk, request: int) -> list[str]:
+    return [message["role"] for message in desk.server.requests[request].body["messages"]]
+
+
+def last(desk: Desk, request: int) -> str:
+    return str(desk.server.requests[request].body["messages"][-1]["content"])
+
+
+def test_it_enters_behind_the_results_of_the_step(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    desk.server.add(steering(desk, "use tabs"), tool_calls([READ]), text("Done."))
+    assert asyncio.run(desk.turn("indent it")).text == "Done."
+    assert roles(desk, 1) == ["system", "user", "assistant", "tool", "user"]
+    assert last(desk, 1) == "use tabs"
+    assert desk.server.requests[2].body["messages"][:5] == desk.server.requests[1].body["messages"]
+    assert desk.seen(Steered) == [Steered(text="use tabs", step=2)]
+    assert desk.app.mailbox.waiting == ()
+
+
+def test_several_words_keep_their_order_and_their_own_messages(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    desk.server.add(steering(desk, "use tabs", " ", "and spaces"), text("Done."))
+    asyncio.run(desk.turn("indent it"))
+    assert last(desk, 1) == "use tabs\n\nand spaces"
+    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    assert [message.content for message in kept] == ["use tabs", "and spaces"]
+
+
+def test_it_is_on_disk_before_it_is_sent(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    found: list[str] = []
+
+    def look(body: dict[str, Any]) -> Any:
+        store = SessionStore(desk.project / ".clio" / "sessions")
+        found.extend(m.content for m in store.read(desk.app.session.id) if isinstance(m, UserMessage))
+        return text("Done.")
+
+    desk.server.add(steering(desk, f"the token is {SECRET}"), look)
+    asyncio.run(desk.turn("work"))
+    assert found[0] == "work"
+    assert found[1].startswith("the token is ") and SECRET not in found[1]
+    assert SECRET.encode() not in desk.server.requests[1].raw
+    assert SECRET not in msgspec.json.encode(desk.events).decode()
+
+
+def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+
+    def reply(body: dict[str, Any]) -> Any:
+        desk.app.mailbox.put("use tabs")
+        return text("Done.")
+
+    desk.server.add(reply)
+    assert asyncio.run(desk.turn("indent it")).status == "done"
+    assert len(desk.server.requests) == 1
+    assert desk.app.mailbox.waiting == ("use tabs",)
+
+
+def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_person(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+
+    def reply(body: dict[str, Any]) -> Any:
+        desk.app.mailbox.put("shorter")
+        return finish("length", "A very long")
+
+    desk.server.add(reply, text("Short."))
+    assert asyncio.run(desk.turn("explain")).text == "Short."
+    assert last(desk, 1) == "shorter"
+
+
+@pytest.mark.parametrize("reply", [error(401), stall("I begin")])
+def test_a_turn_that_ends_early_keeps_it_for_the_person(make_desk: MakeDesk, reply: Any) -> None:
+    desk = make_desk([reply])
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("work"))
+        async with asyncio.timeout(10):
+            while not desk.seen(StepStarted):
+                await asyncio.sleep(0.005)
+        desk.app.mailbox.put("use tabs")
+        while not desk.seen(TurnFinished) and not desk.shown:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(story())
+    assert desk.app.mailbox.waiting == ("use tabs",)
+    assert not desk.seen(Steered)
+
+
+def test_the_steered_turn_is_one_turn_to_undo(make_desk: MakeDesk) -> None:
+    desk = make_desk([], approve="all")
+
+    def write(name: str) -> Any:
+        return tool_calls([("write_file", {"path": name, "content": "x\n"})])
+
+    def first(body: dict[str, Any]) -> Any:
+        desk.app.mailbox.put("and b")
+        return write("a.txt")
+
+    desk.server.add(first, write("b.txt"), text("Both."))
+    asyncio.run(desk.turn("write a"))
+    began = turn_of(desk.app.session)
+    (turn,) = desk.app.checkpoints.turns()
+    assert began is not None and turn.message == began.message
+    assert {change.path for change in turn.changes} == {"a.txt", "b.txt"}
+
+
+def test_it_says_what_is_being_worked_on_when_the_window_is_trimmed(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    wanted = "rewrite the parser in the style of calc.py"
+    desk.server.add(steering(desk, wanted), text("Done."))
+    asyncio.run(desk.turn("look around"))
+    added = [event.message for event in desk.seen(MessageAdded)]
+    assert [m.content for m in added if isinstance(m, UserMessage)] == ["look around", wanted]
+    units = split_units(desk.app.session.messages, lambda _: 1.0)
+    task = task_index(units)
+    assert task is not None and list(units[task].messages) == [added[3]]
+
+
+def test_a_stuck_model_that_is_steered_gets_three_more_tries(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    missing = tool_calls([("read_file", {"path": "gone.py"})])
+
+    def third(body: dict[str, Any]) -> Any:
+        desk.app.mailbox.put("it is calc.py")
+        return missing
+
+    desk.server.add(missing, third, missing, missing, text("Found."))
+    assert asyncio.run(desk.turn("read it")).text == "Found."
+    assert desk.seen(TurnFinished)[-1].status == "done"
+
+
+def test_nothing_of_a_slow_first_request_is_lost(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    desk.server.add(slow(0.3, tool_calls([READ])), text("Done."))
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("work"))
+        await asyncio.sleep(0)
+        desk.app.mailbox.put("at once")
+        await task
+
+    asyncio.run(story())
+    assert [event.step for event in desk.seen(Steered)] == [1]
