@@ -354,10 +354,10 @@ class Repl:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
 
         def interrupt() -> None:
-            if self._typed_commands.stop():
-                return
             if self._pager.is_open:
                 return  # the key was meant for what the pager shows
+            if self._typed_commands.stop():
+                return
             if self._turns.running:
                 self._turns.interrupt()
             else:
