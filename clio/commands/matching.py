@@ -38,7 +38,7 @@ def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = 
 
 def _close(word: str, names: Sequence[str]) -> list[str]:
     """The name with the fewest slips, none where there are too many. Two letters in the wrong order are one slip."""
-    if not word:
+    if not word or not names:
         return []
     slips = {name: _slips(word, name) for name in names}
     best = min(names, key=lambda name: (slips[name], name[:1] != word[:1], abs(len(name) - len(word))))

@@ -24,6 +24,7 @@ approve                    ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3
 max_steps                  3                            .clio/config.yaml:2
+max_cost                   none                         default
 context_window             none                         default
 max_output_tokens          none                         default
 models.big.tools           false                        ~/.clio/config.yaml:2
@@ -48,6 +49,7 @@ checkpoints                true                         default
 checkpoint_mb              500                          default
 checkpoint_days            30                           default
 command_timeout_s          120                          default
+editing                    emacs                        default
 color                      true                         default
 reasoning                  fold                         default
 notify                     off                          default

@@ -63,7 +63,7 @@ def test_the_life_of_a_todo_list(session: Session) -> None:
     change = items({"id": 1, "status": "completed"}, {"id": 2, "status": "in_progress", "note": "half"})
     output = call(tool, TodoArgs(operation="update", todos=change))
     assert output.text == "[x] 1. one\n[>] 2. two (half)\n[ ] 3. three lines"
-    assert output.summary == "1 of 3 done"
+    assert output.summary == "1 of 3 done, now: two"
     assert session.todos == (
         Todo(id=1, title="one", status="completed"),
         Todo(id=2, title="two", status="in_progress", note="half"),

@@ -40,4 +40,4 @@ def test_the_wide_column_is_cut_or_wrapped() -> None:
 def test_help_is_readable_on_twenty_columns() -> None:
     heading, lines = table_lines(command_table(), 20)
     assert heading == ""
-    assert lines[0] == "/help [COMMAND] ·"
+    assert lines[:2] == ["/help", "  [COMMAND|keys] ·"]
