@@ -222,10 +222,13 @@ class App:
         """Decide anew who says yes to writes and commands."""
         self.planning.set_mode(mode)
 
-    def refresh_index(self) -> None:
-        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread."""
+    def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread.
+
+        progress: told of how many sessions are known, and of how many to be.
+        """
         with suppress(ClioError, OSError):  # a search says what is wrong with it, to the one who asked
-            self.memory.refresh_index(self._closing.is_set)
+            self.memory.refresh_index(self._closing.is_set, progress)
 
     async def close(self) -> None:
         """Stop background commands, close the session and the connections."""

@@ -10,6 +10,7 @@ import sys
 TYPE_CHECKING = False  # as typing's, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
 _undo: "Callable[[], None] | None" = None
 """Puts the terminal back as it was; None where nothing was changed."""
@@ -23,6 +24,14 @@ def is_terminal() -> bool:
     try:
         return os.isatty(0) and os.isatty(1) and os.environ.get("TERM", "") not in _DUMB
     except OSError:
+        return False
+
+
+def can_draw(stream: "TextIO") -> bool:
+    """Whether a person sees this stream in a terminal that can go back on its line."""
+    try:
+        return stream.isatty() and os.environ.get("TERM", "") not in _DUMB
+    except ValueError:  # closed
         return False
 
 

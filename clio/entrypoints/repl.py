@@ -238,7 +238,7 @@ class Repl:
         if words := "\n".join(lines):
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
-        asyncio.get_running_loop().run_in_executor(None, warm_up, parts.app)
+        asyncio.get_running_loop().run_in_executor(None, warm_up, parts.app, self._facts, self._line.redraw)
         self._news = asyncio.create_task(self._tell_shifts(parts))
         return parts
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -136,17 +137,33 @@ def make_parts(
     return Parts(app, screen, suspended, PlanReviewer(desk))
 
 
-def warm_up(app: "App") -> None:
-    """Import what the first turn needs; for a thread, while the person types."""
+def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> None:
+    """Import what the first turn needs, and bring the index up to date; for a thread, while the person types.
+
+    facts: are told how far long work is. redraw: of the line they stand on.
+    """
     from clio.providers.openai_chat import OpenAIChatProvider
     from clio.ui.markdown import preload
+    from clio.ui.progress import Progress
 
     preload()
     if isinstance(app.provider, OpenAIChatProvider):
         app.provider.warm_up()
     if not app.memory.is_silent:
         app.memory.styles.warm_up()
-    app.refresh_index()
+    begun = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        work = Progress("indexing", begun, done, total).short(time.monotonic())
+        if work != facts.work:
+            facts.work = work
+            redraw()
+
+    try:
+        app.refresh_index(tell)
+    finally:
+        facts.work = ""
+        redraw()
 
 
 def terminal_size() -> tuple[int, int]:

@@ -5,7 +5,9 @@ No provider is made, no session begun, and nothing is imported that only a conve
 
 import os
 import re
+import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import structs
@@ -18,6 +20,7 @@ from clio.config.doors import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
+from clio.entrypoints import first_paint
 from clio.entrypoints.subcommand_output import ask, print_json, print_result, say, without_marks
 from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session
@@ -77,6 +80,11 @@ class LightShell:
             self._memory = open_memory(
                 self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
             )
+            if not self.config.incognito and first_paint.can_draw(sys.stderr):
+                from clio.ui.progress import TerminalProgress
+
+                progress = TerminalProgress("reading documents", sys.stderr, width=lambda: get_terminal_size().columns)
+                self._memory.documents.on_progress = progress.at
         return self._memory
 
     @property

@@ -7,6 +7,7 @@ from rich.text import Text
 from clio.agent.events import ToolFinished
 from clio.ui.diff_view import diff_lines
 from clio.ui.plain import clean, clean_line
+from clio.ui.progress import LONG_S, bar_and_time, share_in
 from clio.ui.status import format_seconds, spinner_frame
 from clio.ui.theme import Theme
 from clio.ui.width import cells_of, crop
@@ -19,10 +20,12 @@ _MIN_TITLE = 8
 
 
 def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
-    """The line of a call that runs."""
-    tail = " ".join(
-        part for part in (clean_line(progress), format_seconds(seconds) if seconds >= _SLOW_S else "") if part
-    )
+    """The line of a call that runs; where its output tells percentages, with a bar and the time left."""
+    told = clean_line(progress)
+    share = share_in(told)
+    if share is not None and seconds >= LONG_S:
+        return _row(spinner_frame(seconds), theme.accent, title, bar_and_time(share, seconds), width, theme)
+    tail = " ".join(part for part in (told, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
     return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
 
 

@@ -84,6 +84,8 @@ class Documents:
         self._vectors = vectors
         self._redact = redact
         self._clock = clock
+        self.on_progress: Callable[[int, int], None] | None = None
+        """Told, while documents are read, of how many files are done and of how many there are."""
 
     @property
     def exist(self) -> bool:
@@ -185,7 +187,9 @@ class Documents:
             (self.name_of(path), f"more than {MAX_FILES:,} files") for path in files[MAX_FILES:]
         ]
         read = 0
-        for path in files[:MAX_FILES]:
+        for number, path in enumerate(files[:MAX_FILES]):
+            if self.on_progress is not None:
+                self.on_progress(number, min(len(files), MAX_FILES))
             file = self.name_of(path)
             if file in marks and not self._changed(file, marks[file]):
                 taken.append(file)
@@ -196,6 +200,8 @@ class Documents:
                 read += 1
             else:
                 left_out.append((file, problem))
+        if self.on_progress is not None:
+            self.on_progress(1, 1)
         if not taken and not source.files:
             why = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
             raise UserError(f"{source.path!r} has no text to take in{why}")

@@ -1,0 +1,73 @@
+"""Bars and times of long work."""
+
+import io
+
+import pytest
+
+from clio.agent.events import ToolProgress, ToolStarted
+from clio.ui.progress import Progress, TerminalProgress, bar_and_time, share_in
+from tests.ui.stage import Stage, start
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("tests/test_a.py ........ [ 45%]", 0.45),
+        ("Receiving objects:  7% (1/14), then 12% more", 0.12),
+        ("1.5% of 100 %", 1.0),
+        ("load at 250%", None),
+        ("no number", None),
+        ("100,5%", None),
+    ],
+)
+def test_a_percentage_in_a_line_of_output(text: str, share: float | None) -> None:
+    assert share_in(text) == share
+
+
+def test_the_time_left_is_told_once_it_is_more_than_a_guess() -> None:
+    assert bar_and_time(0.25, 10) == "▰▰▱▱▱▱▱▱▱▱ 25 % · 30 s left"
+    assert bar_and_time(0.25, 0.5) == "▰▰▱▱▱▱▱▱▱▱ 25 %"
+    assert bar_and_time(0.0, 10) == "▱▱▱▱▱▱▱▱▱▱ 0 %"
+    assert bar_and_time(1.0, 10) == "▰▰▰▰▰▰▰▰▰▰ 100 %"
+
+
+def test_short_work_is_not_told_on_the_status_line() -> None:
+    work = Progress("indexing", 100.0, 40, 100)
+    assert work.short(101.0) == ""
+    assert work.short(103.0) == "indexing 40 %"
+    work.done = 100
+    assert work.short(103.0) == ""
+
+
+def test_a_narrow_line_leaves_the_count_out() -> None:
+    work = Progress("reading documents", 0.0, 1200, 3000)
+    assert work.line(4.0, 80) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left · 1,200 of 3,000"
+    assert work.line(4.0, 50) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left"
+
+
+def test_the_terminal_shows_long_work_and_is_clean_afterwards() -> None:
+    now = 0.0
+    stream = io.StringIO()
+    progress = TerminalProgress("reading", stream, width=lambda: 80, clock=lambda: now)
+    progress.at(0, 10)
+    now = 1.0
+    progress.at(2, 10)
+    assert stream.getvalue() == ""
+    now = 3.0
+    progress.at(5, 10)
+    assert stream.getvalue() == "\rreading ▰▰▰▰▰▱▱▱▱▱ 50 % · 3.0 s left · 5 of 10"
+    progress.at(6, 10)  # too soon after the last
+    assert stream.getvalue().count("\r") == 1
+    progress.at(10, 10)
+    *_, blank, end = stream.getvalue().split("\r")
+    assert blank.strip() == "" and len(blank) == 46 and end == ""
+
+
+def test_a_command_that_tells_percentages_has_a_bar() -> None:
+    stage = Stage()
+    stage.play(*start(), ToolStarted(call_id="1", name="run_command", title="run pytest"))
+    stage.rest(10.0)
+    stage.play(ToolProgress(call_id="1", text="tests/ui ...... [ 50%]"))
+    stage.rest(0.0)
+    stage.rest(1.0)
+    assert "run pytest … ▰▰▰▰▰▱▱▱▱▱ 50 % · 11 s left" in stage.visible()
