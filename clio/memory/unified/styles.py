@@ -1,6 +1,5 @@
 """What styles have learned, as answers: one for each style that was rated, with what it earned for which request."""
 
-
 from clio.memory.styles.styles import Styles, StyleView
 from clio.memory.unified.hits import StyleHit
 
