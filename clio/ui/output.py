@@ -8,7 +8,7 @@ from typing import TextIO
 # What clio itself prints, for terminals that are not UTF-8; anything else becomes a question mark.
 PLAIN_SIGNS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
-    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-",
+    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↵": "|",
 })  # fmt: skip
 # A closed pipe, a closed connection, a terminal whose window was closed.
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)

@@ -44,7 +44,7 @@ _WAITING = {
 }
 _MAX_REMEMBERED_CHARS = 20_000
 _LEAVE_HINT = "Ctrl-D leaves"
-_HELD_HINT = "Enter sends what waits · ↑ edits the last"
+_HELD_HINT = "Enter sends these · ↑ edits the last"
 
 
 def _all_messages(text: str) -> str:
@@ -212,7 +212,7 @@ class PromptLine:
             return prompt
         size = self._session.app.output.get_size()
         lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((_HELD_HINT,), size.columns)]
-        return [*(("class:bottom-toolbar.text", self._plain(line) + "\n") for line in lines), *prompt]
+        return [*(("class:bottom-toolbar.text nobold", self._plain(line) + "\n") for line in lines), *prompt]
 
     def _has_held(self) -> bool:
         return self._held is not None and not self._session.default_buffer.text and bool(self._held.waiting())

@@ -179,7 +179,7 @@ def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None
         clio.line("and then this")
         clio.wait_for("queued 1: and then this")
         (place.project / "go").touch()
-        clio.wait_for("Enter sends what waits")
+        clio.wait_for("Enter sends these")
         assert len(server.requests) == 2
         clio.key("enter")
         clio.wait_for("Again.")

@@ -18,7 +18,7 @@ from clio.tools.shell.terminal_text import TerminalText
 
 TERM_GRACE_S = 1.0
 """What a timed-out command has for cleaning up between the request to end and the kill."""
-CANCEL_GRACE_S = 0.04
+CANCEL_GRACE_S = 0.03
 """The same when a person has pressed Esc and is waiting: all of it is to take less than 0.1 s."""
 _DRAIN_S = 0.25
 _TICK_S = 1.0
