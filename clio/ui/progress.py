@@ -44,11 +44,11 @@ class Progress(Struct):
         return fit((bar, f"{self.done:,} of {self.total:,}"), width)
 
 
-def bar_and_time(share: float, seconds: float) -> str:
+def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
     """A share, 0 to 1, reached after so many seconds: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
-    full = min(int(share * _CELLS), _CELLS)
+    full = min(int(share * cells), cells)
     left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_sure(share, seconds) else ""
-    return f"{_FULL * full}{_EMPTY * (_CELLS - full)} {round(share * 100)} %{left}"
+    return f"{_FULL * full}{_EMPTY * (cells - full)} {round(share * 100)} %{left}"
 
 
 def share_in(text: str) -> float | None:

@@ -8,12 +8,13 @@ from clio.ui.status import format_seconds
 from clio.ui.theme import Theme
 
 _MAX_LINE = 2000
+_TOLD_S = 1.0
 
 
 class ReasoningStream:
     """`StreamingMarkdown`'s little sister: lines are finished at their newline.
 
-    show: "fold" keeps the words back until `unfold`, and leaves one line at the end; "hide" leaves none.
+    show: "fold" keeps the words back until `toggle`, and leaves one line if it took a second; "hide" leaves none.
     """
 
     def __init__(self, theme: Theme, show: ShowReasoning = "show") -> None:
@@ -49,7 +50,7 @@ class ReasoningStream:
     def finish(self, seconds: float = 0.0) -> list[Part]:
         """The last line; the object can then take other reasoning. seconds: how long the thinking took."""
         parts = [part for part in (self._line(self._partial),) if part is not None]
-        if self.show == "fold" and any(text.strip() for text in self._held):
+        if self.show == "fold" and seconds >= _TOLD_S and any(text.strip() for text in self._held):
             parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
         self._held, self._partial, self._started, self._gap = [], "", False, False
         return parts

@@ -17,6 +17,7 @@ MAX_DIFF_ROWS = 20
 _FAILED_ROWS = 3
 _SLOW_S = 1.0
 _MIN_TITLE = 8
+_WIDE = 60
 
 
 def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
@@ -24,7 +25,8 @@ def running_row(title: str, progress: str, seconds: float, width: int, theme: Th
     told = clean_line(progress)
     share = share_in(told)
     if share is not None and seconds >= LONG_S:
-        return _row(spinner_frame(seconds), theme.accent, title, bar_and_time(share, seconds), width, theme)
+        bar = bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
+        return _row(spinner_frame(seconds), theme.accent, title, bar, width, theme)
     tail = " ".join(part for part in (told, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
     return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
 

@@ -72,7 +72,6 @@ def test_thinking_is_folded_shown_by_a_key_and_kept(place: Place, server: ChatSe
     with place.clio(columns=columns, lines=lines) as clio:
         clio.wait_for("test-model · ask")
         clio.line("think")
-        clio.wait_for("thought for")
         clio.wait_for("1 step")
         assert "First I look" not in clio.everything
         clio.line("/last thinking")
