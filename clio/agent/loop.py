@@ -181,10 +181,9 @@ class Loop:
 
     def _fit(self, words: str) -> Words:
         """As much of the words as may go into one message."""
-        quarter = self._context.limits.context_window // 4
-        fitted = fit_words(words, quarter, self._context.ratio, self._session.write_blob)
+        fitted = fit_words(words, self._context.limits.context_window, self._context.ratio, self._session.write_blob)
         if fitted.blob:
-            self._emit(Notice(text=f"the message is longer than a quarter of the window; its middle is {_KEPT_WORDS}"))
+            self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
         return fitted
 
     def _take_steering(self, step: int) -> bool:

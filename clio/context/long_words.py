@@ -17,22 +17,22 @@ class Words(Struct, frozen=True, kw_only=True):
     blob: str | None = None
 
 
-def fit_words(text: str, cap_tokens: int, ratio: float, keep: Callable[[str], str]) -> Words:
-    """The words, or at most `cap_tokens` of them with a notice between head and tail that says how to read the rest.
+def fit_words(text: str, window_tokens: int, ratio: float, keep: Callable[[str], str]) -> Words:
+    """The words; of more than half a window a quarter, with a notice between head and tail that says how to read all.
 
     ratio: units a token, see `clio.tokens`. keep: stores a text and returns its handle.
     """
     tokens = text_units(text) / ratio
-    if tokens <= cap_tokens:
+    if tokens <= window_tokens // 2:
         return Words(text=text)
     blob = keep(text)
-    room = max(cap_tokens - _NOTICE_TOKENS, 1)
+    room = max(window_tokens // 4 - _NOTICE_TOKENS, 1)
     chars = max(int(len(text) * room / tokens), 2)
     head, tail = int(chars * _HEAD_SHARE), chars - int(chars * _HEAD_SHARE)
     first, last = _to_line_end(text[:head]), _from_line_start(text[-tail:])
     gone = len(text) - len(first) - len(last)
     notice = (
-        f"[… {gone:,} of {len(text):,} characters of this message left out: it is longer than a quarter of the window; "
+        f"[… {gone:,} of {len(text):,} characters of this message left out: it is longer than half of the window; "
         f'read_output("{blob}") gives all of it, page by page …]'
     )
     return Words(text=f"{first}\n{notice}\n{last}", blob=blob)

@@ -1,4 +1,4 @@
-"""A message longer than a quarter of the window: its ends are sent, all of it is kept where the model can read it."""
+"""A message longer than half of the window: its ends are sent, all of it is kept where the model can read it."""
 
 import asyncio
 
@@ -23,4 +23,4 @@ def test_a_megabyte_is_bounded_by_the_window_and_readable_whole(make_desk: MakeD
 
 
 def test_what_fits_is_left_alone() -> None:
-    assert fit_words("short", 10, 4.0, lambda text: "x").text == "short"
+    assert fit_words("short", 40, 4.0, lambda text: "x").text == "short"
