@@ -76,7 +76,7 @@ class Display:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._shown = ""
+        self._pieces: list[str] = []  # what was shown: joined only when needed, for an answer has many pieces
         self._again: str | None = None  # the new answer, while it still agrees with what was shown
         self._thoughts_shown = False
 
@@ -88,10 +88,11 @@ class Display:
             self._show(delta)
             return
         self._again += delta
-        if self._again.startswith(self._shown):
-            rest, self._again = self._again[len(self._shown) :], None
+        shown = self._shown()
+        if self._again.startswith(shown):
+            rest, self._again = self._again[len(shown) :], None
             self._show(rest)
-        elif not self._shown.startswith(self._again):
+        elif not shown.startswith(self._again):
             self._start_over(self._again)
 
     def reasoning(self, delta: str) -> None:
@@ -101,23 +102,27 @@ class Display:
 
     def restart(self) -> None:
         """The stream broke; a new one follows."""
-        self._again = "" if self._shown else None
+        self._again = "" if self._pieces else None
         self._thoughts_shown = True
 
     def finish(self) -> None:
         """The stream is complete; one shorter than what was shown voids it."""
-        if self._again is not None and self._again != self._shown:
+        if self._again is not None and self._again != self._shown():
             self._start_over(self._again)
 
     def _show(self, text: str) -> None:
         if text:
-            self._shown += text
+            self._pieces.append(text)
             self._emit(TextDelta(text=text))
 
     def _start_over(self, text: str) -> None:
         self._emit(StreamRestarted())
-        self._shown, self._again = "", None
+        self._pieces, self._again = [], None
         self._show(text)
+
+    def _shown(self) -> str:
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
 
 
 async def receive(

@@ -147,6 +147,8 @@ def _read_timings(timings: dict[str, object]) -> Usage | None:
 def read_usage(value: object) -> Usage | None:
     """The bill, or None where there is none, it is all zero, or it counts more than any model can."""
     data = as_dict(value)
+    if not data:  # as in nearly every chunk
+        return None
     if any(map(is_absurd, data.values())):
         return None
     prompt = as_count(data.get("prompt_tokens")) or as_count(data.get("input_tokens"))

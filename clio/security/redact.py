@@ -198,7 +198,7 @@ class StreamRedactor:
 
     def feed(self, text: str) -> str:
         """The next piece of the text; gives what is ready of it."""
-        if not self._redactor.enabled:
+        if not text or not self._redactor.enabled:
             return text
         self._held += text
         ready: list[str] = []

@@ -89,6 +89,7 @@ class Screen:
         self._area = LiveArea(self._output.write, size, reflows=terminal.reflows)
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = Cleaner()
+        self._fresh: list[str] = []  # what streams and has come since the last frame
         self._answer = StreamingMarkdown(self.theme)
         self._reasoning = ReasoningStream(self.theme, reasoning)
         self._thinking_since = 0.0
@@ -179,6 +180,7 @@ class Screen:
 
     def toggle_reasoning(self) -> None:
         """Unfold what the model thinks aloud, or fold it: what streams now, and what comes later."""
+        self._take_in()
         self._print("reasoning", *self._reasoning.toggle())
         self._version += 1
         self._refresh(now=True)
@@ -231,14 +233,22 @@ class Screen:
             self._end_stream()
             self._streaming = kind
             self._thinking_since = self._clock()
-        text = self._cleaner.feed(text)
-        self._print(kind, *(self._answer if kind == "text" else self._reasoning).feed(text))
+        self._fresh.append(text)
+
+    def _take_in(self) -> None:
+        """Lay out what has come since the last frame: many deltas cost no more than one."""
+        if not self._fresh or not self._streaming:
+            return
+        text = self._cleaner.feed("".join(self._fresh))
+        self._fresh.clear()
+        self._print(self._streaming, *(self._answer if self._streaming == "text" else self._reasoning).feed(text))
         self._version += 1
 
     def _end_stream(self) -> None:
         """Finish what is streaming: its tail is printed for good."""
         if not self._streaming:
             return
+        self._take_in()
         kind = self._streaming
         held = self._cleaner.finish()
         if kind == "text":
@@ -254,6 +264,7 @@ class Screen:
         self._answer.finish()
         self._reasoning.finish()
         self._cleaner = Cleaner()
+        self._fresh.clear()
         self._streaming = ""
         self._version += 1
         if self._step_printed:
@@ -266,6 +277,7 @@ class Screen:
 
     def _print(self, section: Section, *parts: Part, apart: bool = False) -> None:
         """Put parts into the scrollback with the next frame; a blank line stands between sections."""
+        self._take_in()
         for number, part in enumerate(parts):
             if number == 0 and ((apart and self._section) or _needs_gap(self._section, section)):
                 self._to_print.append("\n")
@@ -278,6 +290,7 @@ class Screen:
         started = self._clock()
         if self._paused or (not now and self._turn_started is not None and started - self._drawn_at < self._interval):
             return
+        self._take_in()
         self._cursor = None
         rows = list(self._rows(started)) if self._turn_started is not None else []
         printed = "".join(self._to_print)
