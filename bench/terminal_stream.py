@@ -95,7 +95,7 @@ class Run:
 
     def _watch(self, shell: PtySession, at: int, *, keys: bool) -> None:
         """Take in what is written until the turn ends, without interpreting it; press a key now and then."""
-        pressed = 0.0
+        pressed = time.monotonic() + 1  # the first key once the turn listens
         waiting = ""
         letters = iter("abcdefghijklmnopqrstuvwxyz" * 100)
         typed = ""

@@ -291,6 +291,7 @@ class Screen:
         if self._paused or (not now and self._turn_started is not None and started - self._drawn_at < self._interval):
             return
         self._take_in()
+        started = self._clock()  # laying out must be done in any case: it makes no frame wait
         self._cursor = None
         rows = list(self._rows(started)) if self._turn_started is not None else []
         printed = "".join(self._to_print)
