@@ -121,8 +121,9 @@ class Display:
         self._show(text)
 
     def _shown(self) -> str:
-        self._pieces = ["".join(self._pieces)]
-        return self._pieces[0]
+        shown = "".join(self._pieces)
+        self._pieces = [shown] if shown else []
+        return shown
 
 
 async def receive(
