@@ -56,9 +56,11 @@ class GitTree:
     def tracked(self) -> Tracked:
         """Read the index. Raises StorageError where git fails."""
         listing = self._start("ls-files", "--stage", "-v", "-z")
-        filtered = self._start("ls-files", "-z", ":(attr:filter)")
+        # Asked the other way round: "attr:filter" is a filter that is set, and not one that has a name, as all have.
+        unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
         blobs: dict[str, str] = {}
-        special = {os.fsdecode(path) for path in self._finish(filtered).split(b"\0") if path}
+        special: set[str] = set()
+        plain = set(self._finish(unfiltered).split(b"\0"))
         submodules: list[str] = []
         for entry in self._finish(listing).split(b"\0"):
             if not entry:
@@ -68,7 +70,7 @@ class GitTree:
             path = os.fsdecode(raw)
             if mode == b"160000":
                 submodules.append(path)
-            elif mode in _REGULAR and tag == b"H" and stage == b"0":
+            elif mode in _REGULAR and tag == b"H" and stage == b"0" and raw in plain:
                 blobs[path] = sha.decode("ascii")
             else:
                 special.add(path)

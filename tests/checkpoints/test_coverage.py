@@ -82,6 +82,7 @@ def test_files_with_a_filter_are_kept_as_they_are(tmp_path: Path) -> None:
     place.write(".gitattributes", "*.rot filter=rot\n")
     place.write("secret.rot", "hello\n")
     git(place.root, "add", "--all")
+    settled(place.root)
     place.run("t1", "rm secret.rot")
     place.undo("t1")
     assert place.read("secret.rot") == "hello\n"
