@@ -1,5 +1,6 @@
 """/last, Ctrl-O, Ctrl-T and the status line in a real terminal, with a server on loopback."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,25 @@ def test_a_whole_output_is_printed_and_opened(place: Place, server: ChatServer, 
         clio.wait_for("PAGED ['run_command', 'seq'] 9000")
         clio.line("/last 7")
         clio.wait_for(r"takes\s+a\s+number\s+from\s+1\s+to\s+1", regex=True)
+
+
+@pytest.mark.skipif(shutil.which("less") is None, reason="needs less")
+def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place, server: ChatServer) -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    server.add(tool_calls(LIST), text(words, chunk_size=8, pause_s=0.03))
+    with place.clio("--approve", "all", PAGER="less -R") as clio:
+        clio.wait_for("test-model · all")
+        clio.line("count")
+        clio.wait_for("word5")
+        clio.send("\x0f")
+        clio.wait_for("run_command seq 1 9000 …")
+        assert "word" not in clio.text
+        clio.key("ctrl-c")  # less's own key: the turn takes no notice
+        clio.send("q")
+        clio.wait_for("2 steps")
+        told = clio.everything
+    assert "interrupted" not in told
+    assert [told.split().count(f"word{number}") for number in range(60)] == [1] * 60
 
 
 def test_without_a_call_there_is_nothing_to_open(place: Place) -> None:
