@@ -125,6 +125,7 @@ class Repl:
         self._typed_commands = TypedCommands(live=self._terminal.live)
         self._pager = LastPager(lambda: self._parts, self._line)
         self._line.bind("c-o", self._pager.open)
+        self._turns.before_end = self._pager.until_left
         next_mode = cycling(lambda: self._parts, self._turns, self._line.redraw)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}

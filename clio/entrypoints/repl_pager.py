@@ -29,6 +29,11 @@ class LastPager:
         """Whether the terminal belongs to the pager."""
         return self._showing is not None and not self._showing.done()
 
+    async def until_left(self) -> None:
+        """Return when nobody looks at anything any more."""
+        if self._showing is not None:
+            await asyncio.wait({self._showing})
+
     def open(self) -> None:
         """Show the output of the last call that is over; where there is no pager, print it."""
         parts = self._parts_of()

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
@@ -15,6 +15,7 @@ from clio.errors import ClioError
 if TYPE_CHECKING:
     from clio.ui.keys import KeyWatch
 
+Wait = Callable[[], Awaitable[None]]
 Look = Callable[[Parts, str], bool]
 """Carries out a command that only looks; False where more than showing its result is asked for."""
 
@@ -25,7 +26,7 @@ class Turns:
     live: keys are watched one by one. Where the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
         what is typed waits in the terminal.
     watch: the keyboard watch of the running turn, None between turns. hotkeys: what further keys do meanwhile.
-    ahead: what was typed.
+    ahead: what was typed. before_end: awaited when a turn is over, before the keyboard goes back to the line.
     """
 
     def __init__(self, *, live: bool, look: Look) -> None:
@@ -33,6 +34,7 @@ class Turns:
         self._look = look
         self.watch: KeyWatch | None = None
         self.hotkeys: dict[str, Callable[[], None]] = {}
+        self.before_end: Wait | None = None
         self.ahead = Ahead()
         self._parts: Parts | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
@@ -115,6 +117,8 @@ class Turns:
             self._show()
             async with self.watch:
                 await asyncio.wait({task})
+                if self.before_end is not None:
+                    await self.before_end()
         finally:
             self.watch = None
 

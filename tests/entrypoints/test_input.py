@@ -121,7 +121,7 @@ def test_a_dumb_terminal_runs_commands_too(place: Place) -> None:
         clio.wait_for(">")
         clio.line("!echo plain")
         clio.wait_for(r"\nplain", regex=True)
-        clio.wait_for("exit 0")
+        clio.wait_for(r"exit 0[^>]*\n> *\Z", regex=True)
         clio.line("!echo begun; sleep 1000")
         clio.wait_for(r"\nbegun", regex=True)
         clio.key("ctrl-c")

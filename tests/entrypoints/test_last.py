@@ -62,6 +62,23 @@ def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place,
     assert [told.split().count(f"word{number}") for number in range(60)] == [1] * 60
 
 
+@pytest.mark.skipif(shutil.which("less") is None, reason="needs less")
+def test_a_turn_that_ends_behind_the_pager_is_shown_when_it_is_left(place: Place, server: ChatServer) -> None:
+    words = " ".join(f"word{number}" for number in range(30))
+    server.add(tool_calls(LIST), text(words, chunk_size=8, pause_s=0.03))
+    with place.clio("--approve", "all", PAGER="less -R") as clio:
+        clio.wait_for("test-model · all")
+        clio.line("count")
+        clio.wait_for("word5")
+        clio.send("\x0f")
+        clio.wait_for("run_command seq 1 9000 …")
+        clio.take_in(3.0)  # the answer takes one
+        clio.send("q")
+        clio.wait_for("2 steps")
+        clio.line("/last list")
+        clio.wait_for("run seq 1 9000")
+
+
 def test_without_a_call_there_is_nothing_to_open(place: Place) -> None:
     with place.clio() as clio:
         clio.wait_for("test-model · ask")

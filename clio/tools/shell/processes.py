@@ -20,6 +20,7 @@ TERM_GRACE_S = 1.0
 """What a timed-out command has for cleaning up between the request to end and the kill."""
 CANCEL_GRACE_S = 0.03
 """The same when a person has pressed Esc and is waiting: all of it is to take less than 0.1 s."""
+_KILLED_S = 1.0
 _DRAIN_S = 0.25
 _TICK_S = 1.0
 
@@ -133,6 +134,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
         finally:
             self._signal(gently=False)
         await self._exited.wait()
+        with contextlib.suppress(TimeoutError):  # what is killed is gone at once, but on a busy machine not yet
+            await asyncio.wait_for(self._gone(), _KILLED_S)
         self._close()
 
     def kill(self) -> None:
@@ -141,7 +144,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
     async def _gone(self) -> None:
         while self.running or self._members():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.005)
 
     def _close(self) -> None:
         """Let go of the output, which a daemon that left the session may still hold."""
