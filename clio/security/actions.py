@@ -47,12 +47,14 @@ class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):
 
 
 class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
-    """Touches nothing but clio's own todo list, memory, output store or the person at the keyboard.
+    """Touches nothing but clio's own todo list, memory, output store, jobs or the person at the keyboard.
 
-    writes_memory: it stores something that lasts; plan mode and incognito refuse it.
+    writes_memory: it stores something that lasts; plan mode and incognito refuse it. ends_work: it ends something that
+    runs; plan mode refuses it.
     """
 
     writes_memory: bool = False
+    ends_work: bool = False
 
 
 Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal

@@ -233,6 +233,8 @@ class Policy:
             return Deny("this session is incognito: nothing is remembered; go on without storing it")
         if action.writes_memory and self.mode == "plan":
             return Deny("plan mode stores nothing; put it into the plan instead")
+        if action.ends_work and self.mode == "plan":
+            return Deny(PLAN_REASON)
         return Allow("touches nothing but clio itself")
 
 

@@ -227,3 +227,9 @@ def test_memory(root: Path) -> None:
     assert judged(root, stores) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
     assert set(judged(root, stores, incognito=True).values()) == {"deny"}
     assert set(judged(root, Internal(), incognito=True).values()) == {"allow"}
+
+
+def test_ending_what_runs(root: Path) -> None:
+    stops = Internal(ends_work=True)
+    assert judged(root, stops) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
+    assert kind(policy(root, incognito=True).judge(stops)) == "allow"

@@ -85,6 +85,23 @@ def test_what_only_reads_runs_and_the_model_may_ask(make_desk: MakeDesk) -> None
     assert desk.person.questions == ["Which one?"]
 
 
+def test_a_job_is_looked_at_and_not_ended(make_desk: MakeDesk) -> None:
+    start = ("run_command", {"command": "echo up; sleep 60", "background": True})
+    looks = [("job_output", {"job": "job1"}), ("job_stop", {"job": "job1"})]
+    desk = make_desk([tool_calls([start]), text("It runs."), tool_calls(looks), text("I see.")], approve="all")
+
+    async def story() -> None:
+        await desk.turn("start it")
+        desk.app.set_approval("plan")
+        await desk.turn("and now?")
+        assert len(desk.app.jobs.running()) == 1
+        await desk.app.close()
+
+    asyncio.run(story())
+    assert [result.ok for result in results(desk)] == [True, True, False]
+    assert "plan mode" in results(desk)[-1].content
+
+
 def test_the_model_is_told_of_the_mode_and_the_prefix_stays_the_same(make_desk: MakeDesk) -> None:
     desk = make_desk([text("One."), tool_calls([PLAN]), text("Two."), text("Three."), text("Four.")])
 

@@ -135,7 +135,7 @@ class JobStopTool:
                 await job.stop()
             return _job_report(job, job.read_to)
 
-        return Prepared(title=f"stop {job.name}", action=Internal(), run=go)
+        return Prepared(title=f"stop {job.name}", action=Internal(ends_work=True), run=go)
 
 
 def _job_report(job: Job, offset: int) -> ToolOutput:
