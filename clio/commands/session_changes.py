@@ -29,12 +29,10 @@ def name_stored(shell: Shell, argument: str) -> CommandResult:
     if shell.config.incognito:
         return refuse(_CHANGES_NOTHING.format("name a session"))
     title = _title(shell, " ".join(words[1:]))
-    session = shell.store.open(shell.store.find(words[0]))
-    session.rename(title)
-    session.close()
-    if session.unsaved:
-        return refuse(f"The name is not saved: {session.unsaved}")
-    return CommandResult(text=f"The session is now {code(title)}.", data={"id": session.id, "name": title})
+    session_id = shell.store.find(words[0])
+    if unsaved := shell.store.rename(session_id, title):
+        return refuse(f"The name is not saved: {unsaved}")
+    return CommandResult(text=f"The session is now {code(title)}.", data={"id": session_id, "name": title})
 
 
 def fork_running(shell: Shell, argument: str) -> CommandResult:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
 from clio.commands.arguments import read
 from clio.commands.base import CommandResult, Shell, Suggestion, Table, refuse
 from clio.commands.session_table import session_table
@@ -69,6 +71,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         *([("open todos", str(open_todos))] if open_todos else []),
         *([("trims", str(len(session.trims)))] if session.trims else []),
         *([("copied from", session.parent)] if session.parent else []),
+        *_imported_rows(session),
         ("folder", str(session.working_directory)),
         ("on disk", _on_disk(shell) if info is None else "yes, in use" if info.running else "yes"),
     ]
@@ -85,10 +88,19 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
             "open_todos": open_todos,
             "trims": len(session.trims),
             "parent": session.parent,
+            "imported": to_builtins(session.imported),
             "working_directory": str(session.working_directory),
             "running": info.running if info else True,
         },
     )
+
+
+def _imported_rows(session: "Session") -> list[tuple[str, str]]:
+    imported = session.imported
+    if imported is None:
+        return []
+    within = [("part of", imported.within)] if imported.within else []
+    return [("imported", f"{_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
 
 
 def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
@@ -101,6 +113,7 @@ def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
         "messages": info.messages,
         "working_directory": info.working_directory,
         "running": info.running or info.id == shell.session.id,
+        "imported_from": info.imported.agent if info.imported else None,
     }
 
 

@@ -20,6 +20,7 @@ def session_table(
     """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
 
     newest: how many are shown; None for all. Their ids are told apart from all the others'.
+    Where some were written by other programs, a column says by which.
     """
     infos = list(sessions)
     length = id_length(info.id for info in infos)
@@ -27,7 +28,16 @@ def session_table(
         (str(number), title_of(info), last_used(info, running, now), str(info.messages), info.id[:length])
         for number, info in enumerate(infos[:newest], start=1)
     )
-    return Table(columns=("#", "session", "last used", "messages", "id"), rows=rows, wide=1, cut=True)
+    columns = ("#", "session", "last used", "messages", "id")
+    if any(info.imported for info in infos[:newest]):
+        columns = (*columns, "from")
+        rows = tuple((*row, origin_of(info)) for row, info in zip(rows, infos, strict=False))
+    return Table(columns=columns, rows=rows, wide=1, cut=True)
+
+
+def origin_of(info: "SessionInfo") -> str:
+    """The program that wrote it, where that was not clio; "" for clio."""
+    return info.imported.agent if info.imported else ""
 
 
 def id_length(ids: Iterable[str]) -> int:

@@ -100,6 +100,7 @@ def _from_head(head: snapshot.Head, id: str) -> SessionInfo:
         messages=head.message_count,
         first_words=head.first_words,
         working_directory=head.working_directory,
+        imported=head.imported,
     )
 
 
@@ -116,6 +117,7 @@ def _decoded(files: SessionFiles) -> SessionInfo:
         messages=len(state.messages),
         first_words=first_words(state.messages),
         working_directory=state.working_directory,
+        imported=state.imported,
     )
 
 

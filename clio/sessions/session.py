@@ -7,7 +7,7 @@ from clio.messages import Message
 from clio.sessions import journal
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
-from clio.sessions.state import NAME_CHARS, Bill, SessionState, Todo, Trim, one_line
+from clio.sessions.state import NAME_CHARS, Bill, Imported, SessionState, Todo, Trim, one_line
 
 
 class Session:
@@ -81,6 +81,11 @@ class Session:
     def model(self) -> str | None:
         """The model chosen in this session; None for the configured one."""
         return self._state.model
+
+    @property
+    def imported(self) -> Imported | None:
+        """Where it came from, if another program wrote it."""
+        return self._state.imported
 
     @property
     def persistent(self) -> bool:

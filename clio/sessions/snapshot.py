@@ -10,12 +10,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio.messages import Message
-from clio.sessions.state import Bill, SessionState, Todo, Trim, first_words
+from clio.sessions.state import Bill, Imported, SessionState, Todo, Trim, first_words
 
 SCHEMA = "clio.session"
 VERSION = 1
 MIGRATIONS: dict[int, Any] = {}
 AFTER_HEAD = b',\n"todos":'
+BETWEEN = b",\n"
+ENDING = b"\n]\n}\n"
 
 
 class Billing(Struct, kw_only=True):
@@ -44,6 +46,7 @@ class Head(Struct, kw_only=True):
     selected_model: str | None = None
     token_ratio: float | None = None
     merged_journal: str = ""
+    imported: Imported | None = None
 
 
 class Snapshot(Head, kw_only=True):
@@ -85,6 +88,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         working_directory=snap.working_directory,
         parent=snap.parent,
         model=snap.selected_model,
+        imported=snap.imported,
         token_ratio=snap.token_ratio,
         todos=snap.todos,
         bills=snap.billing.requests,
@@ -109,6 +113,21 @@ def decode_head(data: bytes) -> Head | None:
 
 def encode(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
     """The file of a session. The first messages are taken from `remains` as they are, the others encoded."""
+    kept = list(map(bytes, remains.messages))
+    messages = kept + [msgspec.json.encode(message) for message in state.messages[len(kept) :]]
+    ids = [message.id for message in state.messages]
+    start = opening(state, ids, first_words(state.messages), merged_journal, remains.unknown)
+    return start + BETWEEN.join(messages) + ENDING
+
+
+def opening(
+    state: SessionState, ids: list[str], first: str, merged_journal: str = "", unknown: dict[str, Raw] | None = None
+) -> bytes:
+    """The file of a session up to its first message; the messages follow with BETWEEN between them, then ENDING.
+
+    ids: of all messages. first: how the person began. The messages of `state` itself are not looked at, so that a
+    session can be written that nobody holds in memory.
+    """
     head = Head(
         schema=SCHEMA,
         version=VERSION,
@@ -116,25 +135,25 @@ def encode(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
         session_name=state.name,
         created_at=state.created_at,
         updated_at=state.updated_at,
-        message_count=len(state.messages),
-        first_words=first_words(state.messages),
+        message_count=len(ids),
+        first_words=first,
         working_directory=state.working_directory,
         parent=state.parent,
         selected_model=state.model,
         token_ratio=state.token_ratio,
         merged_journal=merged_journal,
+        imported=state.imported,
     )
     fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
+    if state.imported is None:
+        del fields["imported"]
     fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
     fields |= {"trims": state.trims} if state.trims else {}
-    fields["yarn"] = {state.id: [message.id for message in state.messages]} | state.threads
-    fields |= remains.unknown
+    fields["yarn"] = {state.id: ids} | state.threads
+    fields |= unknown or {}
     dumps = msgspec.json.encode
     lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
-    kept = list(map(bytes, remains.messages))
-    messages = kept + [dumps(message) for message in state.messages[len(kept) :]]
-    lines.append(b'"history":[\n' + b",\n".join(messages) + b"\n]")
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
+    return b"{\n" + b",\n".join(lines) + b',\n"history":[\n'
 
 
 def remains_of(data: bytes, messages: int) -> Remains:

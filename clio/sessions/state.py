@@ -59,6 +59,23 @@ class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: float = 0.0
 
 
+class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a session came from that another program wrote; such a session is only read, never gone on with.
+
+    agent: the program, such as "claude". key: what the program itself calls the conversation.
+    source: the file it was read from. within: id of the session it was a part of, as a sub-agent's is.
+    digest: of everything that was taken from the source; equal ones need not be written again.
+    at: when it was taken in, in seconds since the epoch.
+    """
+
+    agent: str
+    key: str
+    source: str = ""
+    within: str = ""
+    digest: str = ""
+    at: float = 0.0
+
+
 class SessionInfo(Struct, frozen=True, kw_only=True):
     """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said."""
 
@@ -70,6 +87,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     first_words: str = ""
     working_directory: str = ""
     running: bool = False
+    imported: Imported | None = None
 
 
 class SessionState(Struct, kw_only=True):
@@ -87,6 +105,7 @@ class SessionState(Struct, kw_only=True):
     working_directory: str = ""
     parent: str | None = None
     model: str | None = None
+    imported: Imported | None = None
     token_ratio: float | None = None
     todos: tuple[Todo, ...] = ()
     bills: list[Bill] = field(default_factory=list[Bill])

@@ -16,7 +16,7 @@ from clio.sessions.legacy_outputs import readers
 from clio.sessions.listing import file_names, list_sessions
 from clio.sessions.loading import Loaded, load
 from clio.sessions.session import Session
-from clio.sessions.state import NAME_CHARS, SessionInfo, SessionState, one_line
+from clio.sessions.state import NAME_CHARS, Imported, SessionInfo, SessionState, one_line
 from clio.sessions.text import valid_text
 from clio.storage.document import corrupt, set_aside
 from clio.storage.filelock import FileLock, read_owner
@@ -49,6 +49,7 @@ class SessionStore:
     def open(self, session_id: str, *, persist: bool = True) -> Session:
         """Resume a session; calls without a result are answered with "interrupted".
 
+        One that another program wrote stays as it is: what is opened is a copy of it with an id of its own.
         session_id: a full id, as `find` returns it. What was wrong with the files is in the session's `warnings`.
         persist: False goes on with a copy in memory: no file is created or changed, running sessions open too.
         Raises SessionNotFound, SessionLocked, NewerDocument; CorruptDocument where nothing of it can be read, after
@@ -57,6 +58,8 @@ class SessionStore:
         files = self._files(session_id)
         if persist:
             session = self._open_for_writing(files)
+            if session.imported is not None:
+                session = self._copy_of(session, session.imported)
         else:
             loaded = load(files)
             outputs = readers(loaded.outputs)
@@ -64,6 +67,16 @@ class SessionStore:
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         return session
+
+    def rename(self, session_id: str, name: str) -> str | None:
+        """Give a stored session a name; why that is not on disk, as `Session.unsaved` says it, or None.
+
+        Raises what `open` raises.
+        """
+        session = self._open_for_writing(self._files(session_id))
+        session.rename(name)
+        session.close()
+        return session.unsaved
 
     def read(self, session_id: str) -> tuple[Message, ...]:
         """The messages of a session, running or not, without opening it and without changing a file.
@@ -77,9 +90,8 @@ class SessionStore:
         return list_sessions(self.folder)
 
     def latest(self) -> str | None:
-        """Id of the session that changed last; None where there is none."""
-        infos = self.list()
-        return infos[0].id if infos else None
+        """Id of the session of clio's own that changed last; None where there is none."""
+        return next((info.id for info in self.list() if info.imported is None), None)
 
     def find(self, selector: str) -> str:
         """The id meant by a full id, a number of the list (1 is the newest), a unique prefix of an id, or a name.
@@ -143,6 +155,14 @@ class SessionStore:
         if loaded.corrupt:
             disk.save_whole()  # before anything is appended: else a kill would lose what was rescued
         return Session(loaded.state, disk)
+
+    def _copy_of(self, session: Session, imported: Imported) -> Session:
+        """A session of clio's own that begins with what another program wrote."""
+        name, source = session.name, session.id
+        session.close()
+        copy = self._open_for_writing(self._files(self.fork(source, name=name)))
+        copy.warnings.append(f"What {imported.agent} wrote stays as it is: this is a copy of it to go on in.")
+        return copy
 
     def _files(self, session_id: str) -> SessionFiles:
         files = SessionFiles(self.folder, session_id)

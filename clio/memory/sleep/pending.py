@@ -53,12 +53,15 @@ class Sessions:
         return session_ids(file_names(self._store.folder))
 
     def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
-        """The sessions that have changed since they were replayed, the last changed first, until it is over."""
+        """The sessions that have changed since they were replayed, the last changed first, until it is over.
+
+        Nothing is learned from what other programs wrote: it is there to be found, and its facts were offered.
+        """
         for info in list_sessions(self._store.folder, over):
             if over():
                 return
             progress = self._known.get(info.id, Progress())
-            if info.running or progress.is_all_of(info):
+            if info.running or info.imported is not None or progress.is_all_of(info):
                 continue
             messages = self._read(info.id)
             if messages is None:
