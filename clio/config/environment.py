@@ -40,6 +40,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_LTM", field="ltm"),
     Variable(name="CLIO_INCOGNITO", field="incognito"),
     Variable(name="CLIO_DEBUG", field="debug"),
+    Variable(name="CLIO_SCREEN_READER", field="screen_reader"),
     Variable(name="NO_COLOR", field="color", switches_off=True),
 )
 

@@ -32,9 +32,11 @@ class Arguments(argparse.Namespace):
     max_cost: str | None = None
     context_window: str | None = None
     no_ltm: bool = False
+    no_instructions: bool = False
     scenario: str | None = None
     incognito: bool = False
     no_color: bool = False
+    screen_reader: bool = False
     debug: bool = False
     json: bool = False
     fetch_encodings: bool = False
@@ -106,11 +108,14 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
     Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
+    Flag("--no-instructions", "leave AGENTS.md and its like out of the prompt", group=_LIMITS, field="instructions",
+         value=False),
     Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
          field="scenario"),
     Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),
     Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
+    Flag("--screen-reader", "plain lines for a screen reader: nothing is redrawn", group=_REST, field="screen_reader"),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
     Flag("--json", "with `config show`, memory, sessions and their like: print JSON", group=_REST),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),

@@ -51,6 +51,7 @@ checkpoint_days            30                           default
 command_timeout_s          120                          default
 editing                    emacs                        default
 color                      true                         default
+screen_reader              false                        default
 reasoning                  fold                         default
 notify                     off                          default
 notify_after_s             10                           default
