@@ -18,6 +18,9 @@ from clio.agent.spending_note import SpendingNotes
 from clio.agent.turn_files import TurnFiles
 from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
+from clio.commands.added import AddedCommands
+from clio.commands.base import MakeMeaning, Meaning
+from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
@@ -110,6 +113,7 @@ class App:
             enabled=self.config.checkpoints,
         )
         self.mailbox = Mailbox()
+        self.added = AddedCommands()
         self.spending = open_spending(loaded, now)
         self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
@@ -139,13 +143,34 @@ class App:
         if scenarios.problem:
             self._warn(scenarios.problem)
 
-    async def run_turn(self, text: str) -> TurnFinished:
+    async def run_turn(self, text: str, make: MakeMeaning | None = None) -> TurnFinished:
         """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
 
         What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
+        make: finds out what the text stands for, where it is a command that is not built in.
         Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
         """
         self.spending.check_start(self.provider)
+        if make is not None:
+            return await self._run_meaning(text, await make())
+        return await self._run_turn(text)
+
+    async def _run_meaning(self, text: str, meaning: Meaning) -> TurnFinished:
+        """A turn of words that stand for others, with the model and the tools these ask for."""
+        before = self.provider.model
+        if meaning.model not in ("", before):
+            self.set_model(meaning.model)
+        try:
+            window = await self.window()
+            self.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
+            self.emit(Notice(text=chip(text, meaning)))
+            return await self._run_turn(text)
+        finally:
+            self.shelf.take_meant()
+            if meaning.model not in ("", before):
+                self.set_model(before)
+
+    async def _run_turn(self, text: str) -> TurnFinished:
         loop, billed = await self._ready(), len(self.session.bills)
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)

@@ -245,7 +245,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
     async def _turn_fragments(self, text: str, mentioned: Mentioned) -> list[Fragment]:
         fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
         self._tell_of_memory()
-        named = [*self.shelf.take_offered(), *await mentioned.fragments(text)]
+        meant, elsewhere = self.shelf.take_meant()
+        named = [*self.shelf.take_offered(), *await mentioned.fragments(f"{text}\n{elsewhere}"), *meant]
         return [*self.planning.begin_turn(), *await asyncio.to_thread(self.turn_files.fragments), *fragments, *named]
 
     def _read_image(self, handle: str) -> bytes | None:

@@ -4,7 +4,7 @@ A handler neither prints nor raises to steer: it returns a result for the screen
 only the entrypoint can do, a follow-up that names it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
+    from clio.commands.added import AddedCommands
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
     from clio.memory.system import MemorySystem
@@ -98,6 +99,34 @@ class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
     text: str
 
 
+class Meaning(Struct, frozen=True, kw_only=True):
+    """What a command that was typed stands for.
+
+    text: what the model is told the person asks for. source: who wrote it: a file, a server.
+    named: the part of it whose "@" mentions are looked up, as if they had been typed.
+    model: answers this one turn; "" is the model of the session.
+    tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
+    """
+
+    text: str
+    source: str
+    named: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+
+
+MakeMeaning = Callable[[], Awaitable[Meaning]]
+"""Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
+stopped with Esc. Raises ClioError where there is to be no turn."""
+
+
+class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
+    """Begin a turn with the line `said`, once `make` has found out what it stands for."""
+
+    said: str
+    make: MakeMeaning
+
+
 class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):
     """Let the project's withheld settings count from now on."""
 
@@ -164,6 +193,7 @@ FollowUp = (
     | SetApproval
     | ReviewPlan
     | RunPrompt
+    | MakePrompt
     | GrantTrust
     | LoadWindow
     | Prefill
@@ -265,6 +295,11 @@ class Shell(Protocol):
         """Takes secrets out of what a command is about to store."""
         ...
 
+    @property
+    def added(self) -> "AddedCommands":
+        """The commands that are not built in."""
+        ...
+
 
 Handler = Callable[[Shell, str], CommandResult]
 """Called with the text after the command's name, stripped. May raise UserError; nothing else on purpose."""
@@ -290,6 +325,7 @@ class Command(Struct, frozen=True, kw_only=True):
     argument: how the argument is written in help, such as "[NAME]"; empty where none is taken.
     subcommands: first words of the argument with handlers of their own; `handler` answers when none is given.
     suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
+    source: where one that is not built in comes from, for help; "" for those that are.
     """
 
     name: str
@@ -300,6 +336,7 @@ class Command(Struct, frozen=True, kw_only=True):
     subcommands: tuple["Command", ...] = ()
     suggest: Suggest = no_suggestions
     suggest_word: SuggestWord = no_words
+    source: str = ""
 
 
 def refuse(sentence: str) -> CommandResult:

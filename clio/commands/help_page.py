@@ -1,6 +1,6 @@
 """What `/help` shows: one screen, by what a person wants to do; a test sees to it that no command is left out."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from clio.commands.base import Table
 
@@ -24,11 +24,12 @@ _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("clio itself", (("theme", "colours"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves"))),
 )
 _SIGNS = "text to the model · @path names a file · !command runs one · #words are remembered"
+_MAX_ADDED = 8
 NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what runs, Ctrl-D leaves."
 
 
-def help_table(names: Collection[str]) -> Table:
-    """These commands, grouped; those the groups do not know stand in a row of their own."""
+def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
+    """These commands, grouped; those no group knows, and those that were added, have a row each."""
     rows = [("say", _SIGNS)]
     known: set[str] = set()
     for want, commands in _WANTS:
@@ -38,4 +39,7 @@ def help_table(names: Collection[str]) -> Table:
             rows.append((want, " · ".join(f"/{name} {words}" for name, words in there)))
     if rest := [name for name in names if name not in known]:
         rows.append(("also", " · ".join(f"/{name}" for name in rest)))
+    if added:
+        more = [f"{len(added) - _MAX_ADDED} more"] if len(added) > _MAX_ADDED else []
+        rows.append(("added", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
     return Table(columns=("to", "type"), rows=tuple(rows), wide=1)

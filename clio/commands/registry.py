@@ -3,7 +3,17 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.base import (
+    Command,
+    CommandResult,
+    MakePrompt,
+    RunPrompt,
+    Shell,
+    Suggestion,
+    Table,
+    code,
+    refuse,
+)
 from clio.commands.checkpoint_commands import CHECKPOINT
 from clio.commands.context_commands import CONTEXT
 from clio.commands.cost_commands import COST
@@ -25,22 +35,25 @@ from clio.commands.scenario_commands import SCENARIO
 from clio.commands.session_commands import SESSION
 from clio.commands.style_commands import STYLE
 from clio.commands.todo_commands import TODO
+from clio.errors import UsageError
 
-_COMMAND = re.compile(r"/([A-Za-z][\w-]*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+_COMMAND = re.compile(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 
 
 def show_help(shell: Shell, argument: str) -> CommandResult:
     """What can be typed on one screen, one command with its forms, or all keys."""
     if not argument:
-        return CommandResult(table=help_table([command.name for command in COMMANDS]), text=NEXT)
+        names = [command.name for command in COMMANDS]
+        return CommandResult(table=help_table(names, [command.name for command in added(shell)]), text=NEXT)
     word = argument.removeprefix("/").split()[0]
     if word.lower() in ("keys", "key"):
         return CommandResult(table=key_table())
-    command = find(word)
+    command = find(word, shell)
     if command is None:
-        return refuse(f"There is no command {'/' + word!r}; {_nearest_command(word)}")
+        return refuse(f"There is no command {'/' + word!r}; {_nearest_command(word, shell)}")
     rows = forms(command, f"/{command.name}")
     also = f" Also: {', '.join(code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
+    also += f" From {code(command.source)}." if command.source else ""
     return CommandResult(
         text=f"{command.summary[0].upper()}{command.summary[1:]}.{also}",
         table=Table(columns=("command", "what it does"), rows=rows, wide=1),
@@ -49,7 +62,7 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
 
 def suggest_names(shell: Shell) -> Iterable[Suggestion]:
     """The commands' names, and what else there is help on."""
-    named = (Suggestion(text=command.name, note=command.summary) for command in COMMANDS)
+    named = (Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *added(shell)))
     return (*named, Suggestion(text="keys", note="every key"))
 
 
@@ -90,10 +103,31 @@ def is_command(line: str) -> bool:
 def run_command(shell: Shell, line: str) -> CommandResult:
     """Carry out one line that starts with a slash; what a person got wrong comes back as a sentence."""
     name, argument = split(line.strip()[1:])
-    command = find(name) if name else COMMANDS[0]
+    command = find(name, shell) if name else COMMANDS[0]
     if command is None:
-        return refuse(f"There is no command {'/' + name!r}; {_nearest_command(name)}")
+        return refuse(f"There is no command {'/' + name!r}; {_nearest_command(name, shell)}")
     return carry_out(shell, command, argument, f"/{command.name}")
+
+
+def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
+    """The turn a line asks for that calls a command which is not built in; None for any other line.
+
+    Raises UsageError where the command was called wrongly, or where the line can only mean one that is misspelt.
+    """
+    if not is_command(line) or not (commands := added(shell)):
+        return None
+    name = split(line.strip()[1:])[0]
+    if find(name) is not None or not name:
+        return None
+    if find(name, shell) is None:
+        near = nearest(name, [command.name for command in commands], "/", otherwise="none")
+        if near == "none":
+            return None
+        raise UsageError(f"There is no command {'/' + name!r}; {near}")
+    result = run_command(shell, line)
+    if isinstance(result.follow_up, MakePrompt | RunPrompt):
+        return result.follow_up
+    raise UsageError(result.text or f"{'/' + name!r} does nothing here")
 
 
 def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
@@ -104,8 +138,9 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
     name, space, argument = text[1:].partition(" ")
     if not space:
         yield from _starting(((called, command) for command in COMMANDS for called in _called(command)), name, "/")
+        yield from _starting(((command.name, command) for command in added(shell)), name, "/")
         return
-    command = find(name)
+    command = find(name, shell)
     if command is not None and command.subcommands:
         first, space, argument = argument.partition(" ")
         if not space:
@@ -122,9 +157,16 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
                 yield suggestion, len(word)
 
 
-def find(name: str) -> Command | None:
-    """The command of that name or alias."""
-    return among(COMMANDS, name)
+def find(name: str, shell: Shell | None = None) -> Command | None:
+    """The command of that name or alias; with a shell also one that is not built in."""
+    return among(COMMANDS, name) or next((one for one in added(shell) if one.name.lower() == name.lower()), None)
+
+
+def added(shell: Shell | None) -> tuple[Command, ...]:
+    """The commands that are not built in and not hidden by one that is; none without a shell."""
+    if shell is None:
+        return ()
+    return tuple(command for command in shell.added.all() if among(COMMANDS, command.name) is None)
 
 
 def command_table() -> Table:
@@ -143,18 +185,18 @@ def _called(command: Command) -> tuple[str, ...]:
     return (command.name, *command.aliases)
 
 
-def _nearest_command(name: str) -> str:
+def _nearest_command(name: str, shell: Shell) -> str:
     """The end of the sentence about a command that is none."""
     if elsewhere := ELSEWHERE.get(name.lower()):
         return f"here that is {elsewhere}"
-    return nearest(name, _names(), "/", otherwise="/help shows all of them")
+    return nearest(name, _names(shell), "/", otherwise="/help shows all of them")
 
 
-def _names() -> list[str]:
-    return [name for command in COMMANDS for name in _called(command)]
+def _names(shell: Shell) -> list[str]:
+    return [name for command in (*COMMANDS, *added(shell)) for name in _called(command)]
 
 
 def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = "") -> Iterator[tuple[Suggestion, int]]:
     for name, command in named:
-        if name.startswith(typed.lower()):
+        if name.lower().startswith(typed.lower()):
             yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)

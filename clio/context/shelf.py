@@ -1,4 +1,4 @@
-"""What a person has put aside for their next message: the output of a command they ran, pictures they pasted."""
+"""What a person has put aside for their next message: outputs, pasted pictures, what it stands for."""
 
 from clio.context.shrink import cut_text
 from clio.fragments import Fragment
@@ -16,6 +16,7 @@ class Shelf:
         self.images: dict[str, bytes] = {}
         self._pasted = 0
         self._offered: list[Fragment] = []
+        self._meant: tuple[tuple[Fragment, ...], str] = ((), "")
 
     def add_image(self, data: bytes) -> str:
         """Keep a pasted picture; returns its number, for `@clipboard:NUMBER`."""
@@ -46,4 +47,13 @@ class Shelf:
     def take_offered(self) -> list[Fragment]:
         """The outputs that wait, oldest first; they then wait no more."""
         taken, self._offered = self._offered, []
+        return taken
+
+    def mean(self, fragment: Fragment, named: str) -> None:
+        """The next message stands for this text; what `named` mentions with "@" is looked up with it."""
+        self._meant = ((fragment,), named)
+
+    def take_meant(self) -> tuple[tuple[Fragment, ...], str]:
+        """What the message stands for, if for anything, and where else to look for mentions; then forgotten."""
+        taken, self._meant = self._meant, ((), "")
         return taken

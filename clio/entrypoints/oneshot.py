@@ -14,7 +14,9 @@ from clio.agent.events import Emit, Event, ToolFinished, TurnFinished
 from clio.agent.loop import EXIT_CODES
 from clio.algorithms.money import Cost
 from clio.app import App, build_app
+from clio.commands.base import MakePrompt, RunPrompt
 from clio.commands.checklist import to_markdown
+from clio.commands.registry import added_prompt
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
@@ -130,7 +132,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
         try:
             _choose_session(app, options)
-            finished = await app.run_turn(options.prompt or "")
+            finished = await _run_turn(app, options.prompt or "")
             exit_code = finished.exit_code
             if options.output == "text" and (plan := app.planning.proposed):
                 _print_plan(plan, below=finished.text)
@@ -139,6 +141,21 @@ async def _run(options: Options, loaded: Loaded) -> int:
     if options.output == "json":
         _print_line(reporter.report(app.session.id, _style(app), app.planning.proposed))
     return exit_code
+
+
+async def _run_turn(app: App, text: str) -> TurnFinished:
+    """The turn of these words, or of what they stand for where they call a command that is not built in.
+
+    Raises UsageError where such a command was called wrongly, or meant and misspelt.
+    """
+    step = added_prompt(app, text)
+    match step:
+        case MakePrompt(said=said, make=make):
+            return await app.run_turn(said, make)
+        case RunPrompt(text=words):
+            return await app.run_turn(words)
+        case None:
+            return await app.run_turn(text)
 
 
 def _print_plan(todos: tuple[Todo, ...], below: str) -> None:

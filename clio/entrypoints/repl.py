@@ -18,6 +18,8 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
+    MakeMeaning,
+    MakePrompt,
     NewSession,
     Prefill,
     Quit,
@@ -189,9 +191,10 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    async def _run_turn(self, parts: Parts, text: str) -> None:
+    async def _run_turn(self, parts: Parts, text: str, make: MakeMeaning | None = None) -> None:
         while text:
-            await self._turns.run(parts, text)
+            await self._turns.run(parts, text, make)
+            make = None
             await self._ask_about_doubts(parts)
             proposed = parts.app.planning.proposed and not self._turns.ahead.busy
             text = await review_plan(parts) if proposed else ""
@@ -307,6 +310,8 @@ class Repl:
                 await self._run_turn(parts, await review_plan(parts))
             case RunPrompt(text=text):
                 await self._run_turn(parts, text)
+            case MakePrompt(said=said, make=make):
+                await self._run_turn(parts, said, make)
             case GrantTrust():
                 await self._grant_trust(parts)
             case LoadWindow(then=then):

@@ -15,6 +15,8 @@ from clio.errors import ClioError
 if TYPE_CHECKING:
     from clio.ui.keys import KeyWatch
 
+    from clio.commands.base import MakeMeaning
+    from clio.ui.chips import Chips
 Wait = Callable[[], Awaitable[None]]
 Look = Callable[[Parts, str], bool]
 """Carries out a command that only looks; False where more than showing its result is asked for."""
@@ -41,12 +43,15 @@ class Turns:
         self._stop = StopOnce(time.monotonic)
         self._end: TurnFinished | None = None
 
-    async def run(self, parts: Parts, text: str) -> None:
-        """Run a turn to its end, whatever that is. Cancelling the caller stops the turn first."""
+    async def run(self, parts: Parts, text: str, make: "MakeMeaning | None" = None) -> None:
+        """Run a turn to its end, whatever that is. Cancelling the caller stops the turn first.
+
+        make: see `App.run_turn`.
+        """
         self._end, self._parts = None, parts
         self._stop.reset()
         self.ahead.begin(parts.app.mailbox)
-        self._task = task = asyncio.create_task(parts.app.run_turn(text))
+        self._task = task = asyncio.create_task(parts.app.run_turn(text, make))
         try:
             await (self._watched(parts, task) if self._live else asyncio.wait({task}))
         except asyncio.CancelledError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import structs
 
+from clio.commands.added import AddedCommands
 from clio.commands.arguments import join
 from clio.commands.base import Command, CommandResult, Confirm, EditText, ExportSession, FollowUp, Prefill, SleepNow
 from clio.commands.dispatch import choose, forms
@@ -56,6 +57,7 @@ class LightShell:
         self.store = SessionStore(loaded.project / ".clio" / "sessions")
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
         self.context: ContextWindow | None = None
+        self.added = AddedCommands()
         self._redactor: Redactor | None = None
         self._memory: MemorySystem | None = None
         self._spending: Spending | None = None

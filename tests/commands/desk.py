@@ -8,6 +8,7 @@ import msgspec
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
+from clio.commands.added import AddedCommands
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
@@ -39,6 +40,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, lambda: self.session)
         self.spending = open_spending(self.loaded)
+        self.added = AddedCommands()
 
     @property
     def turn_files(self) -> TurnFiles:

@@ -1,0 +1,26 @@
+"""What a command that was typed stands for, as the model and the person are shown it."""
+
+from clio.commands.base import Meaning
+from clio.fragments import Fragment
+from clio.prompt_files import load_prompt
+
+MOST_TOKENS = 12_000
+"""Of one text, on any window; it never takes more than a quarter of the window."""
+
+
+def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
+    """The text as it stands before the words that call it."""
+    return Fragment(
+        name="command",
+        text=f"{load_prompt('context/command')}\n\n{meaning.text}",
+        source=meaning.source.replace('"', "'"),
+        reason="the user called it",
+        cap_tokens=min(MOST_TOKENS, window_tokens // 4),
+    )
+
+
+def chip(said: str, meaning: Meaning) -> str:
+    """The one line a person is shown instead of the text: "+ /review · 42 lines of .clio/commands/review.md"."""
+    lines = len(meaning.text.splitlines())
+    model = f" · answered by {meaning.model}" if meaning.model else ""
+    return f"+ {said.split(maxsplit=1)[0]} · {lines:,} line{'s' * (lines != 1)} of {meaning.source}{model}"
