@@ -198,6 +198,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             summary=summary,
             todos=session.todos,
             task=task,
+            named_fragments=mentioned.fragments,
             git=git.text if git else "",
         )
         try:

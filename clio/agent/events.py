@@ -30,7 +30,7 @@ class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
 
 
 class Steered(Struct, frozen=True, kw_only=True, tag="steered"):
-    """What the person said into the running turn is on disk and goes with the request of `step`."""
+    """What the person said into the running turn goes with the request of `step`, before which it is on disk."""
 
     text: str
     step: int

@@ -26,6 +26,10 @@ class Mailbox:
         """The newest words, no longer to be sent; "" where none wait."""
         return self._waiting.pop() if self._waiting else ""
 
+    def take(self) -> str:
+        """The oldest words, which are no longer here then; "" where none wait."""
+        return self._waiting.pop(0) if self._waiting else ""
+
     def take_all(self) -> list[str]:
         """All of it, which is no longer here then."""
         taken, self._waiting = self._waiting, []

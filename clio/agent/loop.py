@@ -83,7 +83,7 @@ class Loop:
     """Runs turns of one session with one model.
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
-    take_images: the pictures the words name that the context of a turn was made for.
+    take_images: the pictures that the words name for which a context was made last.
     spending: counts what requests cost, and may forbid the next one.
     """
 
@@ -159,15 +159,7 @@ class Loop:
         words = self._safe_words(text)
         context = await self._context.turn_context(self._now(), words)
         fitted = self._fit(words)
-        self._add(
-            UserMessage(
-                content=fitted.text,
-                context=self._redactor.redact(context).text,
-                images=self._take_images(),
-                blob=fitted.blob,
-                created=self._now(),
-            )
-        )
+        self._add_words(fitted, context)
         self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
         if self._resumed:
             self._resumed = False
@@ -186,14 +178,30 @@ class Loop:
             self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
         return fitted
 
-    def _take_steering(self, step: int) -> bool:
+    async def _take_steering(self, step: int) -> bool:
         """Add what the person has said meanwhile, for the request of this step; whether there was anything."""
-        taken = self._mailbox.take_all()
-        for text in taken:
-            said = self._fit(self._safe_words(text))
-            self._add(UserMessage(content=said.text, blob=said.blob, steers=True, created=self._now()))
+        count = len(self._mailbox.waiting)
+        while text := self._mailbox.take():
+            words = self._safe_words(text)
+            said = self._fit(words)
             self._emit(Steered(text=said.text, step=step))
-        return bool(taken)
+            context = ""
+            try:
+                context = await self._context.steering_context(words, count)
+            finally:  # a turn stopped in the middle of looking keeps the words
+                self._add_words(said, context, steers=True)
+        return count > 0
+
+    def _add_words(self, words: Words, context: str, *, steers: bool = False) -> None:
+        message = UserMessage(
+            content=words.text,
+            context=self._redactor.redact(context).text,
+            images=self._take_images(),
+            blob=words.blob,
+            steers=steers,
+            created=self._now(),
+        )
+        self._add(message)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -202,7 +210,7 @@ class Loop:
                 reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
                 raise _Stop("max_steps", reason)
             turn.steps = step
-            if self._take_steering(step):
+            if await self._take_steering(step):
                 guard = RepetitionGuard()
                 turn.continuations = 0
             answer = await self._ask(step, turn)

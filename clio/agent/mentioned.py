@@ -65,13 +65,14 @@ class Mentioned(Struct, kw_only=True, frozen=True):
     pasted: Mapping[str, bytes]
     images: list[ImagePart] = field(default_factory=list[ImagePart])
 
-    async def fragments(self, text: str) -> list[Fragment]:
-        """What stands before the words of a turn because they name it; tells what was put in, and what was not.
+    async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
+        """What stands before the words of a message because they name it; tells what was put in, and what was not.
 
-        Pictures are not text: `take_images` gives those of these words.
+        of: among how many messages the quarter of the window is divided. Pictures are not text: `take_images` gives
+        those of these words.
         """
         self.images.clear()
-        left, found = self.window_tokens // 4, list[Fragment]()
+        left, found = self.window_tokens // 4 // of, list[Fragment]()
         for mention in find_mentions(text)[:MAX_MENTIONS]:
             try:
                 got = await self._look_up(mention)
@@ -81,7 +82,7 @@ class Mentioned(Struct, kw_only=True, frozen=True):
                     self.images.append(got.image)
                 else:
                     if left < _LEAST_TOKENS:
-                        raise _Refused("what is named before it takes a quarter of the window already")
+                        raise _Refused("what is named before it takes all of the room there is for mentions")
                     cap = min(MOST_TOKENS, self.window_tokens // 8, left)
                     found.append(mention_fragment(got.mention, got.rows, cap, self.estimator, way=got.way))
                     left -= self.estimator.text(found[-1].text)

@@ -107,6 +107,6 @@ def _listed(todos: tuple[Todo, ...]) -> list[Fragment]:
 def _was_planning(session: Session) -> bool:
     """Whether the model was told of plan mode last, and of nothing since."""
     for message in reversed(session.messages):
-        if isinstance(message, UserMessage) and message.context:
+        if isinstance(message, UserMessage) and message.context and not message.steers:
             return f"<{_TAG} " in message.context
     return False

@@ -125,6 +125,10 @@ class ContextBuilder:
         estimator: TokenEstimator,
         turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
         read_image: Callable[[str], bytes | None] = _no_image,
+async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
+    return ()
+
+
     ) -> None:
         self._project = project
         self._turn_fragments = turn_fragments
@@ -135,6 +139,7 @@ class ContextBuilder:
         self.prefix = self._smaller.pop(0)()
         self.fixed_units = self.prefix.system_units + self.prefix.tools_units
 
+    named_fragments: what these words name, which are one of so many messages said into a running turn.
     def use_smaller(self) -> bool:
         """Go on with the next smaller prefix; False where there is none, or it saves nothing."""
         while self._smaller:
@@ -145,13 +150,21 @@ class ContextBuilder:
                 return True
         return False
 
+        named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
     async def turn_context(self, now: float, text: str) -> str:
         """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
         state = await describe_state(self._project, now)
         fragments = await self._turn_fragments(text)
-        parts = [state, *(text for part in fragments if (text := render_fragment(part, self.estimator)))]
-        inner = "\n".join(parts).replace("</context", "<\\/context")
-        return f"<context>\n{inner}\n</context>"
+        self._named_fragments = named_fragments
+        return _context([state, *self._rendered(fragments)])
+
+    async def steering_context(self, text: str, of: int) -> str:
+        """What is put before words said into a running turn, `text`, one of so many; "" where they name nothing."""
+        parts = self._rendered(await self._named_fragments(text, of))
+        return _context(parts) if parts else ""
+
+    def _rendered(self, fragments: Sequence[Fragment]) -> list[str]:
+        return [text for part in fragments if (text := render_fragment(part, self.estimator))]
 
     def assemble(self, messages: Sequence[Message], conversation: float, trimmed: Trimmed | None = None) -> Built:
         """The request of these messages, whose weight is `conversation`."""
@@ -182,3 +195,8 @@ class ContextBuilder:
 
 def _spec_units(spec: ToolSpec) -> float:
     return _SPEC_UNITS + len(spec.name) + text_units(spec.description) + len(bytes(spec.parameters))
+def _context(parts: Sequence[str]) -> str:
+    inner = "\n".join(parts).replace("</context", "<\\/context")
+    return f"<context>\n{inner}\n</context>"
+
+

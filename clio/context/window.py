@@ -20,7 +20,7 @@ from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
 from clio.context.units import Unit, split_units, task_index
-from clio.context.window_use import WindowUse
+from clio.context.window_use import PartUse, WindowUse
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import Message, UserMessage
@@ -94,6 +94,10 @@ class ContextWindow:
     async def turn_context(self, now: float, text: str) -> str:
         """What is put before the user's words of this turn, `text`."""
         return await self._builder.turn_context(now, text)
+
+    async def steering_context(self, text: str, of: int) -> str:
+        """What is put before words said into a running turn, `text`, one of so many; "" where they name nothing."""
+        return await self._builder.steering_context(text, of)
 
     async def recover(self) -> None:
         """Put how things stand now below the summary; for after a refusal, and for a resumed session."""
@@ -197,6 +201,11 @@ class ContextWindow:
             history=tokens(_weight(units)),
             reserve=self._budget().reserve,
             trim_above=tokens(self._trigger(units)),
+            parts=tuple(
+                PartUse(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
+                for part in prefix.parts
+            ),
+            problems=prefix.problems,
         )
 
     def next_trim(self) -> NextTrim:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
 from clio.agent.interrupts import StopOnce
 from clio.entrypoints.repl_parts import Parts
@@ -13,10 +15,10 @@ from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
-    from clio.ui.keys import KeyWatch
-
     from clio.commands.base import MakeMeaning
     from clio.ui.chips import Chips
+    from clio.ui.keys import KeyWatch
+
 Wait = Callable[[], Awaitable[None]]
 Look = Callable[[Parts, str], bool]
 """Carries out a command that only looks; False where more than showing its result is asked for."""
@@ -39,6 +41,7 @@ class Turns:
         self.before_end: Wait | None = None
         self.ahead = Ahead()
         self._parts: Parts | None = None
+        self._chips: Chips | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
         self._stop = StopOnce(time.monotonic)
         self._end: TurnFinished | None = None
@@ -101,13 +104,18 @@ class Turns:
 
     def _show(self) -> None:
         if self._parts is not None and self.running:
-            self._parts.screen.set_typed(self.ahead.typing())
+            typing = self.ahead.typing()
+            if self._chips is not None:
+                typing = structs.replace(typing, chips=tuple(self._chips.of(self.ahead.line.text)))
+            self._parts.screen.set_typed(typing)
 
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
+        from clio.ui.chips import Chips
         from clio.ui.keys import KeyWatch
         from clio.ui.typed_keys import TypedKeys
 
         ahead = self.ahead
+        self._chips = self._chips or Chips(parts.app.project)
         typed = TypedKeys(
             ahead.line,
             on_enter=ahead.enter,

@@ -31,6 +31,7 @@ from clio.agent.events import (
 from clio.commands.base import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.call_rows import CallRows
+from clio.ui.line_rules import fit
 from clio.ui.live import LiveArea
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.notify import Notifier
@@ -336,6 +337,9 @@ class Screen:
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
         row = status_row(self._activity.what, seconds, elapsed, (hint, *self._facts()), width, self.theme)
         yield self._painter.rows(Part(body=row, wraps=False))[0]
+        if self._typing.chips:
+            chips = Text(fit(self._typing.chips, width, "  "), self.theme.accent)
+            yield self._painter.rows(Part(body=chips, wraps=False))[0]
         row, self._cursor = typed_row(self._typing, width)
         if row:
             style = "" if self._typing.line.text else self.theme.faint

@@ -19,12 +19,13 @@ class Waiting(Struct, frozen=True):
 class Typing(Struct, frozen=True, kw_only=True):
     """What a person is doing at the keyboard: the line, and what they have entered before.
 
-    hint: what keys can do now, shown where the line is empty.
+    hint: what keys can do now, shown where the line is empty. chips: what the line names with "@".
     """
 
     line: "TypedLine"
     waiting: tuple[Waiting, ...] = ()
     hint: str = ""
+    chips: tuple[str, ...] = ()
 
 
 class Held(Protocol):

@@ -105,22 +105,26 @@ def test_after_escape_the_queue_waits_for_the_person(
         clio.wait_gone("queued")
 
 
-@pytest.mark.parametrize("keys", ["use tabs\r\r", "!use tabs\r"])
+@pytest.mark.parametrize("keys", ["use tabs @style.md\r\r", "!use tabs @style.md\r"])
 def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: ChatServer, keys: str) -> None:
+    (place.project / "style.md").write_text("four wide\n", encoding="utf-8")
     server.add(command("while [ ! -e go ]; do sleep 0.05; done; echo gone"), text("With tabs, then."))
     with place.clio("--approve", "all") as clio:
         clio.wait_for(READY)
         clio.line("indent it")
         clio.wait_for(r"while .*\d s", regex=True)
-        clio.send(keys)
+        clio.send(keys.rstrip("\r"))
+        clio.wait_for("+ style.md · 1 line\n› ")
+        clio.send(keys[len(keys.rstrip("\r")) :])
         clio.wait_for("next step: use tabs")
         (place.project / "go").touch()
         clio.wait_for("With tabs, then.")
-        assert "› use tabs" in clio.text
+        assert "› use tabs @style.md\n\n+ style.md · 1 line\n" in clio.text
         assert "next step" not in clio.text
     roles = [one["role"] for one in server.requests[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
-    assert said(server, 1) == ["indent it", "use tabs"]
+    assert said(server, 1) == ["indent it", "use tabs @style.md"]
+    assert '<file source="style.md">\n1|four wide' in server.requests[1].body["messages"][-1]["content"]
     assert len(server.requests) == 2
 
 

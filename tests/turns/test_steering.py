@@ -7,14 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.agent.events import MessageAdded, Steered, StepStarted, TurnFinished
+from clio.agent.events import MessageAdded, Notice, Steered, StepStarted, TurnFinished
 from clio.agent.turn_files import turn_of
 from clio.context.units import split_units, task_index
 from clio.messages import UserMessage
+from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.store import SessionStore
+from clio.tokens import TokenEstimator
 from tests.support.chat_server import error, finish, slow, stall, text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk
+from tests.turns.test_pictures import PNG
 
 READ = ("read_file", {"path": "calc.py"})
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -57,6 +60,76 @@ def test_several_words_keep_their_order_and_their_own_messages(make_desk: MakeDe
     assert last(desk, 1) == "use tabs\n\nand spaces"
     kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [message.content for message in kept] == ["use tabs", "and spaces"]
+
+
+def test_what_it_names_comes_with_it(make_desk: MakeDesk) -> None:
+    desk = make_desk([], approve="plan", model="gpt-4o")
+    (desk.project / "shot.png").write_bytes(PNG)
+    desk.app.memory.store_note("style", "four spaces")
+    desk.server.add(steering(desk, "as in @calc.py and @note:style", "see @shot.png"), text("Done."), text("Yes."))
+
+    async def story() -> None:
+        await desk.turn("indent it")
+        desk.app.set_approval("ask")
+        await desk.turn("go on")
+
+    asyncio.run(story())
+    words, more, picture = desk.server.requests[1].body["messages"][-1]["content"]
+    assert '<file source="calc.py">\n1|def add(a, b):' in words["text"]
+    assert '<note source="note:style">\nfour spaces' in words["text"]
+    assert words["text"].endswith("</context>\n\nas in @calc.py and @note:style")
+    assert more["text"] == "see @shot.png"
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,")
+    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    assert [message.content for message in kept] == ["as in @calc.py and @note:style", "see @shot.png"]
+    assert [len(message.images) for message in kept] == [0, 1]
+    said = [event for event in desk.events if isinstance(event, Notice | Steered)]
+    assert [event.text for event in said] == [
+        "as in @calc.py and @note:style",
+        "+ calc.py · 3 lines",
+        "+ note:style · 1 line",
+        "see @shot.png",
+        "+ shot.png · png, 1.0 kB",
+    ]
+    assert "<plan_mode_over " in last(desk, 2)  # the words that named a file hide nothing of what was told before
+
+
+def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_desk: MakeDesk) -> None:
+    desk = make_desk([], models=[{"id": "test-model", "max_model_len": 32_768}])
+    for name in "abcd":
+        (desk.project / f"{name}.txt").write_text(f"the {name} of all things\n" * 20_000, encoding="utf-8")
+    desk.server.add(steering(desk, *(f"see @{name}.txt" for name in "abcd")), text("Done."))
+    asyncio.run(desk.turn("look"))
+    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    estimator = TokenEstimator()
+    assert all("lines left out here" in message.context for message in kept)
+    assert sum(estimator.text(message.context) for message in kept) < 32_768 // 4 + 4 * 200
+
+
+def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    outside = desk.project.parent / "outside.txt"
+    outside.write_text("x\n", encoding="utf-8")
+    asked = asyncio.Event()
+
+    async def never(request: ApprovalRequest) -> Answer:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    desk.person.ask = never
+    desk.server.add(steering(desk, f"see @{outside}", "and then?"), text("Done."))
+
+    async def story() -> None:
+        task = asyncio.create_task(desk.app.run_turn("work"))
+        await asyncio.wait_for(asked.wait(), 10)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(story())
+    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    assert [(message.content, message.context) for message in kept] == [(f"see @{outside}", "")]
+    assert desk.app.mailbox.waiting == ("and then?",)
 
 
 def test_it_is_on_disk_before_it_is_sent(make_desk: MakeDesk) -> None:

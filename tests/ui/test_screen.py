@@ -244,6 +244,14 @@ def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     assert "and then" not in stage.everything()
 
 
+def test_what_the_typed_line_names_stands_above_it() -> None:
+    stage = Stage()
+    stage.play(*start())
+    stage.screen.set_typed(Typing(line=TypedLine("see @a.py"), chips=("+ a.py · 3 lines", f"+ {'b' * 99}")))
+    stage.rest()
+    assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines", "› see @a.py"]
+
+
 @pytest.mark.parametrize(
     ("status", "error"), [("failed", "the server is gone; try again"), ("max_steps", "100 steps are used up")]
 )
