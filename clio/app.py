@@ -118,6 +118,7 @@ class App:
         self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
             project=self.project,
+            start=loaded.start or loaded.project,
             home=self.home,
             env=env,
             workspace=self.workspace,
@@ -146,11 +147,10 @@ class App:
     async def run_turn(self, text: str, make: MakeMeaning | None = None) -> TurnFinished:
         """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
 
-        What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
         make: finds out what the text stands for, where it is a command that is not built in.
+        What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
         Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
         """
-        self.spending.check_start(self.provider)
         if make is not None:
             return await self._run_meaning(text, await make())
         return await self._run_turn(text)
@@ -171,6 +171,7 @@ class App:
                 self.set_model(before)
 
     async def _run_turn(self, text: str) -> TurnFinished:
+        self.spending.check_start(self.provider)
         loop, billed = await self._ready(), len(self.session.bills)
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.agent.events import Emit, Notice
 from clio.agent.interrupts import Mailbox
@@ -18,12 +18,14 @@ from clio.agent.turn_files import TurnFiles
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
+from clio.config.paths import user_home
 from clio.config.schema import Config
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
 from clio.context.checkpoint import checkpoint_text
 from clio.context.encodings import encoding_folders, encoding_for, find_encoding
-from clio.context.instructions import project_instructions
+from clio.context.folder_instructions import FolderInstructions
+from clio.context.instructions import find_instructions, instruction_fragments, left_out
 from clio.context.recovery_notes import git_activity, recovery_note
 from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
@@ -63,10 +65,12 @@ COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 class Assembly(Struct, kw_only=True, frozen=True):
     """What every loop of one running clio has in common, and the way to put one together.
 
-    session_of: the running session, whichever that is by then. remember_rule: keeps a rule somebody always allows.
+    start: the folder in the project where clio was started. session_of: the running session, whichever that is by then.
+    remember_rule: keeps a rule somebody always allows.
     """
 
     project: Path
+    start: Path
     home: Path
     env: Mapping[str, str]
     workspace: Workspace
@@ -99,7 +103,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
             return self._tools(config, read_log, compact)
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
-        builder = self._builder(tools, limits, estimator, mentioned)
+        builder = self._builder(config, tools, limits, estimator, mentioned)
+        folders = self._folder_instructions(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
         loop = Loop(
             provider=provider,
@@ -113,6 +118,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 emit=self.emit,
                 remember_rule=self.remember_rule,
                 turn_files=self.turn_files,
+                note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
             session=session,
@@ -120,7 +126,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 session,
                 builder,
                 limits,
-                before_trim=self._write_checkpoint,
+                before_trim=lambda summary, task: self._before_trim(summary, task, folders),
                 recovery=lambda budget: self._recovery_note(estimator, budget),
                 now=self.now,
             ),
@@ -152,8 +158,23 @@ class Assembly(Struct, kw_only=True, frozen=True):
             pasted=self.shelf.images,
         )
 
+    def _folder_instructions(
+        self, config: Config, limits: Limits, estimator: TokenEstimator
+    ) -> FolderInstructions | None:
+        if not config.instructions:
+            return None
+        return FolderInstructions(
+            self.project,
+            user_home(self.env),
+            estimator,
+            start=self.start,
+            clean=lambda text: self.redactor.redact(text).text,
+            window_tokens=limits.context_window,
+        )
+
     def _builder(
         self,
+        config: Config,
         tools: Callable[[bool], list[Tool]],
         limits: Limits,
         estimator: TokenEstimator,
@@ -164,9 +185,12 @@ class Assembly(Struct, kw_only=True, frozen=True):
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
             cap = limits.context_window // share if share else None
-            parts = self._fragments(cap, estimator.ratio)
+            asked, problems = self._instructions(config, limits, estimator)
+            parts = [*asked, *self._knowledge(cap, estimator.ratio)]
             parts = [part for part in parts if part.whole] if share == 0 else parts
-            return make_prefix(self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap)
+            return make_prefix(
+                self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
+            )
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
         return ContextBuilder(
@@ -174,6 +198,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
             estimator=estimator,
             turn_fragments=lambda text: self._turn_fragments(text, mentioned),
+            named_fragments=mentioned.fragments,
             read_image=self._read_image,
         )
 
@@ -187,6 +212,11 @@ class Assembly(Struct, kw_only=True, frozen=True):
         path = find_encoding(encoding, encoding_folders(self.env, self.home))
         return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
 
+    def _before_trim(self, summary: ThreadSummary, task: str, folders: FolderInstructions | None) -> None:
+        if folders is not None:
+            folders.forget()
+        self._write_checkpoint(summary, task)
+
     def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
         """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
         self.memory.window_trimmed()
@@ -198,7 +228,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
             summary=summary,
             todos=session.todos,
             task=task,
-            named_fragments=mentioned.fragments,
             git=git.text if git else "",
         )
         try:
@@ -235,13 +264,23 @@ class Assembly(Struct, kw_only=True, frozen=True):
         )
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
 
-    def _fragments(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
-        """What stands in the prompt of the whole session, in pieces of at most `cap_tokens`, where that is given."""
-        instructions = project_instructions(self.project)
+    def _instructions(
+        self, config: Config, limits: Limits, estimator: TokenEstimator
+    ) -> tuple[list[Fragment], list[str]]:
+        """What files ask of agents, for the prompt of the whole session, and sentences on what was left out."""
+        if not config.instructions:
+            return [], []
+        found = find_instructions(self.project, home=self.home, person=user_home(self.env), start=self.start)
+        fragments = instruction_fragments(found, limits.context_window, estimator.text)
+        clean = [structs.replace(part, text=self.redactor.redact(part.text).text) for part in fragments]
+        return clean, [*found.problems, *left_out(found, fragments)]
+
+    def _knowledge(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
+        """What the project taught, for the same place, in pieces of at most `cap_tokens`, where that is given."""
         most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
         remembered = self.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, chars_per_token))
         self._tell_of_memory()
-        return [*([instructions] if instructions else []), *remembered]
+        return remembered
 
     async def _turn_fragments(self, text: str, mentioned: Mentioned) -> list[Fragment]:
         fragments = await asyncio.to_thread(self.memory.turn_fragments, text)

@@ -15,7 +15,7 @@ from clio.agent.revision_note import revision_note
 from clio.agent.turn_files import TurnFiles
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
-from clio.security.actions import FileChange
+from clio.security.actions import Action, FileChange
 from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
@@ -47,7 +47,10 @@ class _Approved(Struct, frozen=True, kw_only=True):
 
 
 class ToolRunner:
-    """Runs calls for one session. Questions to the person come one at a time, whatever runs beside them."""
+    """Runs calls for one session. Questions to the person come one at a time, whatever runs beside them.
+
+    note_below: what is to be said below the result of an action; may read files.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class ToolRunner:
         emit: Emit,
         remember_rule: Callable[[str], None],
         turn_files: TurnFiles | None = None,
+        note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
     ) -> None:
@@ -73,6 +77,7 @@ class ToolRunner:
         self._emit = emit
         self._remember_rule = remember_rule
         self._turn_files = turn_files
+        self._note_below = note_below
         self._now = now
         self._max_result_chars = max_result_chars
         self._preparing = asyncio.Lock()
@@ -91,6 +96,7 @@ class ToolRunner:
         title = call.name
         started = time.perf_counter()
         missing = asked = False
+        below = ""
         try:
             async with self._preparing:  # in the order of the calls, so that the screen shows them so
                 tool = self._find(call.name)
@@ -104,13 +110,15 @@ class ToolRunner:
             output = await self._carry_out(call, approved.prepared)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
+            below = await asyncio.to_thread(self._note_below, approved.prepared.action)
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
         except ClioError as error:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
             output = _bug(call.name, error)
-        return self._finish(call, title, output, time.perf_counter() - started, asked=asked, missing=missing)
+        seconds = time.perf_counter() - started
+        return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
         try:
@@ -179,7 +187,15 @@ class ToolRunner:
                 pass
 
     def _finish(
-        self, call: ToolCall, title: str, output: ToolOutput, seconds: float, *, asked: bool, missing: bool
+        self,
+        call: ToolCall,
+        title: str,
+        output: ToolOutput,
+        seconds: float,
+        *,
+        asked: bool,
+        missing: bool,
+        below: str,
     ) -> Outcome:
         safe = self._redactor.redact(output.text)
         text = safe.text
@@ -187,7 +203,7 @@ class ToolRunner:
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            content=preview(text, self._max_result_chars, handle),
+            content="\n\n".join(filter(None, (preview(text, self._max_result_chars, handle), below))),
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
             seconds=round(seconds, 3),

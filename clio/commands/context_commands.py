@@ -21,7 +21,7 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 if TYPE_CHECKING:
     from clio.context.foresight import NextTrim
     from clio.context.window import ContextWindow
-    from clio.context.window_use import WindowUse
+    from clio.context.window_use import PartUse, WindowUse
     from clio.sessions.session import Session
     from clio.sessions.state import Trim
 
@@ -138,8 +138,20 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
         ("conversation", f"{talk:,} of {talk + use.free:,} tokens; trimmed above {use.trim_above:,}"),
         ("next trim", _next_trim(window.next_trim())),
         ("trims", _trims(session)),
+        *_labelled("in the prompt", [_prompt_part(part, session.working_directory) for part in use.parts]),
+        *_labelled("not in it", use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide=1)
+
+
+def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
+    """Rows of a table, of which only the first says what they are."""
+    return [("" if place else label, value) for place, value in enumerate(values)]
+
+
+def _prompt_part(part: "PartUse", project: str) -> str:
+    source = part.source.removeprefix(f"{project}/")
+    return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", cut to that" if part.cut else "")
 
 
 def _next_trim(trim: "NextTrim") -> str:

@@ -59,6 +59,7 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         withheld=withheld,
         trusted=trusted,
         files=tuple(path for path, settings in files if settings is not None),
+        start=options.cwd.resolve(),
     )
 
 

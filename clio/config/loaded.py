@@ -28,6 +28,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     withheld: values of the project's file that are not in force because the folder is not trusted with them.
     trusted: those that are in force because it is.
     files: the configuration files that were read, lowest layer first.
+    start: the folder clio was started in, with links resolved; None where nobody said.
     """
 
     config: Config
@@ -37,3 +38,4 @@ class Loaded(Struct, frozen=True, kw_only=True):
     withheld: tuple[Widening, ...] = ()
     trusted: tuple[Widening, ...] = ()
     files: tuple[Path, ...] = ()
+    start: Path | None = None

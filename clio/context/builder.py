@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.fragments import render_fragment
+from clio.context.fragments import is_cut, render_fragment
 from clio.context.workspace_state import describe_state
 from clio.fragments import Fragment
 from clio.messages import Message, UserMessage
@@ -46,17 +46,33 @@ class Trimmed(Struct, frozen=True, kw_only=True):
     freed_tokens: int
 
 
+class PrefixPart(Struct, frozen=True, kw_only=True):
+    """One piece of the prompt that came from somewhere. units: its weight. cut: its source holds more."""
+
+    name: str
+    source: str
+    reason: str
+    units: float
+    cut: bool = False
+
+
 class Prefix(Struct, frozen=True, kw_only=True):
     """What stands before the conversation in every request of a session, and never changes.
 
-    memory: weight of the part of `system` that is project instructions and knowledge.
+    parts: the pieces of `system` that are instructions and knowledge. problems: what was left out of them, and why.
     compact: whether it is the short prompt with the small set of tools.
     """
 
     system: str
     tools: tuple[ToolSpec, ...]
-    memory: float = 0.0
+    parts: tuple[PrefixPart, ...] = ()
+    problems: tuple[str, ...] = ()
     compact: bool = False
+
+    @property
+    def memory(self) -> float:
+        """Weight of instructions and knowledge."""
+        return sum(part.units for part in self.parts)
 
     @property
     def system_units(self) -> float:
@@ -82,6 +98,7 @@ def make_prefix(
     *,
     compact: bool,
     cap_tokens: int | None = None,
+    problems: Sequence[str] = (),
 ) -> Prefix:
     """System prompt and tools of a session: no date and nothing else that changes, so that prompt caches hold.
 
@@ -91,16 +108,24 @@ def make_prefix(
     head = fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")
     if cap_tokens is not None:
         fragments = [structs.replace(part, cap_tokens=min(part.cap_tokens, cap_tokens)) for part in fragments]
-    rendered = [text for part in fragments if (text := render_fragment(part, estimator))]
+    rendered = [(part, text) for part in fragments if (text := render_fragment(part, estimator))]
     return Prefix(
-        system="\n\n".join([head, *rendered]),
+        system="\n\n".join([head, *(text for _, text in rendered)]),
         tools=tuple(tools),
-        memory=sum(text_units(text) for text in rendered),
+        parts=tuple(
+            PrefixPart(name=part.name, source=part.source, reason=part.reason, units=text_units(text), cut=is_cut(text))
+            for part, text in rendered
+        ),
+        problems=tuple(problems),
         compact=compact,
     )
 
 
 async def _nothing(text: str) -> Sequence[Fragment]:
+    return ()
+
+
+async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
     return ()
 
 
@@ -114,6 +139,7 @@ class ContextBuilder:
     prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
         turn out to be smaller than they were said to be. There is at least one.
     turn_fragments: what memory adds to a turn that begins with these words.
+    named_fragments: what these words name, which are one of so many messages said into a running turn.
     read_image: the bytes of a stored picture by its handle; None where it is gone.
     """
 
@@ -124,14 +150,12 @@ class ContextBuilder:
         prefixes: Sequence[Callable[[], Prefix]],
         estimator: TokenEstimator,
         turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
+        named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
         read_image: Callable[[str], bytes | None] = _no_image,
-async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
-    return ()
-
-
     ) -> None:
         self._project = project
         self._turn_fragments = turn_fragments
+        self._named_fragments = named_fragments
         self._read_image = read_image
         self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
@@ -139,7 +163,6 @@ async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
         self.prefix = self._smaller.pop(0)()
         self.fixed_units = self.prefix.system_units + self.prefix.tools_units
 
-    named_fragments: what these words name, which are one of so many messages said into a running turn.
     def use_smaller(self) -> bool:
         """Go on with the next smaller prefix; False where there is none, or it saves nothing."""
         while self._smaller:
@@ -150,12 +173,10 @@ async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
                 return True
         return False
 
-        named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
     async def turn_context(self, now: float, text: str) -> str:
         """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
         state = await describe_state(self._project, now)
         fragments = await self._turn_fragments(text)
-        self._named_fragments = named_fragments
         return _context([state, *self._rendered(fragments)])
 
     async def steering_context(self, text: str, of: int) -> str:
@@ -193,10 +214,10 @@ async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
         return self._images
 
 
-def _spec_units(spec: ToolSpec) -> float:
-    return _SPEC_UNITS + len(spec.name) + text_units(spec.description) + len(bytes(spec.parameters))
 def _context(parts: Sequence[str]) -> str:
     inner = "\n".join(parts).replace("</context", "<\\/context")
     return f"<context>\n{inner}\n</context>"
 
 
+def _spec_units(spec: ToolSpec) -> float:
+    return _SPEC_UNITS + len(spec.name) + text_units(spec.description) + len(bytes(spec.parameters))

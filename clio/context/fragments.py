@@ -16,6 +16,11 @@ def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     return f'<{fragment.name} source="{fragment.source}">\n{text}\n</{fragment.name}>'
 
 
+def is_cut(rendered: str) -> bool:
+    """Whether a rendered fragment's source holds more than it shows."""
+    return _CUT in rendered
+
+
 def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
     """The text, or as much of its beginning as fits with a notice, ending at a line where there is one."""
     tokens = estimator.text(text)

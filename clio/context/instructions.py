@@ -1,29 +1,86 @@
-"""What the project asks of every agent that works in it."""
+"""What a person and a project ask of every agent, as fragments of the prompt."""
 
-import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
+from clio.context.instruction_files import (
+    OWN_FILE,
+    InstructionFile,
+    Reader,
+    folders_between,
+    repository_above,
+)
 from clio.fragments import Fragment
 
-# In this order; the first that exists speaks for the rest, which usually repeat it.
-_SOURCES = (".clio/instructions.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
-_MAX_BYTES = 64_000
-_OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
-CAP_TOKENS = 2_000
+CAP_TOKENS = 4_000
+"""Of one file."""
+TOTAL_TOKENS = 10_000
+"""Of all together, on any window."""
+WINDOW_SHARE = 12
+"""All together take at most this part of the window."""
+_LEAST_TOKENS = 50
 
 
-def project_instructions(project: Path) -> Fragment | None:
-    """The project's instruction file as a fragment; None where there is none, or none that can be read."""
-    for name in _SOURCES:
-        path = project / name
-        try:
-            with path.open("rb") as file:
-                text = file.read(_MAX_BYTES).decode("utf-8", "replace").strip()
-        except OSError:
-            continue  # absent, or not ours to read: the project simply gives no instructions there
-        if name == _SOURCES[0]:
-            text = _OWN_COMMENT.sub("", text).strip()
-        if text:
-            reason = "the project's instructions to agents"
-            return Fragment(name="project_instructions", text=text, source=name, reason=reason, cap_tokens=CAP_TOKENS)
-    return None
+class Instructions(Struct, frozen=True, kw_only=True):
+    """The files in the order in which they are read, the nearest last. problems: what was not read, and why."""
+
+    files: tuple[InstructionFile, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def find_instructions(
+    project: Path, *, person: Path, home: Path | None = None, start: Path | None = None
+) -> Instructions:
+    """What `~/.clio/instructions.md`, `.clio/instructions.md` and the files of the folders say, imports behind each.
+
+    The folders are those from the repository's top down to where clio was started. person: the person's home folder.
+    home: clio's own folder; None leaves the person's file out. start: a folder in the project; None for the project.
+    """
+    personal = Reader(None, project, person)
+    mine = list(personal.own(home / OWN_FILE.name)) if home else []
+    top = repository_above(project)
+    reader = Reader(top, project, person)
+    files = [*mine, *reader.own(project / OWN_FILE)]
+    inside = start if start is not None and start.is_relative_to(project) else project
+    for folder in folders_between(top, inside):
+        files.extend(reader.of_folder(folder))
+    return Instructions(files=tuple(files), problems=(*personal.problems, *reader.problems))
+
+
+def instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
+    """One fragment a file. Where there is not room for all, the nearest are whole and the farthest are cut or left out.
+
+    count: the tokens of a text.
+    """
+    left = min(TOTAL_TOKENS, window_tokens // WINDOW_SHARE)
+    fragments: list[Fragment] = []
+    for file in reversed(found.files):
+        cap = min(CAP_TOKENS, left)
+        if cap < _LEAST_TOKENS:
+            break
+        fragments.append(_fragment(file, cap))
+        left -= min(count(file.text), cap)
+    return fragments[::-1]
+
+
+def left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:
+    """A sentence for each file there was no room for."""
+    taken = {part.source for part in fragments}
+    return [
+        f"{file.source} was left out: instructions take at most {TOTAL_TOKENS:,} tokens, a twelfth of a small window"
+        for file in found.files
+        if file.source not in taken
+    ]
+
+
+def _fragment(file: InstructionFile, cap_tokens: int) -> Fragment:
+    reason = "your own instructions to agents" if file.personal else "the project's instructions to agents"
+    return Fragment(
+        name="user_instructions" if file.personal else "project_instructions",
+        text=file.text,
+        source=file.source,
+        reason=f"imported by {file.imported_by}" if file.imported_by else reason,
+        cap_tokens=cap_tokens,
+    )

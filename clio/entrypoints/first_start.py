@@ -11,7 +11,6 @@ from pathlib import Path
 from clio import __version__
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display
-from clio.context.instructions import project_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
 from clio.storage.folders import make_folder
@@ -74,5 +73,5 @@ def _own_folder(project: Path) -> tuple[str, ...]:
 
 
 def _instructions(project: Path) -> str:
-    found = project_instructions(project)
-    return str(found.source) if found else "no AGENTS.md: clio init"
+    found = find_instructions(project, person=project).files
+    return found[0].source if found else "no AGENTS.md: clio init"

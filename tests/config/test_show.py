@@ -29,6 +29,7 @@ context_window             none                         default
 max_output_tokens          none                         default
 models.big.tools           false                        ~/.clio/config.yaml:2
 ltm                        true                         default
+instructions               true                         default
 scenario                   none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.yaml_settings import read_settings
-from clio.context.instructions import project_instructions
+from clio.context.instructions import find_instructions
 from tests.entrypoints.repl_support import ROOT, Place
 from tests.support.desk import make_repository
 
@@ -38,6 +38,11 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
+def asked(place: Place) -> list[str]:
+    found = find_instructions(place.project, home=place.home, person=place.home)
+    return [file.text for file in found.files]
+
+
 def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place: Place) -> None:
     done = init(place)
     assert (done.returncode, done.stderr) == (0, "")
@@ -53,11 +58,10 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
 def test_what_it_writes_changes_nothing_until_somebody_writes_in_it(place: Place) -> None:
     init(place)
     assert read_settings(place.project / ".clio" / "config.yaml", "config.yaml") == ()
-    assert project_instructions(place.project) is None
+    assert asked(place) == []
     path = place.project / ".clio" / "instructions.md"
     path.write_text(path.read_text(encoding="utf-8") + "\n- Use tabs.\n", encoding="utf-8")
-    found = project_instructions(place.project)
-    assert found is not None and found.text == "- Use tabs."
+    assert asked(place) == ["- Use tabs."]
 
 
 def test_the_second_time_nothing_is_written(place: Place) -> None:
