@@ -1,0 +1,61 @@
+"""Whole turns in a project whose files ask something of agents: what the model is sent, and what a person can see."""
+
+import asyncio
+from typing import Any
+
+from clio.commands.context_commands import show
+from tests.support.chat_server import text, tool_calls
+from tests.turns.conftest import MakeDesk
+
+SECRET = "sk-proj-" + "Zx81kq" * 8
+
+
+def make_files(project: Any) -> None:
+    (project / "AGENTS.md").write_text(f"Use tabs. Key: {SECRET}. See @style.md\n", encoding="utf-8")
+    (project / "style.md").write_text("Short names.\n", encoding="utf-8")
+    (project / "api").mkdir()
+    (project / "api" / "AGENTS.md").write_text("The api speaks French.\n", encoding="utf-8")
+    (project / "api" / "app.py").write_text("x = 1\n", encoding="utf-8")
+
+
+def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_desk: MakeDesk) -> None:
+    desk = make_desk(
+        [
+            tool_calls([("read_file", {"path": "api/app.py"})]),
+            tool_calls([("read_file", {"path": "api/app.py"})]),
+            text("ok"),
+        ]
+    )
+    make_files(desk.project)
+    asyncio.run(desk.turn("look"))
+    first, second, third = (request.body["messages"] for request in desk.server.requests)
+    assert "Use tabs." in first[0]["content"] and "Short names." in first[0]["content"]
+    assert SECRET not in str(first)
+    assert "French" not in str(first)
+    assert "The api speaks French." in second[-1]["content"]
+    assert "French" not in third[-1]["content"]
+    assert first[0] == second[0] == third[0]
+
+
+def test_no_instructions_leaves_all_of_them_out(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([("read_file", {"path": "api/app.py"})]), text("ok")], instructions=False)
+    make_files(desk.project)
+    asyncio.run(desk.turn("look"))
+    sent = str(desk.server.requests[-1].body)
+    assert "Use tabs." not in sent and "Short names." not in sent and "French" not in sent
+
+
+def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("ok")])
+    make_files(desk.project)
+    (desk.project / "AGENTS.md").write_text("Use tabs. " * 3_000 + "@style.md @/etc/hosts", encoding="utf-8")
+    asyncio.run(desk.turn("look"))
+    table = show(desk.app, "").table
+    assert table is not None
+    rows = [tuple(map(str, row)) for row in table.rows]
+    place = next(place for place, row in enumerate(rows) if row[0] == "in the prompt")
+    assert rows[place][1].startswith("AGENTS.md: the project's instructions to agents, 2,7")
+    assert rows[place][1].endswith(" tokens, cut to that")
+    assert rows[place + 1][1].startswith("style.md: imported by AGENTS.md, ")
+    assert ("not in it", "AGENTS.md imports /etc/hosts, which is outside of the project; import it in "
+            "~/.clio/instructions.md instead") in rows  # fmt: skip
