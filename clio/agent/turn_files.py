@@ -1,7 +1,7 @@
 """Tells the checkpoints what a call is about to do to files, and the model what was put back since its last turn."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from clio.agent.events import Emit, Notice
@@ -24,6 +24,7 @@ class TurnFiles:
     """Between the turns of a running clio and its checkpoints. What fails is said once and costs no turn.
 
     only_reads: whether a command provably changes nothing. clean: replaces secrets. enabled: False watches nothing.
+    before_change: awaited before files are looked at that are about to change; it may raise ToolFailed.
     """
 
     def __init__(
@@ -42,11 +43,14 @@ class TurnFiles:
         self._clean = clean
         self._emit = emit
         self.enabled = enabled
+        self.before_change: Callable[[ChangeFiles], Awaitable[None]] | None = None
         self._watched = False
         self._said: set[str] = set()
 
     async def before(self, action: Action) -> None:
         """A call that was allowed is about to run; returns when what it may change is known."""
+        if isinstance(action, ChangeFiles) and self.before_change is not None:
+            await self.before_change(action)
         turn = turn_of(self._session_of())
         if not self.enabled or turn is None:
             return

@@ -2,13 +2,34 @@
 
 import os
 from pathlib import Path
+from typing import Protocol
+
+
+class OpenFiles(Protocol):
+    """An editor in which a person has files of the workspace open."""
+
+    @property
+    def can_save(self) -> bool:
+        """Whether it saves a file when it is asked to."""
+        ...
+
+    def text(self, path: Path, disk: str) -> str | None:
+        """What it shows of a file and has not saved; None where that is `disk`, the file's text, or is not known.
+
+        May wait for the editor; for worker threads only.
+        """
+        ...
 
 
 class Workspace:
-    """The project folder; every path a tool is given is resolved against it before anything else looks at it."""
+    """The project folder; every path a tool is given is resolved against it before anything else looks at it.
+
+    open_files: the editor its files are open in, where there is one; to be set before the first tool runs.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
+        self.open_files: OpenFiles | None = None
 
     def resolve(self, text: str) -> Path:
         """The absolute path a person or the model means, with `~`, `..` and every link resolved.

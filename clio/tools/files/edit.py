@@ -14,8 +14,9 @@ from clio.tools.files.edit_ladder import Refused, Rung, Span, fit
 from clio.tools.files.file_changes import PlannedChange, prepare_changes
 from clio.tools.files.paths import missing, resolve
 from clio.tools.files.read_log import ReadLog
-from clio.tools.files.text_file import TextFile, encode, exists, read_text_file, shown
+from clio.tools.files.text_file import TextFile, encode, exists, shown
 from clio.tools.files.text_lines import body, line_number, numbered, split_lines
+from clio.tools.files.unsaved import read_for_change
 
 _AROUND = 2
 _MAX_SHOWN = 16
@@ -67,7 +68,7 @@ def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFi
     name = workspace.display(path)
     if not exists(path, name):
         raise missing(workspace, path)
-    file = read_text_file(path, name)
+    file = read_for_change(workspace, path)
     if read_log.changed_since(path, file.data):
         raise ToolRetry(f"{name!r} changed on disk since you read it; read it again, then edit")
     return file

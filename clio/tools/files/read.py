@@ -27,6 +27,7 @@ from clio.tools.files.text_file import (
     size_text,
 )
 from clio.tools.files.text_lines import numbered
+from clio.tools.files.unsaved import as_open
 from clio.tools.search.listing import list_folder
 
 DEFAULT_LINES = 2_000
@@ -98,8 +99,12 @@ class ReadFileTool:
             text = decode(data)
         except NotText:
             raise ToolFailed(f"{name!r} is a binary file ({size_text(len(data))}), not text") from None
+        now = as_open(self._workspace, path, data)
+        if now.unsaved:
+            data, text = now.data, decode(now.data)
         self._read_log.saw(path, data)
-        return self._answer(name, _window(text.text, name, first, limit), _remarks(text))
+        remarks = _remarks(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
+        return self._answer(name, _window(text.text, name, first, limit), remarks)
 
     def _window_of_large(self, file: BinaryIO, size: int, name: str, first: int, limit: int) -> ToolOutput:
         if looks_binary(file.read(8_192)):

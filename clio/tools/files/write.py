@@ -14,8 +14,9 @@ from clio.tools.files.edit import plan_update
 from clio.tools.files.file_changes import NEW_FILE_MODE, PlannedChange, prepare_changes
 from clio.tools.files.paths import resolve
 from clio.tools.files.read_log import ReadLog
-from clio.tools.files.text_file import MAX_EDIT_BYTES, TextFile, exists, read_text_file, size_text
+from clio.tools.files.text_file import MAX_EDIT_BYTES, TextFile, exists, size_text
 from clio.tools.files.text_lines import main_ending, unix
+from clio.tools.files.unsaved import read_for_change
 
 
 class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,7 +43,7 @@ class WriteFileTool:
         name = self._workspace.display(path)
         if args.path.endswith(("/", "\\")):
             raise ToolRetry(f"{args.path!r} names a folder; give the path of a file, missing folders are made")
-        old = read_text_file(path, name) if exists(path, name) else None
+        old = read_for_change(self._workspace, path) if exists(path, name) else None
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         if old is None:
