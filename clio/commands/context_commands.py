@@ -138,7 +138,7 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
         ("conversation", f"{talk:,} of {talk + use.free:,} tokens; trimmed above {use.trim_above:,}"),
         ("next trim", _next_trim(window.next_trim())),
         ("trims", _trims(session)),
-        *_labelled("in the prompt", [_prompt_part(part, session.working_directory) for part in use.parts]),
+        *_labelled("in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]),
         *_labelled("not in it", use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide=1)

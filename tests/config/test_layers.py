@@ -32,7 +32,11 @@ def desk(tmp_path: Path) -> Desk:
 def test_nothing_configured(desk: Desk) -> None:
     loaded = desk.load()
     assert loaded == Loaded(
-        config=Config(), origins=dict.fromkeys(CONFIG_FIELDS, "default"), project=desk.project, home=desk.home
+        config=Config(),
+        origins=dict.fromkeys(CONFIG_FIELDS, "default"),
+        project=desk.project,
+        home=desk.home,
+        start=desk.project,
     )
     assert not desk.home.exists()
 
