@@ -1,0 +1,318 @@
+"""Which servers of the Model Context Protocol are configured: `~/.clio/mcp.yaml`, `.mcp.json`, `.clio/mcp.yaml`.
+
+All three hold `mcpServers:` with one entry per server. Where one name stands in several files the last of them counts.
+An entry without `command` and `url` changes the server of that name from a lower file: the user's may switch a
+project's server off or say which of its tools only read.
+"""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clio.config.loaded import Widening
+from clio.config.nearest import did_you_mean
+from clio.config.paths import FOLDER_NAME
+from clio.config.secrets import masked, shown_value
+from clio.config.server import DEFAULT_TIMEOUT_S, Server
+from clio.config.yaml_file import Node, Scalar, Table, parse, read_bytes
+from clio.errors import ConfigError
+
+KEY = "mcpServers"
+YAML_NAME = "mcp.yaml"
+JSON_NAME = ".mcp.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_TAKEN = frozenset(("session", "note", "clipboard"))
+"""What already means something before the colon of an "@"."""
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_MAX_SHOWN = 400
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One server as a file has it; None for what it does not say. disabled: as other clients write `enabled: false`."""
+
+    type: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    enabled: bool | None = None
+    disabled: bool | None = None
+    timeout_s: float | None = None
+    tools: tuple[str, ...] | None = None
+    read_only: tuple[str, ...] | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What the files come to. problems: sentences about entries and files that are left out."""
+
+    servers: tuple[Server, ...] = ()
+    problems: tuple[str, ...] = ()
+    trusted: tuple[Widening, ...] = ()
+    withheld: tuple[Widening, ...] = ()
+
+
+class _Layer(Struct):
+    shown: str
+    own: bool  # the user's, who trusts it
+    entries: dict[str, tuple[Entry, str]] = {}
+
+
+def user_file(home: Path) -> Path:
+    """The user's own servers."""
+    return home / YAML_NAME
+
+
+def project_file(project: Path) -> Path:
+    """A project's servers, where clio writes them."""
+    return project / FOLDER_NAME / YAML_NAME
+
+
+def shared_file(project: Path) -> Path:
+    """A project's servers as other clients read them too."""
+    return project / JSON_NAME
+
+
+def read_servers(home: Path, project: Path, is_trusted: Callable[[Widening], bool]) -> Found:
+    """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise."""
+    places = [(user_file(home), f"~/.clio/{YAML_NAME}", True)]
+    if project_file(project) != user_file(home).resolve():  # in the home folder both are one file
+        places += [
+            (shared_file(project), JSON_NAME, False),
+            (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
+        ]
+    problems: list[str] = []
+    layers = [_read(path, shown, own, problems) for path, shown, own in places]
+    trusted: list[Widening] = []
+    withheld: list[Widening] = []
+    servers: dict[str, Server] = {}
+    for layer in layers:
+        for name, (entry, where) in layer.entries.items():
+            if entry.command is None and entry.url is None:
+                continue
+            server = _server(name, entry, where, own=layer.own)
+            if not layer.own:
+                value = _widening(server, entry, where)
+                if server.enabled and not is_trusted(value):
+                    withheld.append(value)
+                    continue
+                trusted += [value] if server.enabled else []
+            servers[name] = server
+    _overlay(servers, layers, {value.key for value in withheld}, problems)
+    return Found(
+        servers=tuple(servers.values()), problems=tuple(problems), trusted=tuple(trusted), withheld=tuple(withheld)
+    )
+
+
+def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]], list[str]]:
+    """The entries of one file with where each stands, and sentences about those that are wrong. Raises ConfigError."""
+    values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)
+    found: dict[str, tuple[Entry, str]] = {}
+    problems: list[str] = []
+    for name, value in values.items():
+        where = f"{shown}:{lines[name]}" if name in lines else shown
+        try:
+            found[name] = (_entry(name, value, strict=strict), where)
+        except ConfigError as error:
+            problems.append(f"{where}: the MCP server {name[:64]!r} is left out: {error}")
+    return found, problems
+
+
+def _read(path: Path, shown: str, own: bool, problems: list[str]) -> _Layer:
+    try:
+        data = read_bytes(path, shown)
+        if data is None:
+            return _Layer(shown, own)
+        entries, wrong = read_entries(data, shown)
+    except ConfigError as error:
+        problems.append(f"{error}; the MCP servers in it are left out")
+        return _Layer(shown, own)
+    problems.extend(wrong)
+    return _Layer(shown, own, entries)
+
+
+def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str], problems: list[str]) -> None:
+    for layer in layers:
+        for name, (entry, where) in layer.entries.items():
+            if entry.command is not None or entry.url is not None:
+                continue
+            if name not in servers:
+                if f"{KEY}.{name}" not in held:
+                    problems.append(
+                        f"{where}: the MCP server {name!r} has neither a command nor a url; add one of them"
+                    )
+                continue
+            servers[name] = _changed(servers[name], entry, own=layer.own)
+
+
+def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
+    """The server with what a further entry says; a project's may only take away."""
+    changed = replace(
+        server,
+        enabled=_enabled(entry) and (own or server.enabled),
+        tools=entry.tools if entry.tools is not None and (own or server.tools is None) else server.tools,
+    )
+    if not own:
+        return changed
+    return replace(
+        changed,
+        timeout_s=entry.timeout_s or changed.timeout_s,
+        read_only=entry.read_only if entry.read_only is not None else changed.read_only,
+    )
+
+
+def _server(name: str, entry: Entry, where: str, *, own: bool) -> Server:
+    kind = _KINDS[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
+    return Server(
+        name=name,
+        where=where,
+        own=own,
+        kind=kind,
+        command=entry.command or "",
+        args=entry.args or (),
+        env=entry.env or {},
+        cwd=entry.cwd or "",
+        url=entry.url or "",
+        headers=entry.headers or {},
+        enabled=_enabled(entry),
+        timeout_s=entry.timeout_s or DEFAULT_TIMEOUT_S,
+        tools=entry.tools,
+        read_only=(entry.read_only or ()) if own else (),
+    )
+
+
+def _enabled(entry: Entry) -> bool:
+    return not entry.disabled if entry.enabled is None else entry.enabled
+
+
+def _entry(name: str, value: Any, *, strict: bool) -> Entry:
+    """Raises ConfigError, without the place."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError("a name begins with a letter or a digit and goes on with those, '-', '_' and '.'")
+    if name in _TAKEN:
+        raise ConfigError(f"{name!r} means something else after an @; choose another name")
+    if not isinstance(value, dict):
+        raise ConfigError("it must be a mapping with a command or a url")
+    fields = cast("dict[str, Any]", value)
+    known = Entry.__struct_fields__
+    if strict and (odd := next((field for field in fields if field not in known), None)):
+        raise ConfigError(f"unknown key {odd!r}{did_you_mean(odd, known)}")
+    said = {
+        key: _switch(fields[key]) if key in ("enabled", "disabled") else fields[key] for key in known if key in fields
+    }
+    try:
+        entry = msgspec.convert(said, Entry, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error).replace("`", "'").replace(" - at '$.", " at '")) from None
+    _check(entry)
+    return entry
+
+
+def _switch(value: Any) -> Any:
+    """YAML's other words for true and false."""
+    words = {"yes": True, "on": True, "no": False, "off": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _check(entry: Entry) -> None:
+    if entry.type and entry.type not in _KINDS:
+        raise ConfigError(f"type must be stdio, http or sse, not {entry.type!r}")
+    if entry.command is not None and entry.url is not None:
+        raise ConfigError("it has a command and a url; keep one of them")
+    if entry.command is not None and not entry.command.strip():
+        raise ConfigError("its command is empty")
+    kind = _KINDS.get(entry.type or "")
+    if kind == "stdio" and entry.url is not None:
+        raise ConfigError("type stdio needs a command, not a url")
+    if kind in ("http", "sse") and entry.command is not None:
+        raise ConfigError(f"type {entry.type} needs a url, not a command")
+    if entry.url is not None and not re.match(r"https?://[^/\s]|\$\{", entry.url):
+        raise ConfigError("its url must begin with http:// or https://")
+    if entry.timeout_s is not None and not 0 < entry.timeout_s <= 86_400:
+        raise ConfigError("timeout_s must be more than 0 and at most 86400")
+
+
+def _widening(server: Server, entry: Entry, where: str) -> Widening:
+    """The whole entry, as it is shown before trust is asked for: it starts a program, or sends what a model says."""
+    name = f"{KEY}.{server.name}"
+    fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
+    mark = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
+    return Widening(key=name, value=shown_server(server), where=where, fingerprint=mark)
+
+
+def shown_server(server: Server) -> str:
+    """What a server is, on one line: its command or address, its variables and headers, secrets masked."""
+    head = shlex.join((server.command, *server.args)) if server.command else masked("base_url", server.url)
+    pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
+    parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
+    line = " ".join(parts)
+    line = line if len(line) <= _MAX_SHOWN else line[: _MAX_SHOWN - 1] + "…"
+    return line if line.isprintable() else json.dumps(line)
+
+
+def _value(name: str, value: str) -> str:
+    """A literal secret is masked; a `${NAME}` says where it comes from and is no secret."""
+    if _SECRET_NAME.search(name) and (_VARIABLE.sub("", value).strip() not in ("", "Bearer", "Basic")):
+        return "…"
+    return shown_value("", value)
+
+
+def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+    try:
+        document = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{shown} is not valid JSON: {error}") from None
+    value = document.get(KEY, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{shown}: {KEY} must be an object with one entry per server")
+    return {name: _texts(one) for name, one in cast("dict[str, Any]", value).items()}, {}, False
+
+
+def _yaml(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+    table = parse(data, shown)
+    odd = next((name for name in table.entries if name != KEY), None)
+    if odd is not None:
+        raise ConfigError(f"{shown}:{table.entries[odd].line}: unknown key {odd!r}{did_you_mean(odd, [KEY])}")
+    node = table.entries[KEY].node if KEY in table.entries else None
+    if node is None or (isinstance(node, Scalar) and node.kind == "null"):
+        return {}, {}, True
+    if not isinstance(node, Table):
+        raise ConfigError(f"{shown}:{table.entries[KEY].line}: {KEY} must be a mapping with one entry per server")
+    values = {name: _plain(entry.node) for name, entry in node.entries.items()}
+    return values, {name: entry.line for name, entry in node.entries.items()}, True
+
+
+def _plain(node: Node) -> Any:
+    """The node as Python's own values; numbers stay text, which is what arguments and variables are."""
+    if isinstance(node, Table):
+        return {name: _plain(entry.node) for name, entry in node.entries.items()}
+    if isinstance(node, Scalar):
+        return None if node.kind == "null" else node.text
+    return [_plain(item) for item in node.items]
+
+
+def _texts(value: Any) -> Any:
+    """The value with its numbers as text, as `_plain` has them."""
+    if isinstance(value, dict):
+        return {key: _texts(one) for key, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_texts(one) for one in cast("list[Any]", value)]
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value

@@ -1,0 +1,284 @@
+"""All servers of one running clio: what they offer to a session, and the calls to them.
+
+A session's tools stand in the prompt, which must not change. So they are settled once, before its first request: from
+what each server offered last time, which needs no server to run; a server that was never asked is started and waited
+for, but not long. What comes later, or has changed, counts from the next session, or from `/mcp reload`.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from clio.config.server import Server
+from clio.mcp.catalog_file import keep_catalog, mark_of, read_catalogs
+from clio.mcp.connection import Connection, State
+from clio.mcp.launch import make_launch
+from clio.mcp.names import tool_names
+from clio.mcp.server_log import ServerLog
+from clio.mcp.values import Catalog, OfferedPrompt, OfferedResource, OfferedTool, Question, Reply, ServerDown
+from clio.mcp.wire import Progress, load_sdk
+
+FIRST_WAIT_S = 10.0
+"""How long the first turn waits for servers that were never asked before."""
+STALE_S = 86_400.0
+Ask = Callable[[str, tuple[str, ...]], Coroutine[Any, Any, str]]
+"""A question to the person, and what to choose from; "" for no answer."""
+
+
+class NamedTool(Struct, frozen=True, kw_only=True):
+    """A tool with the name the model calls it by. reads: by the user's own word."""
+
+    name: str
+    server: str
+    tool: OfferedTool
+    reads: bool
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """How things stand with one server.
+
+    why: of a failure. catalog: None where it was never asked. seconds: its start took. log: what else it writes.
+    """
+
+    server: Server
+    state: State
+    why: str
+    catalog: Catalog | None
+    seconds: float | None
+    log: Path | None
+
+
+class Servers:
+    """Every configured server. problems: sentences about entries that are wrong.
+
+    folder: where catalogs and logs are kept; None keeps nothing. tell: shows one line. ask: reaches the person.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        problems: Sequence[str],
+        *,
+        project: Path,
+        env: Mapping[str, str],
+        folder: Path | None,
+        tell: Callable[[str], None] = lambda line: None,
+        ask: Ask | None = None,
+        first_wait_s: float = FIRST_WAIT_S,
+    ) -> None:
+        self.problems = tuple(problems)
+        self.all = tuple(servers)
+        self._project = project
+        self._env = env
+        self._folder = folder
+        self._tell = tell
+        self._ask = ask
+        self._first_wait_s = first_wait_s
+        self._catalogs: dict[str, Catalog] = {}
+        self._seconds: dict[str, float] = {}
+        self._connections: dict[str, Connection] = {}
+        self._offered: tuple[NamedTool, ...] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self._told: set[str] = set()
+        self._read = False
+
+    @property
+    def enabled(self) -> tuple[Server, ...]:
+        """Those that may be used."""
+        return tuple(server for server in self.all if server.enabled)
+
+    @property
+    def offered(self) -> tuple[NamedTool, ...]:
+        """The tools of this session; none before `settle`."""
+        return self._offered or ()
+
+    def warm_up(self) -> None:
+        """Import what the first call needs; for a thread, while the person types."""
+        if self.enabled:
+            self._recall()
+            load_sdk()
+
+    async def settle(self) -> None:
+        """Decide once what this session's tools are. Waits at most `first_wait_s`; never raises for a server."""
+        if self._offered is not None:
+            return
+        for problem in self.problems:
+            self._say(problem)
+        if self.enabled:
+            await asyncio.to_thread(self._recall)
+            unknown = [server for server in self.enabled if server.name not in self._catalogs]
+            await self._meet(unknown)
+            self._refresh()
+        self._offered = self._named()
+
+    def begin_session(self) -> None:
+        """The next session's tools are what is known by then."""
+        self._offered = None
+
+    async def reload(self) -> list[Standing]:
+        """Start every server anew and settle again; how each stands then."""
+        await self.close()
+        self._told.clear()
+        for server in self.enabled:
+            self._catalogs.pop(server.name, None)
+        self._offered = None
+        await self.settle()
+        return self.standings()
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: Progress) -> Reply:
+        """Call a tool. Raises CallFailed or ServerDown."""
+        return await self._connection(server).call(tool, arguments, progress)
+
+    async def read(self, server: str, uri: str) -> Reply:
+        """The text of a resource. Raises as `call`."""
+        return await self._connection(server).read(uri)
+
+    async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> Reply:
+        """The text of a prompt. Raises as `call`."""
+        return await self._connection(server).prompt(name, arguments)
+
+    async def start(self, server: str) -> Standing:
+        """Start one server and ask what it offers. Raises ServerDown."""
+        await self._connection(server).start()
+        return next(one for one in self.standings() if one.server.name == server)
+
+    def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
+        """What can be named with `@server:uri`, as far as the servers have been asked."""
+        self._recall()
+        known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
+        return [(name, one) for name, found in known if server in (None, name) for one in found.resources]
+
+    def prompts(self) -> list[tuple[str, OfferedPrompt]]:
+        """What can be called with `/mcp:server:prompt`."""
+        self._recall()
+        known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
+        return [(name, one) for name, found in known for one in found.prompts]
+
+    def standings(self) -> list[Standing]:
+        """How every server stands, those that are switched off too."""
+        self._recall()
+        found: list[Standing] = []
+        for server in self.all:
+            connection = self._connections.get(server.name)
+            found.append(
+                Standing(
+                    server=server,
+                    state=connection.state if connection else "not started",
+                    why=connection.why if connection else "",
+                    catalog=self._catalogs.get(server.name),
+                    seconds=self._seconds.get(server.name),
+                    log=self._log_path(server),
+                )
+            )
+        return found
+
+    async def close(self) -> None:
+        """End every server; at most some seconds, whatever they do."""
+        for task in self._background:
+            task.cancel()
+        connections, self._connections = list(self._connections.values()), {}
+        await asyncio.gather(*(connection.stop() for connection in connections))
+
+    def _connection(self, name: str) -> Connection:
+        if name not in self._connections:
+            server = next((one for one in self.enabled if one.name == name), None)
+            if server is None:
+                raise ServerDown("there is no such server; /mcp shows those there are")
+            self._connections[name] = Connection(
+                server,
+                lambda: make_launch(server, self._project, self._env),
+                self._project,
+                log=ServerLog(self._log_path(server)),
+                elicit=self._elicit,
+                on_catalog=lambda catalog, seconds: self._learn(server, catalog, seconds),
+            )
+        return self._connections[name]
+
+    async def _meet(self, servers: Sequence[Server]) -> None:
+        """Start these side by side, and wait a while; each goes on starting after that."""
+        if not servers:
+            return
+        tasks = {self._spawn(self._try(server)): server for server in servers}
+        _, late = await asyncio.wait(tasks, timeout=self._first_wait_s)
+        if late:
+            names = ", ".join(repr(tasks[task].name) for task in tasks if task in late)
+            self._say(f"MCP: {names} is still starting; its tools come with /mcp reload or the next session")
+
+    async def _try(self, server: Server) -> None:
+        try:
+            await self._connection(server.name).start()
+        except ServerDown as error:
+            self._say(f"MCP: {server.name!r} cannot be used: {error}")
+
+    def _refresh(self) -> None:
+        """Ask anew, beside the turn, those whose catalog is a day old; what is new counts from the next session."""
+        for server in self.enabled:
+            catalog = self._catalogs.get(server.name)
+            if catalog is not None and time.time() - catalog.listed_at > STALE_S:
+                self._spawn(self._try(server))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    def _learn(self, server: Server, catalog: Catalog, seconds: float) -> None:
+        self._catalogs[server.name] = catalog
+        self._seconds[server.name] = seconds
+        path = self._cache_path
+        if path is not None:
+            asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
+
+    def _recall(self) -> None:
+        """What was kept of earlier sessions, once."""
+        if self._read or not self.enabled:
+            return
+        kept = read_catalogs(self._cache_path)
+        for server in self.enabled:
+            if (catalog := kept.get(mark_of(server))) is not None:
+                self._catalogs.setdefault(server.name, catalog)
+        self._read = True
+
+    def _named(self) -> tuple[NamedTool, ...]:
+        found: list[tuple[Server, OfferedTool]] = []
+        for server in sorted(self.enabled, key=lambda server: not server.own):  # the user's own names come first
+            catalog = self._catalogs.get(server.name, Catalog())
+            found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
+        names = tool_names((server.name, tool.name) for server, tool in found)
+        return tuple(
+            NamedTool(name=name, server=server.name, tool=tool, reads=tool.name in server.read_only)
+            for name, (server, tool) in zip(names, found, strict=True)
+            if name
+        )
+
+    async def _elicit(self, server: str, message: str, questions: Sequence[Question]) -> dict[str, str] | None:
+        if self._ask is None:
+            return None
+        said: dict[str, str] = {}
+        for question in questions:
+            hint = f" (Enter: {question.default})" if question.default is not None else ""
+            try:
+                text = f"The MCP server {server!r} asks: {message}\n{question.text}{hint}"
+                answer = await self._ask(text, question.options)
+            except Exception:  # nobody is there, or the question could not be put: the server is told so
+                return None
+            said[question.name] = answer or question.default or ""
+        return said if any(said.values()) else None
+
+    @property
+    def _cache_path(self) -> Path | None:
+        return self._folder / "mcp.json" if self._folder else None
+
+    def _log_path(self, server: Server) -> Path | None:
+        return self._folder / "mcp" / f"{server.name}.log" if self._folder else None
+
+    def _say(self, line: str) -> None:
+        """Once each."""
+        if line not in self._told:
+            self._told.add(line)
+            self._tell(line)

@@ -1,0 +1,76 @@
+"""What servers offer and answer, as clio's own values: the SDK's types stay behind `wire`."""
+
+from msgspec import Raw, Struct
+
+
+class OfferedTool(Struct, frozen=True, kw_only=True):
+    """One tool as its server describes it. schema: of its arguments, as JSON. reads: a hint, and nothing more."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    schema: Raw = Raw(b"{}")
+    reads: bool = False
+
+
+class OfferedResource(Struct, frozen=True, kw_only=True):
+    """One text or file a server gives. template: the URI holds `{names}` to fill in."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    media_type: str = ""
+    template: bool = False
+
+
+class PromptArgument(Struct, frozen=True, kw_only=True):
+    """What a prompt may be given."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+class OfferedPrompt(Struct, frozen=True, kw_only=True):
+    """A text with blanks that a server offers to the person."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+class Catalog(Struct, frozen=True, kw_only=True):
+    """All that a server offers. listed_at: when, in seconds since 1970."""
+
+    server: str = ""
+    version: str = ""
+    tools: tuple[OfferedTool, ...] = ()
+    resources: tuple[OfferedResource, ...] = ()
+    prompts: tuple[OfferedPrompt, ...] = ()
+    listed_at: float = 0.0
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """What a call, a resource or a prompt gave, as one text. ok: False where the server calls it an error."""
+
+    text: str
+    ok: bool = True
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One thing a server asks the person for. options: what to choose from. kind: of the answer, as JSON names it."""
+
+    name: str
+    text: str
+    options: tuple[str, ...] = ()
+    kind: str = "string"
+    default: str | None = None
+    required: bool = False
+
+
+class ServerDown(Exception):
+    """A server cannot be used. The text is the end of a sentence: why, and what to do."""
+
+
+class CallFailed(Exception):
+    """A server that runs did not do what it was asked; why, as the end of a sentence."""
