@@ -44,7 +44,7 @@ HEAVY: dict[str, set[str]] = {
     "tree_sitter": {"clio.security.shell_syntax"},
     "tree_sitter_bash": {"clio.security.shell_syntax"},
     "rich.markdown": {"clio.ui.markdown"},
-    "rich.syntax": {"clio.ui.code_block"},
+    "rich.syntax": set(),
     "markdown_it": {"clio.ui.markdown", "clio.ui.markdown_links", "clio.export.prose_html", "clio.export.markdown"},
     "pygments": {"clio.ui.code_block", "clio.export.code_html"},
 }

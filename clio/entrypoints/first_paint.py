@@ -53,7 +53,7 @@ def paint(*, color: bool = True) -> None:
         return
     _drawn = True
     text = prompt_text()
-    _write(f"\x1b[1;36m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)
+    _write(f"\x1b[1m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)  # no theme is known yet
 
 
 def take_over() -> None:

@@ -73,7 +73,7 @@ def make_line(
         status=status,
         aside=aside,
         held=held,
-        color=terminal.colour,
+        theme=terminal.theme,
         vi=loaded.config.editing == "vi",
         project=loaded.project,
         shelf=shelf,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from clio.commands.base import Bar, BarPart
 
 Row = list[tuple[str, str]]
-"""Pieces of one line, each with its style in rich's words."""
-_STYLES = ("blue", "magenta", "cyan", "yellow", "green")  # then faint, for what is only kept free
+"""Pieces of one line, each with the name of its look."""
+_STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for what is only kept free
 _WIDEST = 72
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.text import Text
@@ -18,7 +19,34 @@ _MAX_LINE = 2000
 _C_COMMENTS = frozenset(
     "c cpp java javascript typescript jsx tsx go php css scss less kotlin swift csharp scala dart objective-c".split()
 )
-_COMMENT_STYLE = "dim"
+_COMMENT = "code_comment"
+_LOOKS = {
+    "Comment": _COMMENT,
+    "Comment.Preproc": "code_type",
+    "Keyword": "code_keyword",
+    "Keyword.Type": "code_type",
+    "Operator.Word": "code_keyword",
+    "Name.Builtin": "code_type",
+    "Name.Function": "code_function",
+    "Name.Namespace": "code_type",
+    "Name.Class": "code_function",
+    "Name.Exception": "code_type",
+    "Name.Decorator": "code_keyword",
+    "Name.Variable": "code_name",
+    "Name.Constant": "code_name",
+    "Name.Attribute": "code_name",
+    "Name.Tag": "code_keyword",
+    "Literal.String": "code_string",
+    "Literal.Number": "code_number",
+    "Generic.Deleted": "removed",
+    "Generic.Inserted": "added",
+    "Generic.Heading": "strong",
+    "Generic.Subheading": "strong",
+    "Generic.Prompt": "strong",
+    "Generic.Error": "code_error",
+    "Error": "code_error",
+}
+"""Kinds of tokens → the names of their looks; a kind that is not here looks like the nearest one above it."""
 
 
 class CodeHighlighter:
@@ -50,9 +78,9 @@ class CodeHighlighter:
         if self._in_comment:
             end = text.find("*/") + 2
             if end < 2:
-                return Text().append(text, _COMMENT_STYLE)
+                return Text().append(text, _COMMENT)
             self._in_comment = False
-            return Text().append(text[:end], _COMMENT_STYLE).append_text(self._highlight(text[end:]))
+            return Text().append(text[:end], _COMMENT).append_text(self._highlight(text[end:]))
         stack = list(self._stack)
         tokens = list(_tokens(self._lexer, text + "\n", self._stack))
         start = _open_comment(text, tokens) if self._has_c_comments else -1
@@ -61,13 +89,13 @@ class CodeHighlighter:
         self._stack = stack  # the comment's beginning has led the rules astray
         before = _assemble(_tokens(self._lexer, text[:start] + "\n", self._stack))
         self._in_comment = True
-        return before.append(text[start:], _COMMENT_STYLE)
+        return before.append(text[start:], _COMMENT)
 
 
 def _assemble(tokens: "Iterable[tuple[TokenType, str]]") -> Text:
     result = Text()
     for kind, value in tokens:
-        result.append(value, None if value.isspace() else _style(kind))
+        result.append(value, None if value.isspace() else _look(kind))
     result.right_crop(1)  # the newline the lexer was given
     return result
 
@@ -100,16 +128,13 @@ def _find_lexer(language: str) -> "Lexer | None":
         return None
 
 
-def _style(kind: "TokenType") -> str:
-    """The look of a token, in the terminal's own colours; the nearest kind above it that has one."""
-    from rich.syntax import ANSI_DARK
-
-    while kind.parent is not None:
-        style = ANSI_DARK.get(kind)
-        if style is not None:
-            return str(style)
-        kind = kind.parent
-    return ""
+@cache
+def _look(kind: "TokenType") -> str:
+    """The name of a token's look, "" where it has none."""
+    name = ".".join(kind)
+    while name and name not in _LOOKS:
+        name = name.rpartition(".")[0]
+    return _LOOKS.get(name, "")
 
 
 def _tokens(lexer: "Lexer", text: str, stack: list[str]) -> "Iterator[tuple[TokenType, str]]":

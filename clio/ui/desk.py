@@ -48,7 +48,7 @@ class Desk:
         self.suspended = suspended
         self.on_interrupt = on_interrupt
         self.is_typing = is_typing
-        self.questions = Questions(stream, live=terminal.live, keyboard=keyboard, display=display)
+        self.questions = Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
         self._output = Output(stream)
         self._painter = Painter(terminal.theme, size)
 

@@ -84,7 +84,7 @@ class DiffRows(Sequence[Text]):
         text, spans = _laid_out(row.text[:limit], self._changed(place, row), marked=row.kind != "context")
         body = Text(text, style)
         for start, end in spans:
-            body.stylize(f"{style} reverse", start, end)
+            body.stylize(theme.added_word if row.kind == "added" else theme.removed_word, start, end)
         if limit < len(row.text):
             body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
         return head.append_text(body)

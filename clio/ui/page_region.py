@@ -74,4 +74,4 @@ class PageRegion:
         known, columns = self._page.where(self.height), self._size()[0]
         hints = (f"{known} · {hint}" for hint in _HINTS)
         shown = next((text for text in hints if cells_of(text) + 3 < columns), known)
-        return [("fg:ansibrightblack", "  " + crop(shown, columns - 3))]
+        return [("class:hint", "  " + crop(shown, columns - 3))]

@@ -9,7 +9,8 @@ from rich.console import Console, ConsoleDimensions, RenderableType
 from rich.text import Text
 from rich.theme import Theme as RichTheme
 
-from clio.ui.theme import Theme, markdown_styles
+from clio.ui.theme import Theme, rich_styles
+from clio.ui.themes.palette import Palette
 from clio.ui.width import cells_of, chop
 
 Size = Callable[[], tuple[int, int]]
@@ -38,7 +39,7 @@ class Painter:
         self._console = Console(
             file=io.StringIO(),
             force_terminal=theme.escapes,
-            color_system="standard" if theme.escapes else None,
+            color_system=theme.depth if theme.escapes else None,
             no_color=not theme.colour,
             legacy_windows=False,
             highlight=False,
@@ -46,8 +47,8 @@ class Painter:
             emoji=False,
             width=80,
             height=25,
-            theme=RichTheme(markdown_styles(theme) | ({"markdown.link_url": "underline"} if theme.links else {})),
         )
+        self._worn: Palette | None = None
 
     @property
     def width(self) -> int:
@@ -68,8 +69,18 @@ class Painter:
             rows = self._paint(body, wraps=True)
         return ["", *rows] if part.gap else rows
 
+    def _dressed(self) -> Console:
+        """The console in the colours that are in force now."""
+        palette = self.theme.looks.palette
+        if palette is not self._worn:
+            if self._worn is not None:
+                self._console.pop_theme()
+            self._console.push_theme(RichTheme(rich_styles(palette, links=self.theme.links)))
+            self._worn = palette
+        return self._console
+
     def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
-        console = self._console
+        console = self._dressed()
         console.size = ConsoleDimensions(self.width, 25)
         with console.capture() as capture:
             console.print(body, soft_wrap=not wraps)

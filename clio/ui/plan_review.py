@@ -41,7 +41,7 @@ class PlanReviewer:
             rows = list(todo_rows(todos, width, theme, fold=False))
             hidden = len(rows) > MAX_ROWS
             heading = Text.assemble(("? ", theme.warning), ("plan", theme.strong), f" {plural(len(todos), 'item')}")
-            self._desk.say([Part(body=heading, gap=True), *(_bounded(rows) if hidden else rows)])
+            self._desk.say([Part(body=heading, gap=True), *(_bounded(rows, theme.faint) if hidden else rows)])
             while True:
                 key = await self._desk.questions.key(_choices(before, hidden), guarded=self._desk.is_typing())
                 if key != "d":
@@ -77,9 +77,9 @@ def _choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
     return choices
 
 
-def _bounded(rows: list[Text]) -> list[Text]:
+def _bounded(rows: list[Text], faint: str) -> list[Text]:
     more = f"  … {plural(len(rows) - MAX_ROWS + 1, 'more line')}, d shows all"
-    return [*rows[: MAX_ROWS - 1], Text(more, "dim")]
+    return [*rows[: MAX_ROWS - 1], Text(more, faint)]
 
 
 def _said(answer: PlanAnswer) -> str:

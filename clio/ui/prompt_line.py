@@ -14,8 +14,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
 from prompt_toolkit.keys import Keys
-from prompt_toolkit.output import ColorDepth, Output
-from prompt_toolkit.styles import Style
+from prompt_toolkit.output import Output
 
 from clio.context.shelf import Shelf
 from clio.ui.completer import open_mention, takes_offer
@@ -25,18 +24,11 @@ from clio.ui.line_rules import fit, open_part
 from clio.ui.line_signs import sign_hint
 from clio.ui.output import PLAIN_SIGNS
 from clio.ui.pastes import Pastes
+from clio.ui.theme import Theme
+from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
 from clio.ui.typed_state import Held
 from clio.ui.waiting_lines import waiting_lines
 
-_STYLE = Style.from_dict(
-    {
-        "prompt": "ansicyan bold",
-        "bottom-toolbar": "noreverse",
-        "bottom-toolbar.text": "ansibrightblack noreverse",
-        "bottom-toolbar.chips": "ansicyan noreverse",
-        "continuation": "ansibrightblack",
-    }
-)
 _MENU_ROWS = 8
 _WAITING = {
     "```": "open ``` · close it, or leave two lines empty",
@@ -69,7 +61,7 @@ class PromptLine:
         status: Callable[[], Sequence[str]],
         aside: Callable[[str], str] = _all_messages,
         held: Held | None = None,
-        color: bool = True,
+        theme: Theme | None = None,
         vi: bool = False,
         project: Path | None = None,
         shelf: Shelf | None = None,
@@ -78,6 +70,7 @@ class PromptLine:
         output: Output | None = None,
     ) -> None:
         self._text = text
+        self._theme = theme or Theme()
         self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
         self._status = status
         self._aside = aside
@@ -107,9 +100,9 @@ class PromptLine:
             prompt_continuation=self._continuation,
             bottom_toolbar=self.toolbar,
             key_bindings=merge_key_bindings([self._keys, self._extras.bindings()]),
-            style=_STYLE,
+            style=toolkit_style(self._theme),
             include_default_pygments_style=False,
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            color_depth=toolkit_depth(self._theme),
             input=input,
             output=output,
         )
@@ -153,6 +146,11 @@ class PromptLine:
         return await confirm(question, input=app.input, output=app.output)
 
     @property
+    def keyboard(self) -> Input:
+        """What is read; questions read it too."""
+        return self._session.app.input
+
+    @property
     def is_reading(self) -> bool:
         """Whether a line is being typed."""
         return self._session.app.is_running
@@ -178,7 +176,8 @@ class PromptLine:
             show()
 
     def redraw(self) -> None:
-        """Draw the line below again, as when the model has become known."""
+        """Draw it again, as when the model has become known, or in other colours."""
+        self._session.color_depth = toolkit_depth(self._theme)
         self._session.app.invalidate()
 
     def watch_keys(self, on_key: Callable[[], None]) -> None:

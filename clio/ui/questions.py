@@ -15,6 +15,8 @@ from prompt_toolkit.output import Output
 from clio.ui.page_region import PageRegion
 from clio.ui.pager import Page
 from clio.ui.plain_line import PlainLine
+from clio.ui.theme import Theme
+from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
 from clio.ui.width import cells_of
 
 _ESCAPE_S = 0.025
@@ -29,9 +31,16 @@ class Questions:
     """
 
     def __init__(
-        self, stream: TextIO, *, live: bool, keyboard: Input | None = None, display: Output | None = None
+        self,
+        stream: TextIO,
+        *,
+        live: bool,
+        theme: Theme | None = None,
+        keyboard: Input | None = None,
+        display: Output | None = None,
     ) -> None:
         self._live = live
+        self._theme = theme or Theme()
         self._plain = PlainLine(text="", output=stream, file=keyboard.fileno() if keyboard is not None else 0)
         self._keyboard = keyboard
         self._display = display
@@ -92,6 +101,8 @@ class Questions:
             layout=Layout(HSplit(windows)),
             key_bindings=keys,
             erase_when_done=True,
+            style=toolkit_style(self._theme),
+            color_depth=toolkit_depth(self._theme),
             input=self._keyboard,
             output=self._display,
         )

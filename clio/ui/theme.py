@@ -1,34 +1,49 @@
-"""The few looks clio uses on a screen, and what the terminal can do.
+"""The looks clio uses on a screen by what they mean, and what the terminal can do.
 
-Only the terminal's own sixteen colours are used: they follow the user's palette, dark or light.
+What a meaning looks like is decided when it is drawn, by the palette in force: see `ui/themes/`.
 """
 
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clio.ui.terminal_links import takes_links
+from clio.ui.themes.builtin import builtin
+from clio.ui.themes.palette import Depth, Palette
+
+_TRUE_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
+_TRUE_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "WarpTerminal")
+
+
+class Looks(Struct, kw_only=True):
+    """The palette in force. Whoever draws asks for it each time, so that a change is seen in all that follows."""
+
+    palette: Palette = field(default_factory=lambda: builtin("sixteen"))
 
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """Styles by meaning, in rich's words. Without `colour` bold and faint stay, without `escapes` nothing does.
+    """Names of looks by meaning, for rich. Without `colour` bold and faint stay, without `escapes` nothing does.
 
-    links: addresses can be clicked.
+    links: addresses can be clicked. depth: how many colours there are.
     """
 
     colour: bool = True
     escapes: bool = True
     links: bool = False
-    accent: str = "cyan"
-    good: str = "green"
-    bad: str = "red"
-    warning: str = "yellow"
-    faint: str = "dim"
-    strong: str = "bold"
-    added: str = "green"
-    removed: str = "red"
-    hunk: str = "cyan"
-    reasoning: str = "dim italic"
+    depth: Depth = "standard"
+    looks: Looks = field(default_factory=Looks)
+    accent: str = "accent"
+    good: str = "good"
+    bad: str = "bad"
+    warning: str = "warning"
+    faint: str = "faint"
+    strong: str = "strong"
+    added: str = "added"
+    removed: str = "removed"
+    added_word: str = "added_word"
+    removed_word: str = "removed_word"
+    hunk: str = "hunk"
+    reasoning: str = "reasoning"
 
 
 class Terminal(Struct, frozen=True, kw_only=True):
@@ -36,7 +51,7 @@ class Terminal(Struct, frozen=True, kw_only=True):
 
     live: the cursor may be moved, so that lines can be replaced. escapes: bold and faint are understood.
     reflows: lines are wrapped anew when the window becomes narrower, as most terminals do.
-    links: it opens addresses that are marked as such.
+    links: it opens addresses that are marked as such. depth: how many colours it has. looks: the palette in force.
     """
 
     live: bool
@@ -44,11 +59,13 @@ class Terminal(Struct, frozen=True, kw_only=True):
     colour: bool
     reflows: bool
     links: bool = False
+    depth: Depth = "standard"
+    looks: Looks = field(default_factory=Looks)
 
     @property
     def theme(self) -> Theme:
-        """The theme for this terminal."""
-        return Theme(colour=self.colour, escapes=self.escapes, links=self.links)
+        """The theme for this terminal; all of them share one palette."""
+        return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, looks=self.looks)
 
 
 def detect_terminal(env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True) -> Terminal:
@@ -62,26 +79,43 @@ def detect_terminal(env: Mapping[str, str], *, is_tty: bool, wants_colour: bool 
         # xterm, GNU screen and the Linux console cut lines instead of wrapping them anew.
         reflows=able and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
         links=able and takes_links(env),
+        depth=colour_depth(env),
     )
 
 
-def markdown_styles(theme: Theme) -> dict[str, str]:
-    """rich's style names for Markdown, without its backgrounds, which suit dark terminals only."""
-    return {
-        "markdown.code": theme.accent,
-        "markdown.code_block": theme.accent,
-        "markdown.h1": "bold underline",
-        "markdown.h2": "bold",
-        "markdown.h3": "bold",
-        "markdown.h4": "bold italic",
+def colour_depth(env: Mapping[str, str]) -> Depth:
+    """How many colours the terminal has, as far as its environment tells."""
+    term = env.get("TERM", "")
+    if term == "linux":
+        return "standard"
+    if env.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
+        return "truecolor"
+    if term.startswith(_TRUE_TERMS) or env.get("TERM_PROGRAM") in _TRUE_PROGRAMS or env.get("WT_SESSION"):
+        return "truecolor"
+    return "256" if "256color" in term or env.get("TERM_PROGRAM") == "Apple_Terminal" else "standard"
+
+
+def rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
+    """The palette by rich's names, those of Markdown among them. links: addresses can be clicked."""
+    looks, heading = {name: look.for_rich for name, look in palette.looks.items()}, palette.looks["heading"]
+    return looks | {
+        "markdown.code": looks["code"],
+        "markdown.code_block": looks["code"],
+        "markdown.kbd": looks["code"],
+        "markdown.h1": heading.marked("underline").for_rich,
+        "markdown.h2": looks["heading"],
+        "markdown.h3": looks["heading"],
+        "markdown.h4": heading.marked("italic").for_rich,
         "markdown.h5": "italic",
         "markdown.h6": "italic",
-        "markdown.hr": theme.faint,
-        "markdown.item.bullet": theme.accent,
-        "markdown.item.number": theme.accent,
-        "markdown.link": "underline",
-        "markdown.link_url": theme.faint,
-        "markdown.block_quote": theme.faint,
-        "markdown.table.border": theme.faint,
+        "markdown.h7": "italic",
+        "markdown.hr": looks["faint"],
+        "markdown.list": "none",
+        "markdown.item.bullet": looks["accent"],
+        "markdown.item.number": looks["accent"],
+        "markdown.link": looks["link"],
+        "markdown.link_url": looks["link"] if links else looks["faint"],
+        "markdown.block_quote": looks["quote"],
+        "markdown.table.border": looks["faint"],
         "markdown.table.header": "bold",
     }

@@ -67,7 +67,7 @@ def test_what_cannot_be_seen_is_made_visible(before: str, after: str, row: str) 
 def test_a_line_that_only_ends_otherwise_is_marked_where_it_does() -> None:
     rows = DiffRows(diff_texts("value = 1\n", "value = 1 \n", "f", "f").text, THEME, 40)
     (added,) = [row for row in rows if row.plain.startswith("  +")]
-    assert [added.plain[span.start : span.end] for span in added.spans if "reverse" in str(span.style)] == ["·"]
+    assert [added.plain[span.start : span.end] for span in added.spans if str(span.style) == "added_word"] == ["·"]
 
 
 def test_files_are_named_with_what_happens_to_them() -> None:
@@ -107,4 +107,4 @@ def test_a_line_of_a_megabyte_is_cut_in_a_bounded_diff_and_whole_otherwise() -> 
 
 def test_without_escapes_no_words_are_marked() -> None:
     rows = DiffRows(diff_texts("a b c\n", "a x c\n", "f", "f").text, Theme(escapes=False, colour=False), 40)
-    assert not any("reverse" in str(span.style) for row in rows for span in row.spans)
+    assert not any("_word" in str(span.style) for row in rows for span in row.spans)

@@ -21,7 +21,12 @@ from clio.ui.width import cells_of, chop, crop
 @pytest.mark.parametrize(
     ("env", "is_tty", "wants_colour", "expected"),
     [
-        ({"TERM": "xterm-256color"}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
+        (
+            {"TERM": "xterm-256color"},
+            True,
+            True,
+            Terminal(live=True, escapes=True, colour=True, reflows=True, depth="256"),
+        ),
         ({"TERM": "xterm", "NO_COLOR": "1"}, True, True, Terminal(live=True, escapes=True, colour=False, reflows=True)),
         ({"TERM": "xterm", "NO_COLOR": ""}, True, True, Terminal(live=True, escapes=True, colour=True, reflows=True)),
         ({"TERM": "xterm"}, True, False, Terminal(live=True, escapes=True, colour=False, reflows=True)),
@@ -67,18 +72,18 @@ def painted(language: str, code: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("language", "code", "line", "look"),
     [
-        ("python", 'x = """a\nb\nc"""\ny = 1', 1, "yellow:b"),
-        ("python", 'x = """a\nb\nc"""\nimport os', 3, "bright_blue:import"),
-        ("js", "/* a\n b */ let c = 1", 0, "dim:/* a"),
-        ("js", "/* a\n b */ let c = 1", 1, "bright_blue:let"),
-        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 1, "dim: c"),
-        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 3, "cyan:int"),
-        ("rust", "/* a\n b */ let c = 1;", 1, "bright_blue:let"),
+        ("python", 'x = """a\nb\nc"""\ny = 1', 1, "code_string:b"),
+        ("python", 'x = """a\nb\nc"""\nimport os', 3, "code_keyword:import"),
+        ("js", "/* a\n b */ let c = 1", 0, "code_comment:/* a"),
+        ("js", "/* a\n b */ let c = 1", 1, "code_keyword:let"),
+        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 1, "code_comment: c"),
+        ("c", "int a; /* b\n c\n*/ int d; // e/*\nint f;", 3, "code_type:int"),
+        ("rust", "/* a\n b */ let c = 1;", 1, "code_keyword:let"),
     ],
 )
 def test_highlighting_remembers_the_lines_before(language: str, code: str, line: int, look: str) -> None:
     words = painted(language, code)[line]
-    assert look in [word.replace("bright_cyan", "cyan") for word in words] or look in words
+    assert look in words
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_every_language_keeps_the_text(language: str) -> None:
 def test_a_preview_changes_nothing() -> None:
     highlighter = CodeHighlighter("python")
     highlighter.preview('x = """open')
-    assert [str(span.style) for span in highlighter.line("import os").spans][:1] == ["bright_blue"]
+    assert [str(span.style) for span in highlighter.line("import os").spans][:1] == ["code_keyword"]
 
 
 @pytest.mark.parametrize("columns", [1, 2, 5, 20, 200])

@@ -1,0 +1,89 @@
+"""Reads a person's own theme, `~/.clio/themes/NAME.yaml`: looks by meaning, on top of one of clio's own."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.config.nearest import did_you_mean
+from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
+from clio.errors import ConfigError
+from clio.ui.themes.look import Look, parse_look
+from clio.ui.themes.palette import MEANINGS
+
+BASES = ("auto", "dark", "light", "high-contrast", "none")
+"""The themes that are always there; a person's own extends one of them."""
+_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_MAX_LISTED = 200
+
+
+class UserTheme(Struct, frozen=True, kw_only=True):
+    """What such a file says. extends: one of BASES."""
+
+    extends: str
+    looks: dict[str, Look]
+
+
+def is_name(name: str) -> bool:
+    """Whether a theme can be called so: no path, no control character."""
+    return _NAME.fullmatch(name) is not None
+
+
+def user_names(folder: Path) -> list[str]:
+    """The person's own themes, sorted; those called like one of clio's are not among them."""
+    try:
+        found = [path.stem for path in folder.iterdir() if path.suffix == ".yaml"]
+    except OSError:
+        return []
+    return sorted(name for name in found if is_name(name) and name not in BASES)[:_MAX_LISTED]
+
+
+def read_user_theme(folder: Path, name: str) -> UserTheme:
+    """The theme of that name. Raises ConfigError with file and line."""
+    shown = f"themes/{name}.yaml"
+    data = read_bytes(folder / f"{name}.yaml", shown) if is_name(name) else None
+    if data is None:
+        known = (*BASES, *user_names(folder))
+        raise ConfigError(
+            f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
+        )
+    extends, looks = "auto", dict[str, Look]()
+    for key, entry in parse(data, shown).entries.items():
+        where = f"{shown}:{entry.line}"
+        if key == "extends":
+            extends = _base(entry, where)
+        elif key in MEANINGS:
+            looks[key] = _look(key, entry, where)
+        else:
+            known = ("extends", *MEANINGS)
+            raise ConfigError(f"{where}: unknown key {key[:64]!r}{did_you_mean(key, known) or _known(known)}")
+    return UserTheme(extends=extends, looks=looks)
+
+
+def _base(entry: Entry, where: str) -> str:
+    node = entry.node
+    if isinstance(node, Scalar) and node.text in BASES:
+        return node.text
+    raise ConfigError(f"{where}: extends must be one of {', '.join(BASES)}, not {describe(node)}")
+
+
+def _look(key: str, entry: Entry, where: str) -> Look:
+    node = entry.node
+    if isinstance(node, Scalar) and node.kind == "null":
+        raise ConfigError(f'{where}: {key} has no value; a colour such as "#ff8700" must be in quotes')
+    if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
+        raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe(node)}")
+    try:
+        return parse_look(node.text)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {key} {error}") from None
+
+
+def _known(names: tuple[str, ...]) -> str:
+    return "; known are " + ", ".join(_shortened(names))
+
+
+def _shortened(names: tuple[str, ...]) -> Iterator[str]:
+    yield from names[:6]
+    yield "… (docs/themes.md has all)"
