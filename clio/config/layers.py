@@ -16,6 +16,7 @@ from clio.config.environment import OPENAI, read_environment
 from clio.config.fields import CONFIG_FIELDS, from_text
 from clio.config.flags import flag_name
 from clio.config.loaded import Loaded, Widening
+from clio.config.mcp_files import read_servers
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.setting import Setting
@@ -50,15 +51,18 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         put(values, accepted)
 
     put(values, _run_settings(options, env, values))
+    mcp = read_servers(home, project, lambda value: Trust(home).covers(project, (value,)))
     files = ((user_file, user), (project_file, own))
     return Loaded(
         config=build(values),
         origins=origins(values),
         project=project,
         home=home,
-        withheld=withheld,
-        trusted=trusted,
+        withheld=(*withheld, *mcp.withheld),
+        trusted=(*trusted, *mcp.trusted),
         files=tuple(path for path, settings in files if settings is not None),
+        servers=mcp.servers,
+        server_problems=mcp.problems,
         start=options.cwd.resolve(),
     )
 

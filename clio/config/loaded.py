@@ -5,6 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.config.schema import Config
+from clio.config.server import Server
 
 
 class Widening(Struct, frozen=True, kw_only=True):
@@ -28,6 +29,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     withheld: values of the project's file that are not in force because the folder is not trusted with them.
     trusted: those that are in force because it is.
     files: the configuration files that were read, lowest layer first.
+    servers: of the Model Context Protocol; a project's only where it is trusted with them.
+    server_problems: sentences about those that are left out because their entry is wrong.
     start: the folder clio was started in, with links resolved; None where nobody said.
     """
 
@@ -38,4 +41,6 @@ class Loaded(Struct, frozen=True, kw_only=True):
     withheld: tuple[Widening, ...] = ()
     trusted: tuple[Widening, ...] = ()
     files: tuple[Path, ...] = ()
+    servers: tuple[Server, ...] = ()
+    server_problems: tuple[str, ...] = ()
     start: Path | None = None

@@ -93,12 +93,13 @@ def shared_file(project: Path) -> Path:
 
 def read_servers(home: Path, project: Path, is_trusted: Callable[[Widening], bool]) -> Found:
     """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise."""
-    places = [(user_file(home), f"~/.clio/{YAML_NAME}", True)]
-    if project_file(project) != user_file(home).resolve():  # in the home folder both are one file
-        places += [
-            (shared_file(project), JSON_NAME, False),
-            (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
-        ]
+    places = [
+        (user_file(home), f"~/.clio/{YAML_NAME}", True),
+        (shared_file(project), JSON_NAME, False),
+        (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
+    ]
+    if project_file(project) == user_file(home).resolve():  # in the home folder both are one file
+        places.pop()
     problems: list[str] = []
     layers = [_read(path, shown, own, problems) for path, shown, own in places]
     trusted: list[Widening] = []
