@@ -283,6 +283,7 @@ class App:
         self._close_session()
         self._leave_loop()
         self.session = session
+        self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
         self._read_log = ReadLog()
         for warning in session.warnings:
             self._warn(warning)

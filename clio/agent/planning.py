@@ -1,6 +1,8 @@
 """Plan mode: what the model is told in it, whether it has proposed something, and which mode comes after.
 
 The plan is the session's list of work, as the model wrote it; so it is on disk, in recovery notes, and edited like it.
+That plan mode is on, and that a plan waits, is kept with the session too; the mode to go back to is not: it is the one
+of the start, so that no file widens what may run.
 """
 
 from collections.abc import Callable
@@ -12,7 +14,7 @@ from clio.prompt_files import load_prompt
 from clio.security.approval import Policy
 from clio.security.modes import next_mode
 from clio.sessions.session import Session
-from clio.sessions.state import Todo
+from clio.sessions.state import Planned, Todo
 from clio.tools.todo import render
 
 CARRY_OUT = "Carry out the plan."
@@ -53,6 +55,7 @@ class Planning:
         if mode == "plan" and not self.is_on:
             self.before = self._policy.mode
         self._policy.mode = mode
+        self._keep()
 
     def cycle(self) -> ApprovalMode:
         """Go to the next mode, which is returned. The modes passed through count for nothing afterwards."""
@@ -60,22 +63,37 @@ class Planning:
         if mode == "plan":
             self.before = "ask" if self._turn_mode == "all" else self._turn_mode
         self._policy.mode = mode
+        self._keep()
         return mode
 
     def approve(self, mode: ApprovalMode) -> str:
         """The list is approved as it stands, to be carried out in this mode; the words the next turn begins with."""
         self._policy.mode = mode
         self._ended, self._approved = False, True
+        self._keep()
         return CARRY_OUT
 
     def set_aside(self) -> None:
         """The plan has been looked at and not approved; it stays the list of work."""
         self._ended = False
+        self._keep()
+
+    def resume(self, *, asked: bool) -> None:
+        """Another session runs: plan mode is on where it was left in it, and its plan waits as it did.
+
+        asked: the person has named a mode for this start, which then holds.
+        """
+        planned = self._session_of().planned
+        self._todos, self._ended, self._approved = None, False, False
+        if planned is not None and not asked:
+            self._ended = planned.proposed
+            self.set_mode("plan")
 
     def begin_turn(self) -> list[Fragment]:
         """A turn begins: what the model is told about plan mode, and of its list."""
         session = self._session_of()
         self._todos, self._ended = session.todos, False
+        self._keep()
         approved, self._approved = self._approved, False
         if not self.is_on:
             self._turn_mode = self._policy.mode
@@ -90,6 +108,14 @@ class Planning:
     def end_turn(self, *, done: bool) -> None:
         """The turn is over; what a turn wrote that was stopped is not put before the person."""
         self._ended = done
+        self._keep()
+
+    def _keep(self) -> None:
+        """Have the session know how plan mode stands, so that it stands there again after a restart."""
+        session = self._session_of()
+        planned = Planned(proposed=bool(self.proposed)) if self.is_on else None
+        if session.planned != planned:
+            session.set_planned(planned)
 
 
 def _told(prompt: str, name: str, reason: str) -> Fragment:

@@ -43,7 +43,7 @@ from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_pager import LastPager
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
-from clio.entrypoints.repl_plan import cycling, review_plan
+from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
@@ -151,7 +151,8 @@ class Repl:
                 first_paint.erase()
                 parts = await self._load()
                 if session_id is not None:
-                    self._open(parts, session_id)
+                    self._catch_interrupts()
+                    await self._open(parts, session_id)
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
@@ -196,8 +197,7 @@ class Repl:
             await self._turns.run(parts, text, make)
             make = None
             await self._ask_about_doubts(parts)
-            proposed = parts.app.planning.proposed and not self._turns.ahead.busy
-            text = await review_plan(parts) if proposed else ""
+            text = await review_proposed(parts, busy=self._turns.ahead.busy)
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
             parts.screen.note(f"warning: {problem}")
@@ -297,7 +297,7 @@ class Repl:
                 sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.live else "")
                 sys.stdout.flush()
             case SwitchSession(session_id=session_id):
-                self._open(parts, session_id)
+                await self._open(parts, session_id)
             case NewSession(name=name):
                 app.new_session(name)
                 screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
@@ -336,8 +336,9 @@ class Repl:
                 assert_never(step)
         return True
 
-    def _open(self, parts: Parts, session_id: str) -> None:
+    async def _open(self, parts: Parts, session_id: str) -> None:
         parts.screen.note("\n".join(recap(parts.app.open_session(session_id))))
+        await self._run_turn(parts, await review_proposed(parts, busy=False))
 
     async def _grant_trust(self, old: Parts) -> None:
         """Store the trust, and go on in the same session with the configuration that follows from it."""

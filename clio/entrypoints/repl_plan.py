@@ -53,6 +53,11 @@ async def review_plan(parts: Parts) -> str:
     return ""
 
 
+async def review_proposed(parts: Parts, *, busy: bool) -> str:
+    """The same for a plan that waits for the person; nothing is asked of one who is `busy` with the next line."""
+    return await review_plan(parts) if parts.app.planning.proposed and not busy else ""
+
+
 async def _edit(parts: Parts) -> None:
     """Open the list in the editor; where that fails, say why and leave it."""
     step = edit_plan(parts.app)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import Message
-from clio.sessions.state import Bill, SessionState, Todo, Trim
+from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim
 from clio.sessions.text import derived_id, valid_struct
 
 SCHEMA = "clio.session.journal"
@@ -41,6 +41,12 @@ class TodosSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="todos")
     """The list of work, whole."""
 
     todos: tuple[Todo, ...]
+
+
+class PlanSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="plan"):
+    """Plan mode is on, or off, and how its plan stands."""
+
+    plan: Planned | None
 
 
 class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
@@ -93,6 +99,7 @@ Record = (
     Opened
     | Said
     | TodosSet
+    | PlanSet
     | Renamed
     | Billed
     | RatioLearned
@@ -158,6 +165,8 @@ def apply(record: Record, state: SessionState) -> None:
             _adopt(record, state)
         case TodosSet():
             state.todos = record.todos
+        case PlanSet():
+            state.planned = record.plan
         case Renamed():
             state.name = record.session_name
         case Billed():
@@ -186,6 +195,7 @@ def restated(state: SessionState, journal: str) -> list[Record]:
     records += [Said(n=number, message=message) for number, message in enumerate(state.messages, 1)]
     records += [Trimmed(trim=trim) for trim in state.trims]
     records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
+    records += [PlanSet(plan=state.planned)] if state.planned else []
     records += [RatioLearned(token_ratio=state.token_ratio), ModelChosen(selected_model=state.model)]
     return records
 

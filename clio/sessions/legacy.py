@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clio.algorithms.double_encoding import mended
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from clio.sessions.state import Bill, SessionState, Todo, TodoStatus, Trim
+from clio.sessions.state import Bill, Planned, SessionState, Todo, TodoStatus, Trim
 from clio.sessions.text import derived_id
 
 Json = dict[str, Any]
@@ -67,6 +67,7 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
         bills=_bills(document.get("billing")),
         messages=[known[id] for id in messages],
         stm=stm or [message.id for message in history],
+        planned=_planned(document.get("plan")),
         trims=_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
@@ -183,6 +184,14 @@ def _trims(value: Any) -> list[Trim]:
         return msgspec.convert(value or [], list[Trim])
     except msgspec.ValidationError:
         return []
+
+
+def _planned(value: Any) -> Planned | None:
+    """How plan mode stood in such a file; None where it does not say so."""
+    try:
+        return msgspec.convert(value, Planned | None)
+    except msgspec.ValidationError:
+        return None
 
 
 def _bills(value: Any) -> list[Bill]:

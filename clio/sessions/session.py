@@ -7,7 +7,7 @@ from clio.messages import Message
 from clio.sessions import journal
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
-from clio.sessions.state import NAME_CHARS, Bill, Imported, SessionState, Todo, Trim, one_line
+from clio.sessions.state import NAME_CHARS, Bill, Imported, Planned, SessionState, Todo, Trim, one_line
 
 
 class Session:
@@ -68,6 +68,11 @@ class Session:
         return self._state.todos
 
     @property
+    def planned(self) -> Planned | None:
+        """How plan mode stands in it; None while it is off."""
+        return self._state.planned
+
+    @property
     def bills(self) -> list[Bill]:
         """Token usage, one entry per request; to be read only."""
         return self._state.bills
@@ -119,6 +124,10 @@ class Session:
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
         """Replace the list of work."""
         self._record(journal.TodosSet(todos=todos))
+
+    def set_planned(self, planned: Planned | None) -> None:
+        """Keep whether plan mode is on, and whether its plan waits for the person."""
+        self._record(journal.PlanSet(plan=planned))
 
     def rename(self, name: str | None) -> None:
         """Give it a name of up to 120 characters on one line; None or an empty one takes the name away."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio.messages import Message
-from clio.sessions.state import Bill, Imported, SessionState, Todo, Trim, first_words
+from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
 
 SCHEMA = "clio.session"
 VERSION = 1
@@ -53,6 +53,7 @@ class Snapshot(Head, kw_only=True):
     """The whole file."""
 
     todos: tuple[Todo, ...] = ()
+    plan: Planned | None = None
     billing: Billing = msgspec.field(default_factory=Billing)
     stm: list[str] = []
     trims: list[Trim] = []
@@ -91,6 +92,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         imported=snap.imported,
         token_ratio=snap.token_ratio,
         todos=snap.todos,
+        planned=snap.plan,
         bills=snap.billing.requests,
         messages=snap.history,
         stm=snap.stm,
@@ -148,6 +150,7 @@ def opening(
     if state.imported is None:
         del fields["imported"]
     fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
+    fields |= {"plan": state.planned} if state.planned else {}
     fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {state.id: ids} | state.threads
     fields |= unknown or {}

@@ -21,6 +21,12 @@ class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
+class Planned(Struct, frozen=True, kw_only=True):
+    """Plan mode is on. proposed: a turn has written a plan that the person has not decided about."""
+
+    proposed: bool = False
+
+
 class Bill(Struct, frozen=True, kw_only=True):
     """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`.
 
@@ -93,6 +99,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 class SessionState(Struct, kw_only=True):
     """Everything a session file holds. The session that owns it changes it; others get copies of its parts.
 
+    planned: None while plan mode is off.
     stm: ids of the messages the next request is built from.
     trims: how messages left it, oldest first.
     threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
@@ -108,6 +115,7 @@ class SessionState(Struct, kw_only=True):
     imported: Imported | None = None
     token_ratio: float | None = None
     todos: tuple[Todo, ...] = ()
+    planned: Planned | None = None
     bills: list[Bill] = field(default_factory=list[Bill])
     messages: list[Message] = field(default_factory=list[Message])
     stm: list[str] = field(default_factory=list[str])

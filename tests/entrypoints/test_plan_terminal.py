@@ -1,6 +1,8 @@
 """Plan mode in a real terminal: proposed, edited, approved, declined, and the mode changed by a key."""
 
+import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -210,6 +212,25 @@ def test_what_was_queued_comes_before_the_question(place: Place, server: ChatSer
         clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
         clio.line("/plan")
         clio.wait_for(ASKS)
+
+
+def test_a_plan_is_asked_about_again_after_a_kill(place: Place, server: ChatServer) -> None:
+    server.add(plan(*ITEMS), text("Four steps."), text("Begun."))
+    with place.clio() as clio:
+        clio.wait_for("test-model · ask")
+        clio.line("/plan fix add")
+        clio.wait_for(ASKS)
+        os.kill(clio.pid, signal.SIGKILL)
+        clio.wait_exit()
+    with place.clio("-c") as clio:
+        clio.wait_for("? plan 4 items")
+        clio.wait_for(ASKS)
+        clio.key("escape")
+        clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
+        clio.line("/plan go")
+        clio.wait_for("Begun.")
+        clio.wait_for(r"test-model · ask\b[^\n]*\Z", regex=True)
+        assert "<plan_approved " in said(server)
 
 
 def test_a_dumb_terminal_asks_by_lines(place: Place, server: ChatServer) -> None:

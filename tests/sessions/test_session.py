@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.state import Bill, Todo, Trim
+from clio.sessions.state import Bill, Planned, Todo, Trim
 from tests.sessions.talk import a_turn, files, kill, say, store_in
 
 BILL = Bill(model="m", prompt_tokens=10, completion_tokens=2, cached_tokens=5, timestamp=1.5)
@@ -56,6 +56,7 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
     session.add_bill(BILL)
     say(session, said[5:])
     session.set_todos(TODOS)
+    session.set_planned(Planned(proposed=True))
     session.rename("  second\nname ")
     session.set_token_ratio(3.25)
     session.set_model("big")
@@ -70,6 +71,7 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
     assert (again.id, again.name, again.parent, again.model) == (session.id, "second name", "older", "big")
     assert (again.created_at, again.working_directory) == (session.created_at, tmp_path / "sub")
     assert (again.todos, again.bills, again.token_ratio) == (TODOS, [BILL, BILL], 3.25)
+    assert again.planned == Planned(proposed=True)
     assert again.read_blob(handle) == "a long output\n" * 1000
     assert (again.unsaved, again.warnings, again.persistent) == (None, [], True)
     again.close()

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from clio.app import App
+from clio.config.layers import load
+from clio.config.options import Options
 from clio.messages import ToolMessage
 from clio.sessions.state import Todo
+from tests.sessions.talk import kill
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
 from tests.support.desk import Desk, git
 from tests.turns.conftest import MakeDesk
@@ -37,6 +41,14 @@ ACTS: list[tuple[str, dict[str, Any]]] = [
 
 def results(desk: Desk) -> list[ToolMessage]:
     return [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+
+
+def reopened(desk: Desk, session_id: str) -> App:
+    """A new clio on the same session, as after the old one was killed."""
+    kill(desk.app.session)
+    desk.app = desk.build()
+    desk.app.open_session(session_id)
+    return desk.app
 
 
 def last_words(desk: Desk, number: int = -1) -> str:
@@ -193,6 +205,60 @@ def test_a_mode_changed_in_a_turn_counts_from_the_next_call_on(make_desk: MakeDe
     asyncio.run(desk.turn("write both"))
     assert desk.app.policy.mode == "plan"
     assert (desk.project / "a.txt").exists() and not (desk.project / "b.txt").exists()
+
+
+def test_plan_mode_and_its_plan_are_there_after_a_kill(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([PLAN]), text("Two steps."), text("Still planning."), text("Over.")])
+
+    async def story() -> None:
+        desk.app.set_approval("plan")
+        await desk.turn("plan it")
+        session_id = desk.app.session.id
+        again = reopened(desk, session_id)
+        assert [todo.title for todo in again.planning.proposed] == ITEMS
+        assert (again.policy.mode, again.planning.before) == ("plan", "ask")
+        again.planning.set_aside()  # "later", which is kept as well
+        later = reopened(desk, session_id)
+        assert (later.policy.mode, later.planning.proposed) == ("plan", ())
+        await desk.turn("where were we?")
+        desk.app.set_approval("ask")
+        assert reopened(desk, session_id).policy.mode == "ask"
+        await desk.turn("never mind")
+
+    asyncio.run(story())
+    told = [last_words(desk, number) for number in (2, 3)]
+    assert "<plan_mode " in told[0] and "<plan_mode_over " in told[1]
+
+
+@pytest.mark.parametrize("mode", ["edits", "ask"])
+def test_a_mode_named_at_the_start_holds_and_the_session_s_plan_mode_does_not(make_desk: MakeDesk, mode: str) -> None:
+    desk = make_desk([text("I see."), text("Well.")], approve="plan")
+
+    async def story() -> None:
+        await desk.turn("plan it")
+        desk.loaded = load(
+            Options(cwd=desk.project, overrides={"base_url": desk.server.url, "approve": mode}), desk.env
+        )
+        again = reopened(desk, desk.app.session.id)
+        assert again.policy.mode == mode
+        await desk.turn("do it")
+        assert again.session.planned is None
+
+    asyncio.run(story())
+
+
+def test_a_session_from_before_plan_mode_was_kept_opens_in_the_mode_of_the_start(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([PLAN]), text("Listed.")], approve="edits")
+
+    async def story() -> None:
+        await desk.turn("list it")
+        await desk.app.close()
+        (stored,) = (desk.project / ".clio" / "sessions").glob("*.json")
+        assert b'"plan"' not in stored.read_bytes()
+        again = reopened(desk, desk.app.session.id)
+        assert (again.policy.mode, again.planning.proposed) == ("edits", ())
+
+    asyncio.run(story())
 
 
 def test_a_plan_survives_a_restart(make_desk: MakeDesk) -> None:
