@@ -57,4 +57,18 @@ class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
     ends_work: bool = False
 
 
-Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal
+class CallServer(Struct, frozen=True, kw_only=True, tag="server"):
+    """Call a tool of another program, an MCP server, which does with it what it likes.
+
+    name: by which the model and the rules call the tool. reads: it changes nothing, by the user's own word.
+    arguments: as JSON, for the person who is asked.
+    """
+
+    name: str
+    server: str
+    tool: str
+    arguments: str = ""
+    reads: bool = False
+
+
+Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal | CallServer

@@ -81,6 +81,11 @@ def host_matches(rule: Rule, host: str) -> bool:
     return len(rule.words) == 2 and rule.words[0] == FETCH and fnmatchcase(host.lower(), rule.words[1].lower())
 
 
+def tool_matches(rule: Rule, name: str) -> bool:
+    """Whether a rule speaks of this tool of a server: its whole name, `mcp_github_get_issue` or `mcp_github_*`."""
+    return len(rule.words) == 1 and rule.words[0].startswith("mcp_") and fnmatchcase(name, rule.words[0])
+
+
 def suggest(command: SimpleCommand, level: Level) -> str | None:
     """The narrowest rule worth keeping for a command: program and sub-command, or the program; None for none.
 

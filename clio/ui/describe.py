@@ -6,7 +6,7 @@ from typing import assert_never
 
 from rich.text import Text
 
-from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.shell_syntax import parse
 from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import DiffRows
@@ -28,6 +28,8 @@ def describe_action(action: Action, theme: Theme, width: int, display: Display) 
             return [Text(f"  {visible(url)}")]
         case ReadFiles(paths=paths):
             return [Text(f"  {visible(display(path))}") for path in paths]
+        case CallServer(arguments=arguments):
+            return [Text(f"  {line}") for line in visible(arguments).splitlines()]
         case Internal():
             return []
         case _:
