@@ -11,6 +11,7 @@ from pathlib import Path
 from clio import __version__
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display
+from clio.context.instructions import find_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
 from clio.storage.folders import make_folder
