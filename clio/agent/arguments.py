@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ToolRetry
+from clio.tools.base import FreeArguments
 from clio.tools.schema import signature
 
 
@@ -16,12 +17,20 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
     Raises ToolRetry, whose message says what the tool takes.
     """
     document = _decode(text.strip() or "{}", cut_off=cut_off)
+    if args is FreeArguments:
+        return _free(document)
     if isinstance(document, dict) and set(cast("dict[str, Any]", document)) == {"arguments"}:
         document = cast("dict[str, Any]", document)["arguments"]  # some models wrap the object once more
     try:
         return msgspec.convert(document, args, strict=False)
     except msgspec.ValidationError as error:
         raise ToolRetry(f"the arguments are wrong: {_plain(error)}. They are: {signature(args)}") from error
+
+
+def _free(document: Any) -> FreeArguments:
+    if not isinstance(document, dict):
+        raise ToolRetry("the arguments must be one JSON object, as the tool's schema describes it")
+    return FreeArguments(cast("dict[str, Any]", document))
 
 
 def _decode(text: str, *, cut_off: bool) -> Any:

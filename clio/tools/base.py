@@ -1,11 +1,12 @@
 """What a tool is: a name, a struct of arguments, and `prepare`, which says what will happen and hands back how."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from clio.messages import Deeds
+from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
 
 Progress = Callable[[str], None]
@@ -44,6 +45,12 @@ class Prepared(Struct, frozen=True, kw_only=True):
     revise: "Callable[[tuple[FileChange, ...]], Prepared] | None" = None
 
 
+class FreeArguments(Struct, frozen=True):
+    """Arguments of a tool that is not clio's: whatever object the model gives, for others to check."""
+
+    values: dict[str, Any] = {}
+
+
 class Tool(Protocol):
     """One tool. Its text for the model is `prompts/tools/<name>.md`.
 
@@ -70,4 +77,13 @@ class Tool(Protocol):
 
         Raises ToolRetry where the arguments cannot be right, ToolFailed where it cannot be done.
         """
+        ...
+
+
+@runtime_checkable
+class ForeignTool(Protocol):
+    """A tool that is not clio's says itself how it is described to the model. Its arguments are FreeArguments."""
+
+    def spec(self, *, compact: bool) -> ToolSpec:
+        """The tool's entry in a request; compact: for a small window."""
         ...

@@ -7,13 +7,15 @@ from msgspec import Raw, Struct
 
 from clio.prompt_files import load_prompt
 from clio.providers.base import ToolSpec
-from clio.tools.base import Tool
+from clio.tools.base import ForeignTool, Tool
 
 _DIVIDER = "\n---\n"
 
 
 def tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
     """The tool's entry in a request; `compact` takes the short text after the divider in its prompt file."""
+    if isinstance(tool, ForeignTool):
+        return tool.spec(compact=compact)
     full, _, short = load_prompt(f"tools/{tool.name}").partition(_DIVIDER)
     description = short if compact and short else full
     schema = args_schema(tool.args, describe=not compact)
