@@ -3,6 +3,7 @@
 import os
 import secrets
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,15 +18,29 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = 
     durable: False leaves out both fsyncs; then the power failing may lose the file, a killed process still cannot.
     Raises OSError, after which `path` is as it was and the temporary file is gone.
     """
+    write_pieces(path, (data,), mode, durable=durable)
+
+
+def write_pieces(
+    path: Path, pieces: Iterable[bytes], mode: int = 0o600, *, durable: bool = True, modified: float | None = None
+) -> None:
+    """The same for what is too large to be held at once.
+
+    modified: the time the file is to bear, in seconds since the epoch; None for now.
+    Raises what taking the pieces raises, too.
+    """
     temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW, mode)
     try:
         try:
-            write_all(fd, data)
+            for piece in pieces:
+                write_all(fd, piece)
             if durable:
                 os.fsync(fd)
         finally:
             os.close(fd)
+        if modified is not None:
+            os.utime(temp, (modified, modified))
         temp.replace(path)
     except BaseException:
         with suppress(OSError):  # the first error is the one to tell
