@@ -10,10 +10,13 @@ from msgspec import Struct, field
 
 from clio.agent.events import Emit, Notice
 from clio.agent.mentioned_images import MAX_IMAGE_BYTES, looks_like_image, media_type
+from clio.agent.mentioned_resources import resource_of
 from clio.agent.mentioned_sessions import session_rows
 from clio.context.mentions import MAX_MENTIONS, Lines, Mention, find_mentions, mention_fragment, readings
 from clio.errors import ClioError, SessionNotFound
 from clio.fragments import Fragment
+from clio.mcp.servers import Servers
+from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
 from clio.messages import ImagePart
 from clio.security.actions import ReadFiles
@@ -63,6 +66,7 @@ class Mentioned(Struct, kw_only=True, frozen=True):
     model: str
     takes_images: bool
     pasted: Mapping[str, bytes]
+    servers: Servers | None = None
     images: list[ImagePart] = field(default_factory=list[ImagePart])
 
     async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
@@ -100,11 +104,13 @@ class Mentioned(Struct, kw_only=True, frozen=True):
     async def _look_up(self, mention: Mention) -> Found | None:
         match mention.kind:
             case "path":
-                return await self._path(mention)
+                return await self._path(mention) or await self._resource(mention)
             case "session":
                 return await asyncio.to_thread(self._session, mention)
             case "note":
                 return await asyncio.to_thread(self._note, mention)
+            case "resource":
+                return await self._resource(mention)
             case "clipboard":
                 data = self.pasted.get(mention.name)
                 return self._image(mention, data) if data is not None else None
@@ -120,6 +126,21 @@ class Mentioned(Struct, kw_only=True, frozen=True):
                 await self._allow(path)
                 return await asyncio.to_thread(self._read, reading, path)
         return None
+
+    async def _resource(self, mention: Mention) -> Found | None:
+        """What a configured MCP server gives under a URI; None where the mention names no such server."""
+        found = resource_of(mention, self.servers)
+        if found is None or self.servers is None:
+            return None
+        server, uri = found
+        try:
+            reply = await self.servers.read(server, uri)
+        except (CallFailed, ServerDown) as error:
+            raise _Refused(f"{server}: {error}") from None
+        rows = tuple(shown(line) for line in reply.text.splitlines())
+        named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
+        what = _count(len(rows), "line")
+        return Found(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
 
     def _existing(self, name: str) -> Path | None:
         try:

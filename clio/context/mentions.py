@@ -1,7 +1,8 @@
 """What a person names with "@" in a message, and how its text is put before their words. Pure.
 
-`@clio/app.py`, `@clio/app.py:10-40`, `@clio/ui/`, `@"a name with blanks.md"`, `@session:NAME`, `@note:KEY`. The message
-keeps the mention as it was typed. What names nothing that is there, such as a decorator, stays text.
+`@clio/app.py`, `@clio/app.py:10-40`, `@clio/ui/`, `@"a name with blanks.md"`, `@session:NAME`, `@note:KEY`, and
+`@SERVER:URI`, which reads like a path at first. The message keeps the mention as it was typed. What names nothing that
+is there, such as a decorator, stays text.
 """
 
 import re
@@ -13,7 +14,7 @@ from msgspec import Struct
 from clio.fragments import Fragment
 from clio.tokens import TokenEstimator
 
-Kind = Literal["path", "session", "note", "clipboard"]
+Kind = Literal["path", "session", "note", "clipboard", "resource"]
 MAX_MENTIONS = 20
 """Of one message; further ones stay text."""
 _HEAD_SHARE = 0.7
@@ -25,7 +26,13 @@ _MENTION = re.compile(
 _RANGE = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
 _KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
-_TAGS: dict[Kind, str] = {"path": "file", "session": "earlier_session", "note": "note", "clipboard": "image"}
+_TAGS: dict[Kind, str] = {
+    "path": "file",
+    "session": "earlier_session",
+    "note": "note",
+    "clipboard": "image",
+    "resource": "mcp_resource",
+}
 
 
 class Lines(Struct, frozen=True, kw_only=True):
@@ -55,7 +62,7 @@ class Mention(Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """How it is called where it is shown."""
-        head = "" if self.kind == "path" else f"{self.kind}:"
+        head = "" if self.kind in ("path", "resource") else f"{self.kind}:"
         return f"{head}{self.name}{':' + self.lines.text if self.lines else ''}"
 
 
