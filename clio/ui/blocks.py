@@ -85,6 +85,11 @@ class BlockSplitter:
         return pieces
 
     @property
+    def in_code(self) -> bool:
+        """Whether a fence is open."""
+        return self._open == "code"
+
+    @property
     def tail(self) -> Piece | None:
         """What has come and is not finished, as it would look if the answer ended here."""
         if self._open == "code" and self._fence is not None:

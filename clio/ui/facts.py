@@ -47,6 +47,24 @@ class Facts(Struct, frozen=True, kw_only=True):
             self.name,
         )
 
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The same for a reader aloud, each with what it is."""
+        named = (
+            ("model", self.model),
+            ("approval mode", self.mode),
+            ("", self.silent),
+            ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
+            ("work", self.todo),
+            ("", self.work),
+            ("branch", self.branch),
+            ("cost", self.cost),
+            ("", f"{format_tokens(self.tokens)} tokens" if self.tokens else ""),
+            ("style", self.style),
+            ("session", self.name),
+        )
+        return tuple(f"{name} {value}".strip() for name, value in named if value)
+
 
 def context_bar(share: float) -> str:
     """A share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""

@@ -17,6 +17,7 @@ from clio.ui.theme import Theme
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.token import Token
     from rich.markdown import Markdown
 
 CODE_INDENT = "  "
@@ -89,10 +90,15 @@ def prose(text: str, *, links: bool = False) -> "Markdown":
     links: targets can be clicked.
     """
     markdown = copy(_template())
-    tokens = _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
+    tokens = markdown_tokens(text)
     markdown.hyperlinks = links
     markdown.parsed = linked(tokens) if links else tokens
     return markdown
+
+
+def markdown_tokens(text: str) -> "list[Token]":
+    """What the parser makes of a text; tags are text to it."""
+    return _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
 
 
 def _code_line(text: Text) -> Text:
@@ -156,7 +162,7 @@ def _markdown_class() -> "type[Markdown]":
                 if number:
                     yield Text("")
                 for title, cell in zip(head, row.cells, strict=False):
-                    yield Text.assemble((f"{title.content.plain}: ", "bold"), cell.content)
+                    yield Text.assemble((f"{title.content.plain}: ", "strong"), cell.content)
 
     class ScreenMarkdown(Markdown):
         elements = {  # noqa: RUF012  # declared a ClassVar by the base class

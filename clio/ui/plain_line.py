@@ -73,6 +73,9 @@ class PlainLine:
         """Let `show` print; what was being typed stands above it then."""
         show()
 
+    def changed(self, words: str) -> None:
+        """Nothing: no key changes anything here."""
+
     def redraw(self) -> None:
         """Nothing is drawn here."""
 

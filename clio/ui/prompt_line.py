@@ -36,7 +36,7 @@ _WAITING = {
 }
 _MAX_REMEMBERED_CHARS = 20_000
 _LEAVE_HINT = "Ctrl-D leaves"
-_HELD_HINT = "Enter sends these · ↑ edits the last"
+HELD_HINT = "Enter sends these · ↑ edits the last"
 
 
 def _all_messages(text: str) -> str:
@@ -99,7 +99,7 @@ class PromptLine:
             enable_suspend=True,
             prompt_continuation=self._continuation,
             bottom_toolbar=self.toolbar,
-            key_bindings=merge_key_bindings([self._keys, self._extras.bindings()]),
+            key_bindings=merge_key_bindings([self._keys, self._extras.bindings(), *self._further_bindings()]),
             style=toolkit_style(self._theme),
             include_default_pygments_style=False,
             color_depth=toolkit_depth(self._theme),
@@ -175,6 +175,10 @@ class PromptLine:
         else:
             show()
 
+    def changed(self, words: str) -> None:
+        """Something is another now that stands below the line. words: they say it where nothing stands there."""
+        self.redraw()
+
     def redraw(self) -> None:
         """Draw it again, as when the model has become known, or in other colours."""
         self._session.color_depth = toolkit_depth(self._theme)
@@ -210,7 +214,7 @@ class PromptLine:
         if not waiting:
             return prompt
         size = self._session.app.output.get_size()
-        lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((_HELD_HINT,), size.columns)]
+        lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((HELD_HINT,), size.columns)]
         return [*(("class:bottom-toolbar.text nobold", self._plain(line) + "\n") for line in lines), *prompt]
 
     def _has_held(self) -> bool:
@@ -253,7 +257,7 @@ class PromptLine:
         if lacking == "\\" and buffer.document.is_cursor_at_the_end:
             buffer.delete_before_cursor()
         buffer.insert_text("\n")
-        self._hint = _WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends")
+        self._show_hint(_WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends"))
 
     def _remember(self, line: str) -> None:
         """Keep the line as it was meant: with its pastes, unless they are too large to be recalled on a line."""
@@ -269,8 +273,7 @@ class PromptLine:
         if buffer.text:
             buffer.text = ""  # not `reset`: Ctrl-_ brings it back
         else:
-            self._hint = _LEAVE_HINT
-            self.redraw()
+            self._show_hint(_LEAVE_HINT)
 
     def _hint_anew(self, buffer: Buffer) -> None:
         self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
@@ -279,6 +282,10 @@ class PromptLine:
     def _show_hint(self, words: str) -> None:
         self._hint = words
         self.redraw()
+
+    def _further_bindings(self) -> Sequence[KeyBindings]:
+        """Keys that come before all others, for a line of another kind."""
+        return ()
 
     def _after_paste(self) -> int:
         return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)

@@ -84,6 +84,7 @@ class Questions:
 
         open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
         keys = _choice_keys(choices, open_from)
+        self._bind_others(keys)
 
         def shown() -> StyleAndTextTuples:
             return _choice_line(choices, size()[0])
@@ -111,6 +112,9 @@ class Questions:
             return await app.run_async(handle_sigint=False)
         except EOFError:
             return None
+
+    def _bind_others(self, keys: KeyBindings) -> None:
+        """What keys do that are no choice: nothing."""
 
     async def _spell(self, choices: Mapping[str, str]) -> str | None:
         prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "

@@ -61,6 +61,10 @@ class SessionFacts:
         """The facts for the line, most important first."""
         return self.facts().parts
 
+    def spoken(self) -> tuple[str, ...]:
+        """The same in words."""
+        return self.facts().spoken
+
     def _follow(self, session: Session) -> None:
         """Count the bills that came since; another session begins anew."""
         if session.id != self._session_id:

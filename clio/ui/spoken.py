@@ -1,0 +1,87 @@
+"""Words in place of signs, for a text that is read aloud. Pure; imports nothing that draws."""
+
+import re
+from collections.abc import Iterator
+
+from clio.agent.events import Retrying, TurnFinished
+from clio.commands.base import Bar, Table
+from clio.ui.plain import clean, clean_line
+from clio.ui.status import format_usage, plural
+
+# What clio's own sentences use. A sign of the last line stands alone only where it means a key.
+_WORDS = (
+    (re.compile(r"^(\s*)[›❯] ?"), r"\1you: "),
+    (re.compile(r"^(\s*)[●•▸○] ?"), r"\1"),
+    (re.compile(r"^\s*… (?=\d)"), ""),
+    (re.compile(r" … (?=\S)"), ", "),
+    (re.compile(r"\s+·\s+"), ", "),
+    (re.compile(r"✓ ?"), "done "),
+    (re.compile(r"✗ ?"), "failed "),
+    (re.compile(r"\s*(?:→|⇒)\s*"), " to "),
+    (re.compile(r"↑ ↓"), "Up and Down"),
+    (re.compile(r"↑"), "Up"),
+    (re.compile(r"↓"), "Down"),
+    (re.compile(r"↻ ?"), "again: "),
+    (re.compile(r"[↵⏎]"), "new line"),
+    (re.compile(r"(?<!\w)[−](?=\s)"), "minus"),
+    (re.compile(r"…"), "..."),
+)
+# Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
+_DRAWN = re.compile("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_BREAKS = re.compile("[\u2028\u2029\x85]")
+
+
+def spoken(line: str) -> str:
+    """A line of clio's own with words for its signs and without its layout: "› a · b" is "you: a, b"."""
+    for sign, words in _WORDS:
+        line = sign.sub(words, line)
+    return " ".join(undrawn(line).split())
+
+
+def undrawn(text: str) -> str:
+    """Anybody's text with blanks where something is drawn: columns and indentation stay, control characters do not."""
+    return _DRAWN.sub(" ", _BREAKS.sub(" ", clean(text)))
+
+
+def spoken_seconds(seconds: float) -> str:
+    """A duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
+    whole = round(seconds)
+    if whole < 1:
+        return "less than a second"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "hour"), (minutes, "minute"), (rest, "second"))
+    return " ".join(plural(count, word) for count, word in parts if count)
+
+
+def spoken_footer(event: TurnFinished) -> str:
+    """How a turn ended and what it took: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
+    cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
+    how = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
+    parts = (how, plural(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
+    return ", ".join(part for part in parts if part)
+
+
+def spoken_retry(event: Retrying) -> str:
+    """Why a request is sent again, and when."""
+    when = "at once" if event.delay_s < 1 else f"in {spoken_seconds(event.delay_s)}"
+    return f"{clean_line(event.reason)}, asking again {when}, attempt {event.attempt} of {event.of}"
+
+
+def spoken_table(table: Table) -> Iterator[str]:
+    """A line for each row, every cell under its heading: "row 2: name: x; size: 3". A key and a value stay a pair."""
+    named = any(heading.strip() for heading in table.columns)
+    several = len(table.rows) > 1 and named
+    for number, row in enumerate(table.rows, 1):
+        cells = [(clean_line(heading), clean_line(cell)) for heading, cell in zip(table.columns, row, strict=True)]
+        said = "; ".join(f"{heading}: {cell}" if heading else cell for heading, cell in cells if cell)
+        yield spoken(f"row {number}: {said}" if several else said if named else ": ".join(filter(None, row)))
+
+
+def spoken_bar(bar: Bar) -> Iterator[str]:
+    """Amounts that make a whole: the title, then a line for each."""
+    whole = sum(part.amount for part in bar.parts if part.amount > 0)
+    yield spoken(clean_line(bar.title))
+    for part in bar.parts:
+        share = f", {100 * max(part.amount, 0) / whole:.1f} percent" if whole else ""
+        yield spoken(f"{clean_line(part.name)}: {part.amount:,}{share}")
