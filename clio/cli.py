@@ -74,6 +74,11 @@ def _run(argv: list[str]) -> int:
     arguments = flags.parse(argv)
     if arguments.words and find_door(arguments.words[0]):
         return _subcommand(arguments)
+    if arguments.help and list(arguments.words) == ["acp"]:
+        from clio.entrypoints.acp_server import HELP
+
+        print(HELP, end="")
+        return 0
     if arguments.help:
         from clio.config.help_page import help_text
 
@@ -83,7 +88,8 @@ def _run(argv: list[str]) -> int:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        return {"doctor": _doctor, "init": _init, "mcp": _mcp}.get(arguments.words[0], _config_command)(arguments)
+        commands = {"acp": _acp, "doctor": _doctor, "init": _init, "mcp": _mcp}
+        return commands.get(arguments.words[0], _config_command)(arguments)
     if arguments.prompt is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
@@ -177,6 +183,13 @@ def _mcp(arguments: "Arguments") -> int:
     from clio.entrypoints import mcp_server
 
     return mcp_server.run(load(make_options(arguments), os.environ), read_only=arguments.read_only)
+
+
+def _acp(arguments: "Arguments") -> int:
+    from clio.config.options import make_options
+    from clio.entrypoints import acp_server
+
+    return acp_server.run(make_options(arguments))
 
 
 def whole_prompt(text: str) -> str:

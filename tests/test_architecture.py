@@ -40,6 +40,12 @@ HEAVY: dict[str, set[str]] = {
     "usearch": {"clio.memory.vectors.graph"},
     "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.wire", "clio.mcp.pipe"},
     "anyio": {"clio.mcp.pipe"},
+    "acp": {
+        "clio.entrypoints.acp_agent",
+        "clio.entrypoints.acp_opening",
+        "clio.entrypoints.acp_server",
+        "clio.entrypoints.acp_updates",
+    },
     "json_repair": {"clio.agent.arguments"},
     "tree_sitter": {"clio.security.shell_syntax"},
     "tree_sitter_bash": {"clio.security.shell_syntax"},

@@ -132,6 +132,7 @@ COMMANDS: dict[tuple[str, ...], str] = {
     ("config", "path"): "print where the configuration files are",
     ("config", "trust"): "let this project's configuration take effect",
     ("doctor",): "look at what clio stands on, and say what to do",
+    ("acp",): "be an editor's agent, over ACP: Zed, JetBrains, Neovim",
     ("mcp",): "offer this memory to other agents, over MCP",
 }
 

@@ -10,9 +10,7 @@ usage: clio [options]               a conversation in the current project; type 
        clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
 """
 _ENDING = """\
-examples:
-  clio -c                                   go on where you left off
-  git diff | clio -p "review this change"   ask one question
+example: git diff | clio -p "review this change"
 
 exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context cannot fit,
   4 an approval was needed and nobody could give it, 5 --max-cost was reached, 130 interrupted
