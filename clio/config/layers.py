@@ -20,6 +20,7 @@ from clio.config.mcp_files import read_servers
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.setting import Setting
+from clio.config.team_folder import is_trusted, team_widening
 from clio.config.trust import Trust, widening
 from clio.config.yaml_settings import read_settings
 from clio.errors import ConfigError, UsageError
@@ -49,6 +50,9 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         own = read_settings(project_file, paths.display(project_file, project=project, user_home=person))
         accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), project)
         put(values, accepted)
+        if team := team_widening(project):
+            known = is_trusted(project, home)
+            trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
     put(values, _run_settings(options, env, values))
     mcp = read_servers(home, project, lambda value: Trust(home).covers(project, (value,)))

@@ -22,6 +22,7 @@ class KnownOfProject:
     """Project knowledge and notes, cleaned of secrets on the way in.
 
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
+    home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
     All methods raise ToolFailed while memory is off, StorageError for a file that is not what it should be, UserError
     for what cannot be found, and OSError.
     """
@@ -34,6 +35,7 @@ class KnownOfProject:
         undo: UndoLog,
         redact: Callable[[str], str],
         clock: Callable[[], float],
+        home: Path | None = None,
     ) -> None:
         folder = project / ".clio"
         self._incognito = incognito
@@ -41,7 +43,7 @@ class KnownOfProject:
         self._clock = clock
         self._undo = undo
         self._ltm_path = folder / "ltm.json"
-        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=undo, clock=clock)
+        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=undo, clock=clock, home=home)
         self._notes = Notes(folder / "memory", clock)
         self.is_off = False
 

@@ -20,7 +20,7 @@ from clio.memory.ltm_kinds import Json, handles, identity, new_handle, set_handl
 from clio.memory.ltm_merge import adopt_context, beside, confirm, label, place_for, revive, same
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
 from clio.memory.ltm_stats import count_up
-from clio.memory.ltm_store import LtmStore
+from clio.memory.ltm_store import open_store
 from clio.memory.ltm_uses import count_uses, with_uses
 from clio.memory.ltm_versions import EntryVersion, entry_versions
 from clio.memory.records import Added, Because, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
@@ -37,12 +37,19 @@ class LongTermMemory:
 
     project: the folder the examples' paths are relative to.
     undo: where each change is noted first, so that it can be taken back; None notes nothing.
+    home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
     """
 
     def __init__(
-        self, path: Path, *, project: Path, undo: UndoLog | None = None, clock: Callable[[], float] = time.time
+        self,
+        path: Path,
+        *,
+        project: Path,
+        undo: UndoLog | None = None,
+        clock: Callable[[], float] = time.time,
+        home: Path | None = None,
     ) -> None:
-        self._store = LtmStore(path, undo, clock)
+        self._store = open_store(path, project=project, home=home, undo=undo, clock=clock)
         self._uses_path = path.with_name("ltm.uses.json")
         self._examples = ExampleFiles(project)
 
@@ -119,7 +126,8 @@ class LongTermMemory:
             set_handle(raw, handle)
             self._bind(raw)
             after = [piece(document, kind, handle, raw)]
-            self._store.write(document, now, f"changed the {kind} “{label(kind, raw)}”", before, after)
+            what = f"changed the {kind} “{label(kind, raw)}”"
+            self._store.write(document, now, what, before, after, stated="confidence" in changes)
             return to_entry(kind, raw, handle)
 
     def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
@@ -137,11 +145,13 @@ class LongTermMemory:
     def supersede(self, successors: Mapping[str, str]) -> tuple[Entry, ...]:
         """Move entries to the archive whose places others took: handle → the handle of the other, or id of a memory.
 
-        Those that are there no longer, and those whose successor goes too, stay. Returns those that were moved.
+        Those that are there no longer, those whose successor goes too, and those others share, stay. Returns those that
+        were moved.
         """
         with self._store.changing() as (document, now):
             known = document.by_handle()
-            going = {old: new for old, new in successors.items() if old in known and new not in successors}
+            own = {entry.id for entry in self._own(document.knowledge().entries)}
+            going = {old: new for old, new in successors.items() if old in own and new not in successors}
             gone = tuple(to_entry(*known[handle], handle) for handle in going)
             if gone:
                 kind, raw = known[next(iter(going))]
@@ -155,16 +165,19 @@ class LongTermMemory:
     ) -> Pruned:
         """Move to the archive what nobody confirmed for so many days, and what is less certain than that.
 
-        What a person said with a confidence of at least 0.5 does not grow old. Raises UserError for senseless limits.
+        What a person said with a confidence of at least 0.5 does not grow old, and what others share is left to them.
+        Raises UserError for senseless limits.
         """
         if dry_run:
             entries = self.read().entries
-            why = to_prune(entries, now=self._store.clock(), max_age_days=max_age_days, min_confidence=min_confidence)
+            why = to_prune(
+                self._own(entries), now=self._store.clock(), max_age_days=max_age_days, min_confidence=min_confidence
+            )
             removed = tuple(entry for entry in entries if entry.id in why)
             return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=True, why=why)
         with self._store.changing() as (document, now):
             entries = document.knowledge().entries
-            why = to_prune(entries, now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+            why = to_prune(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
             self._store.drop_doubles(document)
             document.metadata["last_pruned"] = now
@@ -180,7 +193,7 @@ class LongTermMemory:
             self.freshness(entries),
             now=self._store.clock(),
             archived=len(self._store.archive.read()),
-            file_bytes=_size(self._store.path),
+            file_bytes=self._store.size(),
             archive_bytes=_size(self._store.archive.path),
             last_pruned=number(document.metadata.get("last_pruned"), 0.0),
         )
@@ -239,6 +252,11 @@ class LongTermMemory:
                 )
             known = document.by_handle()
             return to_entry(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
+
+    def _own(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Those that are not somebody else's, who shares them."""
+        team = self._store.team
+        return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]
 
     def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: Kept | None, now: float) -> Json:
         taken = set(handles(document.all()))

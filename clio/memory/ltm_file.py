@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec import structs
 
 from clio.errors import NewerDocument
 from clio.memory.ltm_kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
+from clio.memory.team.state import Living
 from clio.storage.atomic import write_atomic
 from clio.storage.document import corrupt, set_aside
 
@@ -22,6 +24,9 @@ class LtmDocument:
 
     Rules lie in the file as `{"path": ["rule", …]}`; here each is an object like all others, and `encode` puts what
     that layout has no room for into `metadata.context_rule_details`.
+
+    shared: of the objects that came from the shared folder, by their `id()`, what they are there, as everybody reads
+        them, and as they were when the document was read. private: all that lay in the file then, by its `id()`.
     """
 
     def __init__(self, document: object) -> None:
@@ -36,6 +41,8 @@ class LtmDocument:
         if not isinstance(rules, dict | list):
             raise ValueError("'context_rules' is neither an object nor a list")
         self._rules = _read_rules(cast("Json | list[Any]", rules), self.metadata.get(_DETAILS))
+        self.shared: dict[int, tuple[Living, Json, Json]] = {}
+        self.private: dict[int, object] = {}
 
     def section(self, kind: Kind) -> list[Any]:
         """The objects of a kind, and whatever else lies among them."""
@@ -53,7 +60,9 @@ class LtmDocument:
         """All entries."""
         found = self.all()
         return Knowledge(
-            entries=tuple(to_entry(kind, raw, id) for (kind, raw), id in zip(found, handles(found), strict=True))
+            entries=tuple(
+                self._entry(kind, raw, handle) for (kind, raw), handle in zip(found, handles(found), strict=True)
+            )
         )
 
     def by_handle(self) -> dict[str, tuple[Kind, Json]]:
@@ -63,7 +72,7 @@ class LtmDocument:
 
     def one(self, wanted: Json) -> Entry:
         """One of its objects as an entry, under the handle it has among all of them."""
-        return next(to_entry(kind, raw, id) for id, (kind, raw) in self.by_handle().items() if raw is wanted)
+        return next(self._entry(kind, raw, id) for id, (kind, raw) in self.by_handle().items() if raw is wanted)
 
     def handle(self, wanted: Json) -> str:
         """The handle of one of its objects."""
@@ -79,10 +88,25 @@ class LtmDocument:
         self.metadata.setdefault("version", f"{MAJOR_VERSION}.0")
         self.metadata["last_updated"] = now
 
-    def encode(self) -> bytes:
-        """Its bytes, as readable as JSON can be."""
-        _write_rules(self._rules, self._patterns, self.metadata)
-        return msgspec.json.format(msgspec.json.encode(self._whole), indent=2) + b"\n"
+    def encode(self, *, private: bool = False) -> bytes:
+        """Its bytes, as readable as JSON can be. private: without what lies in the shared folder."""
+
+        def kept(section: list[Any]) -> list[Any]:
+            stays = self.private
+            return [raw for raw in section if not private or id(raw) in stays]
+
+        patterns, metadata = dict(self._patterns), dict(self.metadata)
+        for name in _LISTS:
+            patterns[name] = kept(cast(list[Any], patterns[name]))
+        _write_rules(kept(self._rules), patterns, metadata)
+        whole = self._whole | {"patterns": patterns, "metadata": metadata}
+        return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+    def _entry(self, kind: Kind, raw: Json, handle: str) -> Entry:
+        entry = to_entry(kind, raw, handle)
+        if found := self.shared.get(id(raw)):
+            return structs.replace(entry, by=", ".join(found[0].by), rivals=found[0].rivals)
+        return entry
 
 
 def read_ltm(path: Path) -> LtmDocument:
@@ -114,9 +138,9 @@ def refuse_newer(document: LtmDocument, name: str) -> None:
         raise NewerDocument(f"{name!r} has version {major} and this clio knows {MAJOR_VERSION}; update clio.")
 
 
-def write_ltm(path: Path, document: LtmDocument) -> None:
-    """Replace the file. Raises OSError, with the old one still there."""
-    write_atomic(path, document.encode())
+def write_ltm(path: Path, document: LtmDocument, *, private: bool = False) -> None:
+    """Replace the file. private: by what does not lie in the shared folder. Raises OSError, the old one still there."""
+    write_atomic(path, document.encode(private=private))
 
 
 def _read_rules(rules: "Json | list[Any]", details: object) -> list[Any]:

@@ -14,6 +14,7 @@ from clio.memory.ltm_file import LtmDocument, read_ltm, write_ltm
 from clio.memory.ltm_history import LtmHistory, begin_anew, endings, says_else, with_successor
 from clio.memory.ltm_kinds import identity, stored_id
 from clio.memory.records import Because
+from clio.memory.team.knowledge import TeamKnowledge
 from clio.memory.undo import UndoLog, new_change
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
@@ -24,18 +25,39 @@ class LtmStore:
 
     Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError
     with a sentence where that fails, and then the file is as it was.
+
+    team: what is shared through git, in one with the file while it is in use; new entries are shared then.
     """
 
-    def __init__(self, path: Path, undo: UndoLog | None = None, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path,
+        undo: UndoLog | None = None,
+        clock: Callable[[], float] = time.time,
+        team: TeamKnowledge | None = None,
+    ) -> None:
         self.path = path
         self.clock = clock
+        self.team = team
         self.archive = LtmArchive(path.with_name("ltm.archive.json"))
         self.history = LtmHistory(path.with_name("ltm.history.jsonl"))
         self._undo = undo
 
     def read(self) -> LtmDocument:
         """The document as it is now. Raises OSError."""
-        return read_ltm(self.path)
+        document = read_ltm(self.path)
+        if self.team and self.team.in_use:
+            self.team.put_into(document)
+        return document
+
+    def exists(self) -> bool:
+        """Whether anything was ever known."""
+        return self.path.exists() or bool(self.team and self.team.in_use)
+
+    def size(self) -> int:
+        """The size of what the entries lie in."""
+        own = self.path.stat().st_size if self.path.exists() else 0
+        return own + (self.team.folder.size() if self.team and self.team.in_use else 0)
 
     @contextmanager
     def changing(self) -> Generator[tuple[LtmDocument, float]]:
@@ -60,10 +82,13 @@ class LtmStore:
         archived: Sequence[Kept] = (),
         why: Mapping[str, Because] | None = None,
         successors: Mapping[str, str] = MappingProxyType({}),
+        *,
+        stated: bool = False,
     ) -> None:
         """Note the change, then keep what leaves, then write the file: dying in between loses nothing.
 
         why: of the handles that leave. successors: of those whose place another took, the handle of that one.
+        stated: how sure somebody is was said on purpose, see `TeamKnowledge.write`.
         """
         _begin_anew(document, now, before, after)
         document.touch(now)
@@ -76,7 +101,7 @@ class LtmStore:
                 self.history.put(endings(before, after, now, why or {}, successors=successors))
                 if archived:
                     self.archive.put(archived)
-                write_ltm(self.path, document)
+                self._put(document, now, why or {}, stated=stated)
             except BaseException:
                 if self._undo:
                     with suppress(OSError):  # the first error is the one to tell
@@ -115,7 +140,7 @@ class LtmStore:
             return
         document.touch(now)
         with _one_sentence(self.path):
-            write_ltm(self.path, document)
+            self._put(document, now)
 
     def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
         """Make the file and the archive as they were before a change; False where they are no longer as after it.
@@ -132,7 +157,7 @@ class LtmStore:
                 self.history.put(endings(after, before, now, undone=True))
                 if kept := [one.kept for one in before if one.kept]:
                     self.archive.put(kept)
-                write_ltm(self.path, document)
+                self._put(document, now)
         back = {one.id for one in before if one.kept is None} - {one.id for one in after}
         self._take_out(lambda one: stored_id(one.entry) in back)
         return True
@@ -149,10 +174,38 @@ class LtmStore:
 
         self._take_out(is_double)
 
+    def _put(
+        self,
+        document: LtmDocument,
+        now: float,
+        why: Mapping[str, Because] = MappingProxyType({}),
+        *,
+        stated: bool = False,
+    ) -> None:
+        """Write the document, each entry where it lies: in the file, or in the shared folder."""
+        if self.team and self.team.in_use:
+            self.team.write(document, now, why, stated=stated)
+            if self.path.exists() or document.private:
+                write_ltm(self.path, document, private=True)
+        else:
+            write_ltm(self.path, document)
+
     def _take_out(self, gone: Callable[[Kept], bool]) -> None:
         """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
         with suppress(OSError):
             self.archive.take(gone)
+
+
+def open_store(
+    path: Path,
+    *,
+    project: Path,
+    home: Path | None,
+    undo: UndoLog | None = None,
+    clock: Callable[[], float] = time.time,
+) -> LtmStore:
+    """The store of a project, with what is shared there. home: where trust is kept; None: it is left alone."""
+    return LtmStore(path, undo, clock, TeamKnowledge(path, project, home, clock))
 
 
 def _begin_anew(document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> None:

@@ -44,6 +44,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     bound: the examples that were files when it was said, each with the hash it had then.
     version: grows with every change of what it says. since: when it came to say it; 0.0: from its beginning.
     superseded_by: the handle of the entry that took its place, of an archived one.
+    by: of one in the shared folder, whose names stand under it. rivals: handles of those that say it otherwise there.
     accessed, access_count: when and how often somebody asked for it and got it; 0 where nobody did or nobody looked.
     """
 
@@ -66,6 +67,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     version: int = 1
     since: float = 0.0
     superseded_by: str = ""
+    by: str = ""
+    rivals: tuple[str, ...] = ()
     accessed: float = 0.0
     access_count: int = 0
 
@@ -78,7 +81,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """The entry on one line, as a model or a person reads it."""
         where = f" (e.g. {', '.join(self.examples)})" if self.examples else ""
-        return " ".join(f"{self._text}{where}".split())
+        otherwise = f" [said otherwise in {', '.join(self.rivals)}]" if self.rivals else ""
+        return " ".join(f"{self._text}{where}{otherwise}".split())
 
     @property
     def _text(self) -> str:

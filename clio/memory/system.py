@@ -89,7 +89,7 @@ class MemorySystem(KnownOfProject):
     ) -> None:
         folder = project / ".clio"
         undo = UndoLog(folder / "memory.undo.jsonl")
-        super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock)
+        super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock, home=home)
         self._project = project
         self._home = home or folder
         self._start = start or project

@@ -23,8 +23,9 @@ from clio.memory.control.bundle import (
 from clio.memory.control.places import Places, StyleOwner
 from clio.memory.control.texts import Clean, clean_json, clean_note, clean_record
 from clio.memory.ltm_archive import LtmArchive
-from clio.memory.ltm_file import decode_ltm, read_ltm
+from clio.memory.ltm_file import decode_ltm
 from clio.memory.ltm_history import LtmHistory
+from clio.memory.ltm_store import open_store
 from clio.memory.notes import Notes
 from clio.memory.records import Note
 from clio.memory.typed.files import MemoryFiles
@@ -92,9 +93,10 @@ def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
     )
     before = LtmHistory(places.knowledge_history).read()
     history = tuple(structs.replace(ending, entry=clean_json(ending.entry, clean)) for ending in before)
-    if not places.knowledge.exists():
+    store = open_store(places.knowledge, project=places.project, home=places.home)
+    if not store.exists():
         return KnowledgePart(archive=archive, history=history) if archive or history else None
-    document = msgspec.json.decode(read_ltm(places.knowledge).encode())
+    document = msgspec.json.decode(store.read().encode())
     ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
     return KnowledgePart(ltm=ltm, archive=archive, history=history)
 

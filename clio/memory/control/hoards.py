@@ -54,7 +54,9 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
     if "project" in scopes:
         found += [
             _memories(project, "project", "memories of the project"),
-            Hoard(kind="knowledge", what="project knowledge", folder=project, names=("ltm.*",), lock="ltm.json.lock"),
+            Hoard(
+                kind="knowledge", what="project knowledge", folder=project, names=("ltm", "ltm.*"), lock="ltm.json.lock"
+            ),
             Hoard(kind="notes", what="notes", folder=places.notes, names=("*",)),
             _one(project, "documents", "documents you added, not the files themselves", "documents.json"),
             Hoard(

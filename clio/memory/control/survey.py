@@ -9,7 +9,7 @@ from clio.errors import NewerDocument, StorageError
 from clio.memory.control.hoards import Hoard
 from clio.memory.control.places import Places
 from clio.memory.ltm_archive import LtmArchive
-from clio.memory.ltm_file import read_ltm
+from clio.memory.ltm_store import open_store
 from clio.memory.notes import Notes
 from clio.memory.sleep.state import SleepState, read_state
 from clio.memory.typed.files import MemoryFiles
@@ -72,7 +72,8 @@ def _records(places: Places, hoard: Hoard) -> int | None:
             return len(shelf.records) + _lines(files.archive.name, hoard)
         case "knowledge":
             archive = LtmArchive(places.knowledge_archive).read()
-            return len(read_ltm(places.knowledge).all()) + len(archive)
+            known = open_store(places.knowledge, project=places.project, home=places.home).read()
+            return len(known.all()) + len(archive)
         case "notes":
             return len(Notes(places.notes).newest_first())
         case "documents":

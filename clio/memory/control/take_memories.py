@@ -14,11 +14,11 @@ from clio.memory.control.taken import Taken
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm_archive import Kept, LtmArchive
-from clio.memory.ltm_file import LtmDocument, read_ltm
+from clio.memory.ltm_file import LtmDocument
 from clio.memory.ltm_history import Ending, LtmHistory
 from clio.memory.ltm_import import merge_in, read_foreign
 from clio.memory.ltm_kinds import identity, provenance_of, stored_id
-from clio.memory.ltm_store import LtmStore
+from clio.memory.ltm_store import LtmStore, open_store
 from clio.memory.records import Provenance
 from clio.memory.typed.files import Line, MemoryFiles
 from clio.memory.typed.shelf import Shelf
@@ -74,13 +74,14 @@ def take_knowledge(
     """
     text = _text(part)
     theirs = check_knowledge(part)
-    known = frozenset(read_ltm(places.knowledge).by_handle()) | LtmArchive(places.knowledge_archive).handles()
+    store = _store(places, now)
+    known = frozenset(store.read().by_handle()) | LtmArchive(places.knowledge_archive).handles()
     if dry_run:
-        document = read_ltm(places.knowledge)
+        document = store.read()
         merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
-        ltm = LongTermMemory(places.knowledge, project=places.project, undo=undo, clock=lambda: now)
+        ltm = LongTermMemory(places.knowledge, project=places.project, undo=undo, clock=lambda: now, home=places.home)
         added, confirmed = ltm.import_(text, by, clean) if theirs else (0, 0)
     entries = Taken(
         section="knowledge",
@@ -113,7 +114,7 @@ def _take_history(
             entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
             new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
     if new:
-        with LtmStore(places.knowledge, clock=lambda: now).changing():
+        with _store(places, now).changing():
             history.put(new)
 
 
@@ -123,7 +124,7 @@ def _take_archive(
     """How many entries that left elsewhere are in the archive here that were not."""
     if not part.archive:
         return 0
-    store = LtmStore(places.knowledge, clock=lambda: now)
+    store = _store(places, now)
     if dry_run:
         return len(_unknown(part, store.read(), store, by, now, clean))
     with store.changing() as (document, _):
@@ -131,6 +132,10 @@ def _take_archive(
         if new:
             store.archive.put(new)
     return len(new)
+
+
+def _store(places: Places, now: float) -> LtmStore:
+    return open_store(places.knowledge, project=places.project, home=places.home, clock=lambda: now)
 
 
 def _unknown(

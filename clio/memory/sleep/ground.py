@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clio.config.team_folder import SHARED_NAME
 from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.long_term import LongTermMemory
 from clio.memory.memories import Memories
@@ -13,7 +14,7 @@ from clio.memory.notes import Notes
 from clio.memory.undo import UndoLog
 
 _OF_PROJECT = ("memories*.json*", "ltm*.json", "sleep.json", "trajectories*.jsonl")
-_OF_PERSON = ("memories*.json*", "sleep.person.json")
+_OF_PERSON = ("memories*.json*", "sleep.person.json", "trusted.json")
 
 
 class Ground:
@@ -31,7 +32,7 @@ class Ground:
         self.redact = redact
         self.undo = UndoLog(folder / "memory.undo.jsonl")
         self.memories = Memories(folder.parent, person, undo=self.undo, redact=redact, clock=clock)
-        self.knowledge = LongTermMemory(folder / "ltm.json", project=project, undo=self.undo, clock=clock)
+        self.knowledge = LongTermMemory(folder / "ltm.json", project=project, undo=self.undo, clock=clock, home=person)
         self.notes = Notes(folder / "memory", clock)
         self.trajectories = Trajectories(folder / "trajectories.jsonl")
         self.state_file = folder / "sleep.json"
@@ -50,7 +51,7 @@ def copied(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
             target.mkdir(parents=True)
             for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
                 shutil.copyfile(path, target / path.name)
-        notes = folder / "memory"
-        if notes.is_dir():
-            shutil.copytree(notes, there[0] / "memory", symlinks=True)
+        for name in ("memory", SHARED_NAME):
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, there[0] / name, symlinks=True)
         yield there

@@ -1,0 +1,270 @@
+"""The files of `.clio/ltm/`, read with care: they came through git, and nobody knows from whom."""
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import NewerDocument
+from clio.memory.records import KINDS, Kind
+from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
+from clio.storage.folders import make_folder, make_ignored_folder
+
+FORMAT_NAME = "format.json"
+VERSION = 1
+FORMAT = (
+    b'{\n "about": "what clio knows of this project, one file a statement; docs/team.md of clio says how to read it",\n'
+    b' "schema": "clio.team",\n "version": 1\n}\n'
+)
+MAX_FILES = 20_000
+"""Of each subfolder; those behind, by name, are left out and named."""
+_FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
+_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
+_MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
+_JSON = ".json"
+
+Stamp = tuple[int, int, int, int]
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """A file that was left out: its path below the folder, and why."""
+
+    path: str
+    why: str
+
+
+class Files(Struct, frozen=True, kw_only=True):
+    """What the folder holds.
+
+    emptied: names of statements that are no more. forgotten: of first statements whose entries somebody took out.
+    months: of a statement, the last month in which somebody confirmed it.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    emptied: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
+    months: dict[str, str] = {}
+    problems: tuple[Problem, ...] = ()
+
+
+class _Seen(Struct, frozen=True, array_like=True):
+    """A file as it was read last: its statements, or what is wrong with it."""
+
+    stamp: Stamp
+    statements: tuple[Statement, ...]
+    why: str = ""
+
+
+class _Format(Struct):
+    version: int = VERSION
+
+
+class TeamFolder:
+    """The shared folder. Files are only ever added and emptied, in which all of git's merges agree by themselves.
+
+    cache: a file of what the statements said, by the stamps of their files; it can be deleted at any time.
+    Methods raise OSError.
+    """
+
+    def __init__(self, path: Path, cache: Path) -> None:
+        self.path = path
+        self._cache = cache
+        self._seen: dict[str, _Seen] | None = None
+
+    def exists(self) -> bool:
+        """Whether there is one; a link in its place is none."""
+        return _is_folder(self.path)
+
+    def read(self) -> Files:
+        """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument."""
+        self._refuse_newer()
+        problems: list[Problem] = []
+        known = self._known()
+        seen: dict[str, _Seen] = {}
+        emptied: set[str] = set()
+        for kind in KINDS:
+            for file, info in _files(self.path / kind, problems):
+                name = file.removesuffix(_JSON)
+                if not file.endswith(_JSON) or not NAME.fullmatch(name):
+                    _note(problems, f"{kind}/{file}", "clio gives no file such a name")
+                elif info.st_size == 0:
+                    emptied.add(name)
+                else:
+                    place = f"{kind}/{file}"
+                    stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+                    was = known.get(place)
+                    seen[place] = was if was and was.stamp == stamp else self._open(place, name, kind, stamp)
+        for place, one in seen.items():
+            if one.why:
+                _note(problems, place, one.why)
+        self._remember(seen, sum(known.get(place) is not one for place, one in seen.items()))
+        return Files(
+            statements=tuple(statement for one in seen.values() for statement in one.statements),
+            emptied=frozenset(emptied),
+            forgotten=frozenset(name for name in _names(self.path / _FORGOTTEN, problems) if NAME.fullmatch(name)),
+            months=_months(_names(self.path / _CONFIRMED, problems)),
+            problems=tuple(problems),
+        )
+
+    def size(self) -> int:
+        """The size of all its files."""
+        return sum(path.lstat().st_size for path in self.path.rglob("*") if not path.is_dir() and not path.is_symlink())
+
+    # Writing; only under the lock of the project knowledge
+
+    def begin(self) -> None:
+        """Make the folder."""
+        make_folder(self.path)
+        if not (self.path / FORMAT_NAME).exists():
+            write_atomic(self.path / FORMAT_NAME, FORMAT, 0o644)
+
+    def put(self, kind: Kind, name: str, data: bytes, *, durable: bool = True) -> Path:
+        """Write a statement."""
+        make_folder(self.path / kind)
+        path = self.path / kind / f"{name}{_JSON}"
+        write_atomic(path, data, 0o644, durable=durable)
+        return path
+
+    def empty(self, kind: Kind, name: str) -> None:
+        """End a statement. Its file stays: git would take one that is deleted for renamed to one that is like it."""
+        path = self.path / kind / f"{name}{_JSON}"
+        if path.is_symlink() or path.exists():
+            write_atomic(path, b"", 0o644, durable=False)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """End the entries that began with these statements, whatever was or will be made of them elsewhere."""
+        self._mark(_FORGOTTEN, names)
+
+    def confirm(self, name: str, month: str) -> None:
+        """Note that somebody confirmed a statement in that month; what was noted of earlier ones goes."""
+        self._mark(_CONFIRMED, [f"{name}.{month}"])
+        for old in (self.path / _CONFIRMED).glob(f"{name}.*"):
+            if old.name < f"{name}.{month}":
+                old.unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        """Have everything that was written on disk."""
+        for folder in (*(self.path / kind for kind in KINDS), self.path / _FORGOTTEN, self.path):
+            if _is_folder(folder):
+                sync_folder(folder)
+
+    def tidy(self, before: float) -> int:
+        """Delete what says nothing any more: files that were empty here since before that time. How many there were.
+
+        Whoever empties the same file on a branch that is older than that gets a conflict of git, over an empty file.
+        """
+        gone = 0
+        found = self.read()
+        for kind in KINDS:
+            for file, info in _files(self.path / kind, []):
+                if info.st_size == 0 and info.st_mtime < before and file.removesuffix(_JSON) in found.emptied:
+                    (self.path / kind / file).unlink(missing_ok=True)
+                    gone += 1
+        living = {one.name for one in found.statements}
+        for folder in (_FORGOTTEN, _CONFIRMED):
+            for file, info in _files(self.path / folder, []):
+                ours = NAME.match(file)
+                if ours and info.st_mtime < before and (folder == _FORGOTTEN or ours[0] not in living):
+                    (self.path / folder / file).unlink(missing_ok=True)
+                    gone += 1
+        return gone
+
+    def _mark(self, folder: str, names: Iterable[str]) -> None:
+        make_folder(self.path / folder)
+        for name in names:
+            path = self.path / folder / name
+            if path.is_symlink() or not path.exists():
+                write_atomic(path, b"", 0o644, durable=False)
+
+    def _refuse_newer(self) -> None:
+        path = self.path / FORMAT_NAME
+        try:
+            version = msgspec.json.decode(_content(path), type=_Format).version
+        except (OSError, ValueError, RecursionError):
+            return  # it says only what a later clio has to say
+        if version > VERSION:
+            raise NewerDocument(f"{str(self.path)!r} has version {version} and this clio knows {VERSION}; update clio.")
+
+    def _open(self, place: str, name: str, kind: Kind, stamp: Stamp) -> _Seen:
+        try:
+            if stamp[0] > MAX_BYTES:
+                raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+            return _Seen(stamp, tuple(read(name, kind, _content(self.path / place))))
+        except (ValueError, RecursionError) as error:
+            return _Seen(stamp, (), str(error))
+        except OSError as error:
+            return _Seen((0, 0, 0, 0), (), error.strerror or str(error))
+
+    def _known(self) -> dict[str, _Seen]:
+        if self._seen is None:
+            try:
+                self._seen = msgspec.msgpack.decode(_content(self._cache), type=dict[str, _Seen])
+            except (OSError, ValueError, RecursionError):
+                self._seen = {}
+        return self._seen
+
+    def _remember(self, seen: dict[str, _Seen], opened: int) -> None:
+        self._seen = seen
+        if opened < _CACHED_AT_ONCE:
+            return
+        with suppress(OSError):  # the next start reads the files again
+            make_ignored_folder(self._cache.parent, self._cache.parent.parent)
+            write_atomic(self._cache, msgspec.msgpack.encode(seen), durable=False)
+
+
+def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat_result]]:
+    """The plain files of a folder by name; everything else in it is a problem."""
+    if not _is_folder(folder):
+        if os.path.lexists(folder):
+            _note(problems, folder.name, "it is no folder")
+        return
+    with os.scandir(folder) as found:
+        entries = sorted((entry for entry in found if not entry.name.endswith(".tmp")), key=lambda entry: entry.name)
+    for entry in entries[MAX_FILES:][:1]:
+        _note(problems, f"{folder.name}/{entry.name}", f"{len(entries) - MAX_FILES:,} files from here on are too many")
+    for entry in entries[:MAX_FILES]:
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        if stat.S_ISREG(info.st_mode):
+            yield entry.name, info
+        else:
+            _note(problems, f"{folder.name}/{entry.name}", "it is a link" if entry.is_symlink() else "it is no file")
+
+
+def _names(folder: Path, problems: list[Problem]) -> list[str]:
+    return [name for name, _ in _files(folder, problems)]
+
+
+def _months(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for file in names:
+        name, _, month = file.rpartition(".")
+        if NAME.fullmatch(name) and _MONTH.fullmatch(month) and month > found.get(name, ""):
+            found[name] = month
+    return found
+
+
+def _note(problems: list[Problem], path: str, why: str) -> None:
+    if len(problems) < _MAX_PROBLEMS:
+        problems.append(Problem(path=path, why=why))
+
+
+def _content(path: Path) -> bytes:
+    fd = os.open(path, os.O_RDONLY | NO_FOLLOW)
+    with os.fdopen(fd, "rb") as file:
+        return file.read(-1 if path.suffix != _JSON else MAX_BYTES + 1)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
