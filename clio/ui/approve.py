@@ -9,7 +9,6 @@ from clio.ui.decide import MAX_ROWS, ChangeDecision, Decision
 from clio.ui.describe import Display
 from clio.ui.desk import Desk
 from clio.ui.hunk_walk import INTERRUPTED
-from clio.ui.markdown import whole
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 
@@ -50,7 +49,7 @@ class TerminalAsker:
         """
         async with self._desk.suspended():
             theme = self._desk.theme
-            self._desk.say([Part(body=Text("")), *whole(clean(question), theme)])
+            self._desk.say(self._desk.question(clean(question)))
             for number, option in enumerate(options, 1):
                 self._desk.say([Part(body=Text.assemble((f"  {number} ", theme.accent), clean_line(option)))])
             prompt = "  number or answer: " if options else "  answer: "

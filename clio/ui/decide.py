@@ -6,14 +6,13 @@ from rich.text import Text
 
 from clio.security.actions import ChangeFiles
 from clio.security.approval import Answer, ApprovalRequest
-from clio.ui.describe import Display, describe_action, describe_changes
+from clio.ui.describe import Display
 from clio.ui.desk import Desk
 from clio.ui.hunk_walk import INTERRUPTED, walk_hunks
 from clio.ui.painter import Part
 from clio.ui.plain import clean_line, visible
 from clio.ui.proposal import Proposal
 from clio.ui.proposal_editor import edit_proposal
-from clio.ui.theme import Theme
 
 MAX_ROWS = 30
 """Rows that are printed without asking; more are scrolled over."""
@@ -32,11 +31,11 @@ class Decision:
 
     async def take(self, guarded: bool) -> Answer:
         """Ask until there is an answer, and print it. guarded: see `Questions.key`."""
-        head = list(_heading(self._request, self._desk.theme))
+        head = list(_heading(self._request, self._desk))
         self._desk.say(head)
-        body = describe_action(self._request.action, self._desk.theme, self._desk.width, self._display)
+        body = self._desk.action(self._request.action, self._display)
         answer = await self._decide(body, self._desk.rows_of(head), guarded)
-        self._desk.say([Text(f"  {self._said(answer)}", self._desk.theme.faint)])
+        self._desk.remark(self._said(answer))
         return answer
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
@@ -111,7 +110,7 @@ class ChangeDecision(Decision):
             if await edit_proposal(desk, proposal, self._display):
                 head = [Part(body=Text("  your version:", desk.theme.strong))]
                 desk.say(head)
-                body = describe_changes(proposal.changes, desk.theme, desk.width, self._display)
+                body = desk.changes(proposal.changes, self._display)
                 key = await self._key(self._choices(), body, desk.rows_of(head))
             else:
                 key = await desk.questions.key(self._choices())
@@ -137,12 +136,9 @@ class ChangeDecision(Decision):
         return self._proposal.said(answer) if answer.kind == "changed" else super()._said(answer)
 
 
-def _heading(request: ApprovalRequest, theme: Theme) -> Iterator[Part]:
-    verdict = request.verdict
+def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
+    verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
-    title = clean_line(visible(request.title))
-    yield Part(
-        body=Text.assemble(("? ", theme.warning), (title, theme.strong), " ", (f"{verdict.risk} risk", risk)), gap=True
-    )
+    yield desk.title(clean_line(visible(request.title)), f"{verdict.risk} risk", risk)
     if verdict.reason:
         yield Part(body=Text(f"  {clean_line(visible(verdict.reason))}", theme.faint))

@@ -7,13 +7,19 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output as Display
 from rich.text import Text
 
+from clio.security.actions import Action, FileChange
+from clio.sessions.state import Todo
+from clio.ui.describe import Display as Naming
+from clio.ui.describe import describe_action, describe_changes
 from clio.ui.diff_view import DiffRows
+from clio.ui.markdown import whole
 from clio.ui.output import Output
 from clio.ui.pager import Page
 from clio.ui.painter import Painter, Part, Size
 from clio.ui.pause import Suspended
 from clio.ui.questions import Questions
 from clio.ui.theme import Terminal
+from clio.ui.todo_view import todo_rows
 from clio.ui.width import cut
 
 _MAX_KEPT = 2_000
@@ -48,14 +54,48 @@ class Desk:
         self.suspended = suspended
         self.on_interrupt = on_interrupt
         self.is_typing = is_typing
-        self.questions = Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
+        self.questions = self._make_questions(stream, terminal, keyboard, display)
         self._output = Output(stream)
         self._painter = Painter(terminal.theme, size)
+
+    def _make_questions(
+        self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
+    ) -> Questions:
+        return Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
 
     @property
     def width(self) -> int:
         """Columns that may be used."""
         return self._painter.width
+
+    def title(self, name: str, more: str, style: str = "") -> Part:
+        """The first line of a question: what it is about. more: in this style, such as the risk."""
+        theme = self.theme
+        return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
+
+    def question(self, text: str) -> list[Part]:
+        """A question of the model's, in Markdown."""
+        return [Part(body=Text("")), *whole(text, self.theme)]
+
+    def action(self, action: Action, display: Naming) -> Sequence[Text]:
+        """What a call would do, in full."""
+        return describe_action(action, self.theme, self.width, display)
+
+    def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+        """The diff of these changes, in full."""
+        return describe_changes(changes, self.theme, self.width, display)
+
+    def diff(self, text: str) -> Sequence[Text]:
+        """A diff, its files not named."""
+        return DiffRows(text, self.theme, self.width, names=False)
+
+    def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+        """A list of work, in full. width: in columns."""
+        return list(todo_rows(todos, width, self.theme, fold=False))
+
+    def remark(self, words: str, style: str = "") -> None:
+        """Print a sentence of clio's own for good, such as how an answer was understood."""
+        self.say([Text(f"  {words}", style or self.theme.faint)])
 
     def say(self, parts: Iterable[Part | Text]) -> None:
         """Print for good. A bare text is one line that the terminal may break."""

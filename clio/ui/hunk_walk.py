@@ -5,7 +5,6 @@ from rich.text import Text
 from clio.security.approval import Answer
 from clio.ui.describe import Display
 from clio.ui.desk import Desk
-from clio.ui.diff_view import DiffRows
 from clio.ui.plain import clean_line, visible
 from clio.ui.proposal import Piece, Proposal
 
@@ -32,8 +31,8 @@ async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer
                 return Answer("no", INTERRUPTED)
             rest = {"a": True, "q": False}.get(key)
             yes = key in ("y", "a")
-            said = f"  {'yes' if yes else 'no'}: {_named(piece, display)}"
-            desk.say([Text(said + (", and so all the rest" if rest is not None else ""), desk.theme.faint)])
+            said = f"{'yes' if yes else 'no'}: {_named(piece, display)}"
+            desk.remark(said + (", and so all the rest" if rest is not None else ""))
         else:
             yes = rest
         if yes:
@@ -45,7 +44,7 @@ async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer
 
 async def _ask(desk: Desk, piece: Piece, name: str) -> str | None:
     title = Text(f"  {name}", desk.theme.strong)
-    rows = DiffRows(piece.text, desk.theme, desk.width, names=False)
+    rows = desk.diff(piece.text)
     if desk.questions.live:
         return await desk.questions.key(_CHOICES, page=desk.page(rows, title))
     desk.say([title, *desk.excerpt(rows, _MAX_ROWS)])

@@ -3,15 +3,12 @@
 from typing import Literal
 
 from msgspec import Struct
-from rich.text import Text
 
 from clio.config.schema import ApprovalMode
 from clio.sessions.state import Todo
 from clio.ui.approve import MAX_ROWS, Desk
-from clio.ui.painter import Part
 from clio.ui.plain import clean_line
 from clio.ui.status import plural
-from clio.ui.todo_view import todo_rows
 
 _STAYS = "/plan shows it again, /plan off leaves plan mode"
 
@@ -37,11 +34,10 @@ class PlanReviewer:
     async def ask(self, todos: tuple[Todo, ...], before: ApprovalMode, width: int) -> PlanAnswer:
         """The person's answer; Esc and Ctrl-C mean "later". before: the mode "y" goes back to. width: in columns."""
         async with self._desk.suspended():
-            theme = self._desk.theme
-            rows = list(todo_rows(todos, width, theme, fold=False))
+            rows = self._desk.todos(todos, width)
             hidden = len(rows) > MAX_ROWS
-            heading = Text.assemble(("? ", theme.warning), ("plan", theme.strong), f" {plural(len(todos), 'item')}")
-            self._desk.say([Part(body=heading, gap=True), *(_bounded(rows, theme.faint) if hidden else rows)])
+            heading = self._desk.title("plan", plural(len(todos), "item"))
+            self._desk.say([heading, *(self._desk.excerpt(rows, MAX_ROWS, ", d shows all") if hidden else rows)])
             while True:
                 key = await self._desk.questions.key(_choices(before, hidden), guarded=self._desk.is_typing())
                 if key != "d":
@@ -49,7 +45,7 @@ class PlanReviewer:
                 hidden = False
                 self._desk.say(rows)
             answer = await self._answer(key, before)
-            self._desk.say([Text(f"  {_said(answer)}", theme.faint)])
+            self._desk.remark(_said(answer))
         return answer
 
     async def _answer(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
@@ -75,11 +71,6 @@ def _choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
     if hidden:
         choices["d"] = "show all"
     return choices
-
-
-def _bounded(rows: list[Text], faint: str) -> list[Text]:
-    more = f"  … {plural(len(rows) - MAX_ROWS + 1, 'more line')}, d shows all"
-    return [*rows[: MAX_ROWS - 1], Text(more, faint)]
 
 
 def _said(answer: PlanAnswer) -> str:

@@ -23,14 +23,14 @@ async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> boo
     try:
         edited = await _in_editor(change.after, (change.moved_to or change.path).suffix)
     except UserError as error:
-        desk.say([Text(f"  {clean_line(visible(str(error)))}", desk.theme.bad)])
+        desk.remark(clean_line(visible(str(error))), desk.theme.bad)
         return False
     if edited is None:
-        desk.say([Text("  left as it was", desk.theme.faint)])
+        desk.remark("left as it was")
         return False
     proposal.put(change.path, edited)
     if not proposal.changes_anything:
-        desk.say([Text("  your version changes nothing any more", desk.theme.warning)])
+        desk.remark("your version changes nothing any more", desk.theme.warning)
     return True
 
 
