@@ -15,11 +15,13 @@ from clio.agent.loop import Loop
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.spending_note import SpendingNotes
+from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.commands.added import AddedCommands
 from clio.commands.base import MakeMeaning, Meaning
+from clio.commands.custom_commands import CustomCommands
 from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
@@ -29,11 +31,13 @@ from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
+from clio.ids import new_id
 from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
 from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
+from clio.messages import ToolCall
 from clio.providers.base import Provider
 from clio.providers.registry import make_provider
 from clio.security.approval import Approver, Policy
@@ -42,6 +46,7 @@ from clio.security.redact import Redactor
 from clio.security.redact_names import env_secrets
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.skills.shelf import SkillShelf
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.files.read_log import ReadLog
@@ -113,7 +118,9 @@ class App:
             enabled=self.config.checkpoints,
         )
         self.mailbox = Mailbox()
-        self.added = AddedCommands()
+        self.added = AddedCommands(CustomCommands(self.project, self.home, env))
+        self.tool_limit = ToolLimit(self.policy)
+        self.skills = SkillShelf(self.project, self.home, env)
         self.spending = open_spending(loaded, now)
         self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
@@ -133,6 +140,8 @@ class App:
             spending=self.spending,
             planning=self.planning,
             shelf=self.shelf,
+            skills=self.skills,
+            tool_limit=self.tool_limit,
             emit=emit,
             heard=self._heard,
             session_of=lambda: self.session,
@@ -164,9 +173,11 @@ class App:
             window = await self.window()
             self.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
             self.emit(Notice(text=chip(text, meaning)))
+            self.tool_limit.begin(meaning.tools)
             return await self._run_turn(text)
         finally:
             self.shelf.take_meant()
+            self.tool_limit.end()
             if meaning.model not in ("", before):
                 self.set_model(before)
 
@@ -189,6 +200,17 @@ class App:
         bills = self.session.bills[billed:]
         self._tell_costs(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
         return finished
+
+    async def output_of(self, command: str) -> str:
+        """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
+        runner = self._assembly.prompt_runner(self.config)
+        arguments = msgspec.json.encode({"command": command}).decode()
+        outcome = await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))
+        message = outcome.message
+        if message.deeds is None or not message.deeds.command:
+            return f"[not run: {command}: {message.content}]"
+        state, _, printed = message.content.partition("\n")
+        return printed if message.ok else f"{printed}\n{state}"
 
     def _learn_from_turn(self, status: str) -> None:
         try:

@@ -1,7 +1,7 @@
 """One loop for one session and one model: its tools, its window, and what stands in the prompt."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -13,6 +13,7 @@ from clio.agent.mentioned import Mentioned
 from clio.agent.planning import Planning
 from clio.agent.side_question import SideQuestion
 from clio.agent.spending import Spending
+from clio.agent.tool_limit import ToolLimit
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_files import TurnFiles
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
@@ -43,6 +44,9 @@ from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
+from clio.skills.shelf import SkillShelf, skills_fragment
+from clio.skills.skill import Skill
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.base import Tool
@@ -51,14 +55,18 @@ from clio.tools.files.read_log import ReadLog
 from clio.tools.schema import tool_spec
 from clio.tools.search.file_index import walk
 from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.run_command import RunCommandTool
+from clio.tools.use_skill import UseSkillTool
 from clio.tools.work_tools import work_tools
 
 COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
-    "read_output".split()
+    "read_output use_skill".split()
 )
 FRAGMENT_SHARE = 12
 """On small windows no piece of instructions or knowledge takes more than this part of the window."""
+PROMPT_OUTPUT_CHARS = 8_000
+"""Of one command in a text that a person calls."""
 COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 
 
@@ -85,6 +93,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
     spending: Spending
     planning: Planning
     shelf: Shelf
+    skills: SkillShelf
+    tool_limit: ToolLimit
     emit: Emit
     heard: Emit
     session_of: Callable[[], Session]
@@ -99,11 +109,13 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 
+        skills = self._usable_skills()
+
         def tools(compact: bool) -> list[Tool]:
-            return self._tools(config, read_log, compact)
+            return self._tools(config, read_log, compact, skills)
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
-        builder = self._builder(config, tools, limits, estimator, mentioned)
+        builder = self._builder(config, tools, limits, estimator, mentioned, skills)
         folders = self._folder_instructions(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
         loop = Loop(
@@ -118,6 +130,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 emit=self.emit,
                 remember_rule=self.remember_rule,
                 turn_files=self.turn_files,
+                limit=self.tool_limit,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
@@ -139,6 +152,20 @@ class Assembly(Struct, kw_only=True, frozen=True):
             take_images=mentioned.take_images,
         )
         return loop, calibration
+
+    def prompt_runner(self, config: Config) -> ToolRunner:
+        """Runs the commands of a text that a person calls: asked about like any, their work like the person's own."""
+        return ToolRunner(
+            tools={"run_command": RunCommandTool(self.workspace, self.jobs, config.command_timeout_s)},
+            session=self.session_of(),
+            workspace=self.workspace,
+            policy=self.policy,
+            approver=self.approver,
+            redactor=self.redactor,
+            emit=self.emit,
+            remember_rule=self.remember_rule,
+            max_result_chars=PROMPT_OUTPUT_CHARS,
+        )
 
     def _mentioned(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
@@ -179,6 +206,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         limits: Limits,
         estimator: TokenEstimator,
         mentioned: Mentioned,
+        skills: Sequence[Skill],
     ) -> ContextBuilder:
         self.memory.begin(window_tokens=limits.context_window, session_of=self.session_of)
 
@@ -186,7 +214,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
             cap = limits.context_window // share if share else None
             asked, problems = self._instructions(config, limits, estimator)
-            parts = [*asked, *self._knowledge(cap, estimator.ratio)]
+            parts = [*asked, *self._skills(skills, cap, estimator), *self._knowledge(cap, estimator.ratio)]
             parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(
                 self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
@@ -251,7 +279,20 @@ class Assembly(Struct, kw_only=True, frozen=True):
         )
         return self.redactor.redact(note).text
 
-    def _tools(self, config: Config, read_log: ReadLog, compact: bool) -> list[Tool]:
+    def _usable_skills(self) -> tuple[Skill, ...]:
+        """The skills of a whole session; what lies in the person's own may be read."""
+        found = self.skills.find()
+        if news := self.skills.take_news(found):
+            self._warn(news)
+        skills = self.skills.usable(found)
+        self.policy.allow_reading(skill.folder for skill in skills if skill.own)
+        return skills
+
+    def _skills(self, skills: Sequence[Skill], cap_tokens: int | None, estimator: TokenEstimator) -> list[Fragment]:
+        listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, estimator.text)
+        return [structs.replace(listed, text=self.redactor.redact(listed.text).text)] if listed else []
+
+    def _tools(self, config: Config, read_log: ReadLog, compact: bool, skills: Sequence[Skill]) -> list[Tool]:
         max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
         tools = file_tools(self.workspace, read_log, max_read_chars=max_chars) + work_tools(
             self.workspace,
@@ -262,6 +303,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
             command_timeout_s=config.command_timeout_s,
             private_network=config.private_network,
         )
+        if skills:
+            tools.append(UseSkillTool(self.skills, skills))
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
 
     def _instructions(

@@ -12,6 +12,7 @@ from clio.agent.arguments import parse_arguments
 from clio.agent.deed_notes import note_deeds
 from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.agent.revision_note import revision_note
+from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
@@ -64,6 +65,7 @@ class ToolRunner:
         emit: Emit,
         remember_rule: Callable[[str], None],
         turn_files: TurnFiles | None = None,
+        limit: ToolLimit | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
@@ -77,6 +79,7 @@ class ToolRunner:
         self._emit = emit
         self._remember_rule = remember_rule
         self._turn_files = turn_files
+        self._limit = limit
         self._note_below = note_below
         self._now = now
         self._max_result_chars = max_result_chars
@@ -104,6 +107,8 @@ class ToolRunner:
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
                 title = shorten(self._redactor.redact(prepared.title).text)
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
+            if self._limit is not None:
+                self._limit.check(call.name, prepared.action)
             approved = await self._approve(prepared)
             asked = approved.asked
             started = time.perf_counter()  # a person's thinking is not the tool's time

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
-    from clio.commands.added import AddedCommands
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
     from clio.memory.system import MemorySystem
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
 
+    from clio.skills.shelf import SkillShelf
 
 ExportForm = Literal["html", "md", "json"]
 
@@ -107,6 +107,7 @@ class Meaning(Struct, frozen=True, kw_only=True):
     model: answers this one turn; "" is the model of the session.
     tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
     """
+    lead: the prompt that says what the text is to the words.
 
     text: str
     source: str
@@ -114,6 +115,7 @@ class Meaning(Struct, frozen=True, kw_only=True):
     model: str = ""
     tools: tuple[str, ...] | None = None
 
+    lead: str = "context/command"
 
 MakeMeaning = Callable[[], Awaitable[Meaning]]
 """Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
@@ -241,6 +243,14 @@ class Shell(Protocol):
         ...
 
     @property
+class Additions(Protocol):
+    """Where commands that are not built in come from; see `clio.commands.added`."""
+
+    def all(self) -> "tuple[Command, ...]":
+        """Every one there is now."""
+        ...
+
+
     def config(self) -> Config:
         """The configuration in force."""
         ...
@@ -296,7 +306,16 @@ class Shell(Protocol):
         ...
 
     @property
-    def added(self) -> "AddedCommands":
+    def skills(self) -> "SkillShelf":
+        """Folders with instructions for certain kinds of work."""
+        ...
+
+    async def output_of(self, command: str) -> str:
+        """What a shell command prints, or why it was not run: policy judges it and the person is asked as always."""
+        ...
+
+    @property
+    def added(self) -> "Additions":
         """The commands that are not built in."""
         ...
 

@@ -5,7 +5,10 @@ from collections.abc import Collection, Sequence
 from clio.commands.base import Table
 
 _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    ("who answers", (("model", "the model"), ("style", "wording"), ("scenario", "kind of work"))),
+    (
+        "who answers",
+        (("model", "the model"), ("style", "wording"), ("skills", "instructions"), ("scenario", "kind of work")),
+    ),
     ("who decides", (("plan", "look first"), ("approve", "what asks"), ("trust", "this project"))),
     ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
     ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),

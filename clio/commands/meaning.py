@@ -10,9 +10,10 @@ MOST_TOKENS = 12_000
 
 def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
     """The text as it stands before the words that call it."""
+    only = "" if meaning.tools is None else f"\n\nIn this turn only {_listed(meaning.tools)} may change anything."
     return Fragment(
-        name="command",
-        text=f"{load_prompt('context/command')}\n\n{meaning.text}",
+        name=meaning.lead.rpartition("/")[2],
+        text=f"{load_prompt(meaning.lead)}\n\n{meaning.text}{only}",
         source=meaning.source.replace('"', "'"),
         reason="the user called it",
         cap_tokens=min(MOST_TOKENS, window_tokens // 4),
@@ -24,3 +25,7 @@ def chip(said: str, meaning: Meaning) -> str:
     lines = len(meaning.text.splitlines())
     model = f" · answered by {meaning.model}" if meaning.model else ""
     return f"+ {said.split(maxsplit=1)[0]} · {lines:,} line{'s' * (lines != 1)} of {meaning.source}{model}"
+
+
+def _listed(tools: tuple[str, ...]) -> str:
+    return ", ".join(tools) or "no tool"

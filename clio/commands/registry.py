@@ -33,6 +33,7 @@ from clio.commands.pref_commands import PREFS
 from clio.commands.recall_commands import RECALL
 from clio.commands.scenario_commands import SCENARIO
 from clio.commands.session_commands import SESSION
+from clio.commands.skill_commands import SKILLS
 from clio.commands.style_commands import STYLE
 from clio.commands.todo_commands import TODO
 from clio.errors import UsageError
@@ -88,6 +89,7 @@ COMMANDS: tuple[Command, ...] = (
     *FEEDBACK,
     *STYLE,
     *PLAN,
+    *SKILLS,
     *TODO,
     *CHECKPOINT,
     *LAST,

@@ -58,6 +58,7 @@ class Trust:
     def grant(self, project: Path, values: Iterable[Widening]) -> None:
         """Trust the project with these values and no others: what was granted before and is not among them ends.
 
+        A fingerprint with a kind before a colon stays in any case: it is of no value of the configuration.
         Raises ConfigError where the decision cannot be stored, CorruptDocument or NewerDocument.
         """
         self._store(project, frozenset(value.fingerprint for value in values), keep=False)
@@ -73,8 +74,9 @@ class Trust:
 
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: Trusted) -> Trusted:
-            before = frozenset(old.projects.get(str(project), ())) if keep else frozenset[str]()
-            return replace(old, projects=old.projects | {str(project): tuple(sorted(before | granted))})
+            before = frozenset(old.projects.get(str(project), ()))
+            kept = before if keep else {mark for mark in before if ":" in mark}
+            return replace(old, projects=old.projects | {str(project): tuple(sorted(kept | granted))})
 
         self._update(change)
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clio.providers.base import Provider
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
+    from clio.skills.shelf import SkillShelf
 
 _SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
@@ -59,6 +60,7 @@ class LightShell:
         self.context: ContextWindow | None = None
         self.added = AddedCommands()
         self._redactor: Redactor | None = None
+        self._skills: SkillShelf | None = None
         self._memory: MemorySystem | None = None
         self._spending: Spending | None = None
 
@@ -102,6 +104,19 @@ class LightShell:
         """Let go of what was opened."""
         if self._memory is not None:
             self._memory.close()
+
+    async def output_of(self, command: str) -> str:
+        """Raises UserError: nothing is run."""
+        _needs_a_conversation()
+
+    @property
+    def skills(self) -> "SkillShelf":
+        """As a conversation has them."""
+        from clio.skills.shelf import SkillShelf
+
+        if self._skills is None:
+            self._skills = SkillShelf(self.loaded.project, self.loaded.home, os.environ)
+        return self._skills
 
     @property
     def policy(self) -> "Policy":

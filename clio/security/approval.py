@@ -1,5 +1,6 @@
 """Who decides what a tool call may do: the mode, the rules, the answers of this session, and the never-list."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, Protocol, assert_never
 
@@ -10,7 +11,7 @@ from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Int
 from clio.security.command_policy import CommandJudge, CommandView
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
-from clio.security.rules import FETCH, host_matches, read_rule
+from clio.security.rules import FETCH, allows, host_matches, read_rule
 from clio.security.url_policy import UrlRefused, read_url
 
 PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
@@ -104,6 +105,7 @@ class Policy:
         self._home = clio_home.resolve() if clio_home is not None else None
         self._judge = CommandJudge(workspace, self._home)
         self._paths: set[Path] = set()
+        self._readable: frozenset[Path] = frozenset()
         self._commands: set[RunCommand] = set()
         self._hosts: set[str] = set()
         self._writes_inside = False
@@ -128,9 +130,23 @@ class Policy:
         """Whether a command provably does nothing but read inside the workspace."""
         return self._judge.look(action).only_reads
 
+    def covers(self, action: RunCommand, rules: Iterable[str]) -> bool:
+        """Whether a command only reads, or these rules name every part of it. Says nothing of whether it may run."""
+        view = self._judge.look(action)
+        if view.only_reads:
+            return True
+        known = [read_rule(rule) for rule in rules]
+        harmless = not view.unknown and all(risk.level == "low" for risk in view.redirect_risks)
+        commands = view.line.commands
+        return harmless and bool(commands) and all(any(allows(one, part, "low") for one in known) for part in commands)
+
     def add_rule(self, rule: str) -> None:
         """Let what a rule names run from now on. Keeping it for later sessions is the caller's part."""
         self._allow.append(read_rule(rule))
+
+    def allow_reading(self, folders: Iterable[Path]) -> None:
+        """Reading what lies in these folders asks nobody, in the place of those named before; links are resolved."""
+        self._readable = frozenset(folders)
 
     def allow_for_session(self, action: Action) -> None:
         """Do not ask again for this in this session.
@@ -187,7 +203,7 @@ class Policy:
         return is_protected(path, self.workspace.root, self._home)
 
     def _permitted(self, path: Path) -> bool:
-        return path in self._paths or any(parent in self._paths for parent in path.parents)
+        return any(place in self._paths or place in self._readable for place in (path, *path.parents))
 
     def _command(self, action: RunCommand) -> Verdict:
         view = self._judge.look(action)

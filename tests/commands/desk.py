@@ -21,6 +21,7 @@ from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.skills.shelf import SkillShelf
 
 
 @dataclass
@@ -41,6 +42,11 @@ class Desk:
         self.planning = Planning(self.policy, lambda: self.session)
         self.spending = open_spending(self.loaded)
         self.added = AddedCommands()
+        self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
+
+    async def output_of(self, command: str) -> str:
+        """As if the command had printed itself."""
+        return command
 
     @property
     def turn_files(self) -> TurnFiles:
