@@ -35,6 +35,7 @@ from clio.commands.scenario_commands import SCENARIO
 from clio.commands.session_commands import SESSION
 from clio.commands.skill_commands import SKILLS
 from clio.commands.style_commands import STYLE
+from clio.commands.theme_commands import THEME
 from clio.commands.todo_commands import TODO
 from clio.errors import UsageError
 
@@ -93,6 +94,7 @@ COMMANDS: tuple[Command, ...] = (
     *TODO,
     *CHECKPOINT,
     *LAST,
+    *THEME,
     *GENERAL,
 )
 

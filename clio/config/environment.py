@@ -41,6 +41,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_INCOGNITO", field="incognito"),
     Variable(name="CLIO_DEBUG", field="debug"),
     Variable(name="CLIO_SCREEN_READER", field="screen_reader"),
+    Variable(name="CLIO_THEME", field="theme"),
     Variable(name="NO_COLOR", field="color", switches_off=True),
 )
 

@@ -106,6 +106,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Colour on the screen."""
     screen_reader: bool = False
     """Everything as lines read aloud once and in order: nothing is redrawn, no boxes, no signs, words for colours."""
+    theme: str = "auto"
+    """Which colours: auto (as the terminal's background is), dark, light, high-contrast, none, or one of your own."""
     reasoning: ShowReasoning = "fold"
     """What the model thinks aloud: fold (one line with the seconds), show, hide."""
     notify: Notify = "off"

@@ -27,6 +27,7 @@ from clio.commands.base import (
     RunPrompt,
     SetApproval,
     SetModel,
+    SetTheme,
     SleepNow,
     SwitchSession,
 )
@@ -47,7 +48,8 @@ from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
-from clio.entrypoints.repl_turn import Turns
+from clio.entrypoints.repl_theme import Colours
+from clio.entrypoints.repl_turn import Turns, look
 from clio.entrypoints.sleeping import sleep_until_key
 from clio.errors import ClioError
 from clio.ui.editor import edit_text
@@ -84,16 +86,6 @@ def _ask(question: str) -> str:
     return input(question)
 
 
-def _look(parts: Parts, line: str) -> bool:
-    """Carry out a command that only looks, while a turn runs; False where it asks for more than to be shown."""
-    result = run_command(parts.app, line)
-    if result.follow_up is not None:
-        return False
-    parts.screen.note(f"› {line}")
-    parts.screen.show_result(result)
-    return True
-
-
 class Repl:
     """One run of the shell. ended_by: the number of the signal that ended it."""
 
@@ -102,13 +94,14 @@ class Repl:
         self._options = options
         self._loaded = loaded
         self._terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty(), wants_colour=loaded.config.color)
+        self._colours = Colours(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
         self._shelf = Shelf()
         self._signs = LineSigns(lambda: self._parts.app if self._parts else None)
         self._history_problem: str | None = None
         self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
         self._facts = SessionFacts(loaded.config, loaded.project, lambda: self._parts.app if self._parts else None)
-        self._turns = Turns(live=self._terminal.live, look=_look)
+        self._turns = Turns(live=self._terminal.live, look=look)
         self._line = make_line(
             loaded,
             self._terminal,
@@ -158,6 +151,7 @@ class Repl:
                     sys.stdout.write("\n")
         finally:
             await self._leave()
+            self._colours.leave()
         return 0
 
     async def _step(self) -> bool:
@@ -169,11 +163,10 @@ class Repl:
             sys.stdout.flush()
             text = ahead.pastes.expand(entered.text)
         else:
-            ready = None if self._loading else self._start_loading
             typed, self._prefill = ahead.take_line() or self._prefill, ""
             try:
                 with self._idle.waiting():
-                    text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=ready)
+                    text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=self._stands)
             except EOFError:
                 return False
             if not text:
@@ -212,6 +205,12 @@ class Repl:
             if await self._line.confirm(question):
                 keep()
 
+    def _stands(self) -> None:
+        """The line can be typed on."""
+        self._colours.stand(self._line)
+        if self._loading is None:
+            self._start_loading()
+
     async def _load(self) -> Parts:
         if self._loading is None:
             self._start_loading()
@@ -239,7 +238,7 @@ class Repl:
             first=first_start,
             user_home=user_home(os.environ),
         )
-        if words := "\n".join(lines):
+        if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, parts.app, self._facts, self._line.redraw)
@@ -327,6 +326,8 @@ class Repl:
                     return result.follow_up is None or await self._follow(parts, result.follow_up)
             case ExportSession():
                 screen.show_result(await asyncio.to_thread(export, app, step))
+            case SetTheme(name=name):
+                self._colours.follow(parts, name)
             case SleepNow():
                 result, self._prefill = await sleep_until_key(app, step)
                 screen.show_result(result)

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
 from clio.agent.interrupts import StopOnce
+from clio.commands.registry import run_command
 from clio.entrypoints.repl_parts import Parts
 from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
@@ -144,6 +145,16 @@ class Turns:
             raise error
         elif task.cancelled() and self._end is None:
             parts.screen.note("interrupted")
+
+
+def look(parts: Parts, line: str) -> bool:
+    """Carry out a command that only looks, while a turn runs; False where it asks for more than to be shown."""
+    result = run_command(parts.app, line)
+    if result.follow_up is not None:
+        return False
+    parts.screen.note(f"› {line}")
+    parts.screen.show_result(result)
+    return True
 
 
 def _to_terminal(sequence: str) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TextIO
 
+from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
@@ -146,4 +147,5 @@ def _tty_input(stdin: TextIO | None) -> Input | None:
     stream = stdin if stdin is not None else sys.stdin
     if stream is None or not stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None under pythonw
         return None
-    return create_input(stream)
+    # The process's own is the one the prompt line reads: what has arrived by half goes on where it began.
+    return get_app_session().input if stdin is None else create_input(stream)

@@ -4,7 +4,7 @@ From top to bottom: scrollback; the open end of the answer; the calls that run, 
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Literal, TextIO, assert_never
 
@@ -177,6 +177,11 @@ class Screen:
         """What a slash command gave; one that failed is shown as an error."""
         for block in result_blocks(result, self.theme, self._painter.width):
             self._print("notes", *block.parts, apart=block.apart)
+        self._refresh(now=True)
+
+    def show_rows(self, rows: Iterable[Text]) -> None:
+        """Lines of one look each, such as samples of themes; what is too long for a line is the terminal's to break."""
+        self._print("notes", *(Part(body=row, wraps=False) for row in rows), apart=True)
         self._refresh(now=True)
 
     def toggle_reasoning(self) -> None:

@@ -52,6 +52,7 @@ checkpoint_days            30                           default
 command_timeout_s          120                          default
 editing                    emacs                        default
 color                      true                         default
+theme                      auto                         default
 screen_reader              false                        default
 reasoning                  fold                         default
 notify                     off                          default

@@ -4,7 +4,7 @@ import os
 import select
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 from prompt_toolkit.input import Input
 
@@ -22,25 +22,19 @@ class BackgroundQuestion:
         self._heard = heard
         self._replies = Replies()
         self._told = False
-        self.asked = False
+        self._asked = False
 
-    def ask(self, write: Callable[[str], None]) -> None:
-        """Ask, once. Every keyboard that is read from now on must be one this listens to."""
-        if not self.asked:
-            self.asked = True
-            write(QUESTION)
+    def ask(self, keyboard: Input, stream: TextIO) -> None:
+        """Ask, and take the answer out of what comes from this keyboard, whenever it comes.
 
-    def listen(self, keyboard: Input | None) -> None:
-        """Take the answer out of what comes from this keyboard; harmless for one that is no terminal's."""
+        Nobody else may read the keys. Nothing is asked where the keyboard is not a terminal's.
+        """
         parser: Any = getattr(keyboard, "vt100_parser", None)
-        if parser is None or self._replies.over:
+        if parser is None:
             return
         feed, flush = parser.feed, parser.flush
 
         def fed(data: str) -> None:
-            if not self.asked:
-                feed(data)
-                return
             if typed := self._take(data):
                 feed(typed)
 
@@ -50,11 +44,14 @@ class BackgroundQuestion:
             flush()
 
         parser.feed, parser.flush = fed, flushed
+        stream.write(QUESTION)
+        stream.flush()
+        self._asked = True
 
     def leave(self, keyboard: int = 0) -> None:
         """Wait a moment for an answer that is on its way: whoever reads the terminal next would take it for keys."""
         end = time.monotonic() + _LEAVE_S
-        while self.asked and not self._replies.fenced and (left := end - time.monotonic()) > 0:
+        while self._asked and not self._replies.fenced and (left := end - time.monotonic()) > 0:
             try:
                 if not select.select([keyboard], [], [], left)[0]:
                     return

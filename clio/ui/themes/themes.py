@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from clio.config.theme_names import THEMES
 from clio.errors import ConfigError
 from clio.ui.theme import Terminal
 from clio.ui.themes.background import may_be_asked, paper_in_environment
 from clio.ui.themes.builtin import builtin
 from clio.ui.themes.palette import Palette, Paper
-from clio.ui.themes.user_file import BASES, UserTheme, read_user_theme, user_names
+from clio.ui.themes.user_file import UserTheme, read_user_theme
 
 AUTO = "auto"
 
@@ -16,13 +17,13 @@ AUTO = "auto"
 class Themes:
     """Puts the palette of a theme into `terminal.looks`, where all that draws looks for it.
 
-    folder: where the person's own are. name: the theme in force. problem: why it is not the one that was asked for, as
-    a sentence; "" where it is.
+    home: clio's own folder, where the person's themes are. name: the theme in force. problem: why it is not the one
+    that was asked for, as a sentence; "" where it is.
     """
 
-    def __init__(self, terminal: Terminal, folder: Path, env: Mapping[str, str], wanted: str = AUTO) -> None:
+    def __init__(self, terminal: Terminal, home: Path, env: Mapping[str, str], wanted: str = AUTO) -> None:
         self._terminal = terminal
-        self._folder = folder
+        self._home = home
         self._env = env
         self._paper = paper_in_environment(env)
         self._own: UserTheme | None = None
@@ -34,21 +35,17 @@ class Themes:
             self.problem = f"{error}; the colours are those of the theme auto"
             self.use(AUTO)
 
-    def names(self) -> list[str]:
-        """All of them, clio's own first."""
-        return [*BASES, *user_names(self._folder)]
-
     def use(self, name: str) -> None:
         """Let everything that is drawn from now on look like this. Raises ConfigError and changes nothing."""
-        own = None if name in BASES else read_user_theme(self._folder, name)
+        own = None if name in THEMES else read_user_theme(self._home, name)
         self.name, self._own = name, own
         self._dress()
 
     def palette(self, name: str) -> Palette:
         """What a theme looks like in this terminal. Raises ConfigError."""
-        if name in BASES:
+        if name in THEMES:
             return self._base(name)
-        return self._whole(read_user_theme(self._folder, name))
+        return self._whole(read_user_theme(self._home, name))
 
     @property
     def asks(self) -> bool:

@@ -1,50 +1,31 @@
 """Reads a person's own theme, `~/.clio/themes/NAME.yaml`: looks by meaning, on top of one of clio's own."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from clio.config.nearest import did_you_mean
+from clio.config.theme_names import FOLDER, THEMES, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
 from clio.errors import ConfigError
 from clio.ui.themes.look import Look, parse_look
 from clio.ui.themes.palette import MEANINGS
 
-BASES = ("auto", "dark", "light", "high-contrast", "none")
-"""The themes that are always there; a person's own extends one of them."""
-_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
-_MAX_LISTED = 200
-
 
 class UserTheme(Struct, frozen=True, kw_only=True):
-    """What such a file says. extends: one of BASES."""
+    """What such a file says. extends: one of THEMES."""
 
     extends: str
     looks: dict[str, Look]
 
 
-def is_name(name: str) -> bool:
-    """Whether a theme can be called so: no path, no control character."""
-    return _NAME.fullmatch(name) is not None
-
-
-def user_names(folder: Path) -> list[str]:
-    """The person's own themes, sorted; those called like one of clio's are not among them."""
-    try:
-        found = [path.stem for path in folder.iterdir() if path.suffix == ".yaml"]
-    except OSError:
-        return []
-    return sorted(name for name in found if is_name(name) and name not in BASES)[:_MAX_LISTED]
-
-
-def read_user_theme(folder: Path, name: str) -> UserTheme:
+def read_user_theme(home: Path, name: str) -> UserTheme:
     """The theme of that name. Raises ConfigError with file and line."""
-    shown = f"themes/{name}.yaml"
-    data = read_bytes(folder / f"{name}.yaml", shown) if is_name(name) else None
+    shown = f"{FOLDER}/{name}.yaml"
+    data = read_bytes(home / FOLDER / f"{name}.yaml", shown) if is_theme_name(name) else None
     if data is None:
-        known = (*BASES, *user_names(folder))
+        known = theme_names(home)
         raise ConfigError(
             f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
         )
@@ -63,9 +44,9 @@ def read_user_theme(folder: Path, name: str) -> UserTheme:
 
 def _base(entry: Entry, where: str) -> str:
     node = entry.node
-    if isinstance(node, Scalar) and node.text in BASES:
+    if isinstance(node, Scalar) and node.text in THEMES:
         return node.text
-    raise ConfigError(f"{where}: extends must be one of {', '.join(BASES)}, not {describe(node)}")
+    raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe(node)}")
 
 
 def _look(key: str, entry: Entry, where: str) -> Look:
