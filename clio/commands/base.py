@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.sessions.session import Session
     from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
-
     from clio.skills.shelf import SkillShelf
+
 
 ExportForm = Literal["html", "md", "json"]
 
@@ -106,16 +106,16 @@ class Meaning(Struct, frozen=True, kw_only=True):
     named: the part of it whose "@" mentions are looked up, as if they had been typed.
     model: answers this one turn; "" is the model of the session.
     tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
-    """
     lead: the prompt that says what the text is to the words.
+    """
 
     text: str
     source: str
     named: str = ""
     model: str = ""
     tools: tuple[str, ...] | None = None
-
     lead: str = "context/command"
+
 
 MakeMeaning = Callable[[], Awaitable[Meaning]]
 """Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
@@ -175,12 +175,6 @@ class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
     dry_run: bool = False
 
 
-class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
-    """Draw everything in the colours of this theme from now on, and remember it; "" shows what there is."""
-
-    name: str
-
-
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
@@ -208,8 +202,6 @@ FollowUp = (
     | EditText
     | ExportSession
     | SleepNow
-    | LongWork
-    | SetTheme
     | Confirm
 )
 
@@ -242,6 +234,14 @@ class Suggestion(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Additions(Protocol):
+    """Where commands that are not built in come from; see `clio.commands.added`."""
+
+    def all(self) -> "tuple[Command, ...]":
+        """Every one there is now."""
+        ...
+
+
 class Shell(Protocol):
     """What commands may look at; the running App is one."""
 
@@ -251,14 +251,6 @@ class Shell(Protocol):
         ...
 
     @property
-class Additions(Protocol):
-    """Where commands that are not built in come from; see `clio.commands.added`."""
-
-    def all(self) -> "tuple[Command, ...]":
-        """Every one there is now."""
-        ...
-
-
     def config(self) -> Config:
         """The configuration in force."""
         ...
