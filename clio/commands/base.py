@@ -175,6 +175,12 @@ class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
     dry_run: bool = False
 
 
+class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
+    """Draw everything in the colours of this theme from now on, and remember it; "" shows what there is."""
+
+    name: str
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
@@ -202,6 +208,8 @@ FollowUp = (
     | EditText
     | ExportSession
     | SleepNow
+    | LongWork
+    | SetTheme
     | Confirm
 )
 
