@@ -208,7 +208,6 @@ FollowUp = (
     | EditText
     | ExportSession
     | SleepNow
-    | LongWork
     | SetTheme
     | Confirm
 )
