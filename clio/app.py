@@ -31,6 +31,7 @@ from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
+from clio.hooks.hooks import Hooks
 from clio.ids import new_id
 from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
@@ -117,6 +118,13 @@ class App:
             emit=emit,
             enabled=self.config.checkpoints,
         )
+        self.hooks = Hooks(
+            loaded.hooks if self.config.hooks else (),
+            project=self.project,
+            env=env,
+            clean=lambda text: self.redactor.redact(text).text,
+            tell=lambda text, warning: emit(Notice(text=text, level="warning" if warning else "info")),
+        )
         self.mailbox = Mailbox()
         self.added = AddedCommands(CustomCommands(self.project, self.home, env))
         self.tool_limit = ToolLimit(self.policy)
@@ -140,6 +148,7 @@ class App:
             spending=self.spending,
             planning=self.planning,
             shelf=self.shelf,
+            hooks=self.hooks,
             skills=self.skills,
             tool_limit=self.tool_limit,
             emit=emit,
@@ -183,6 +192,7 @@ class App:
 
     async def _run_turn(self, text: str) -> TurnFinished:
         self.spending.check_start(self.provider)
+        await self.hooks.finish()
         loop, billed = await self._ready(), len(self.session.bills)
         certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
         self._remember_noticed(certain)
@@ -282,11 +292,13 @@ class App:
         """Stop background commands, close the session and the connections."""
         self._closing.set()
         self._close_session()  # first: it needs no waiting, so nothing can come between
+        self.hooks.leave(self.session.id)
         calibration = self._calibration
         self._leave_loop()
         if calibration is not None:
             await calibration.close()
         await self.jobs.close()
+        await self.hooks.finish()
         await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
         for provider in (*self._retired, self.provider):
@@ -302,6 +314,7 @@ class App:
         return self.store.new(self.project, persist=not self.config.incognito, name=name)
 
     def _switch(self, session: Session) -> None:
+        self.hooks.leave(self.session.id)
         self._close_session()
         self._leave_loop()
         self.session = session

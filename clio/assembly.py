@@ -16,6 +16,7 @@ from clio.agent.spending import Spending
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_files import TurnFiles
+from clio.agent.turn_hooks import TurnHooks
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
@@ -33,6 +34,7 @@ from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import StorageError
 from clio.fragments import Fragment
+from clio.hooks.hooks import Hooks
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
@@ -93,6 +95,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     spending: Spending
     planning: Planning
     shelf: Shelf
+    hooks: Hooks
     skills: SkillShelf
     tool_limit: ToolLimit
     emit: Emit
@@ -116,6 +119,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
+        hooks = TurnHooks(self.hooks, session, estimator)
         folders = self._folder_instructions(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
         loop = Loop(
@@ -131,6 +135,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 remember_rule=self.remember_rule,
                 turn_files=self.turn_files,
                 limit=self.tool_limit,
+                hooks=hooks,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
             ),
@@ -148,6 +153,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             max_steps=config.max_steps,
             mailbox=self.mailbox,
             spending=self.spending,
+            hooks=hooks,
             now=self.now,
             take_images=mentioned.take_images,
         )
@@ -329,7 +335,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
         fragments = await asyncio.to_thread(self.memory.turn_fragments, text)
         self._tell_of_memory()
         meant, elsewhere = self.shelf.take_meant()
-        named = [*self.shelf.take_offered(), *await mentioned.fragments(f"{text}\n{elsewhere}"), *meant]
+        mentions = await mentioned.fragments(f"{text}\n{elsewhere}")
+        named = [*self.hooks.take_notes(), *self.shelf.take_offered(), *mentions, *meant]
         return [*self.planning.begin_turn(), *await asyncio.to_thread(self.turn_files.fragments), *fragments, *named]
 
     def _read_image(self, handle: str) -> bytes | None:

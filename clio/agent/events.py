@@ -11,7 +11,21 @@ from msgspec import Struct
 from clio.algorithms.money import Cost
 from clio.messages import Message, Usage
 
-Status = Literal["done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused"]
+Status = Literal[
+    "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
+]
+"""How a turn ended. refused: by the server. blocked: by a hook of the user's, before it began."""
+EXIT_CODES: dict[Status, int] = {
+    "done": 0,
+    "failed": 1,
+    "max_steps": 1,
+    "refused": 2,
+    "context_full": 3,
+    "approval_needed": 4,
+    "max_cost": 5,
+    "blocked": 6,
+    "interrupted": 130,
+}
 
 
 class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):

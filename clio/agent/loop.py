@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct, structs
 
 from clio.agent.events import (
+    EXIT_CODES,
     ContextTrimmed,
     Emit,
     MessageAdded,
@@ -30,11 +31,13 @@ from clio.agent.repetition import RepetitionGuard
 from clio.agent.spending import Spending
 from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
+from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.money import Cost
 from clio.context.builder import Built
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
+from clio.hooks.hooks import Hooks
 from clio.messages import AssistantMessage, ImagePart, Message, ToolCall, Usage, UserMessage, answer_open_calls
 from clio.prompt_files import load_prompt
 from clio.providers.base import Provider
@@ -42,21 +45,12 @@ from clio.providers.price_book import PriceBook
 from clio.security.redact import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.tokens import TokenEstimator
 
 MAX_CONTINUATIONS = 3
 MAX_OVERFLOWS = 3
 """How many smaller requests follow one that a server found too large."""
 _KEPT_WORDS = "kept beside it, where the model can read it"
-EXIT_CODES: dict[Status, int] = {
-    "done": 0,
-    "failed": 1,
-    "max_steps": 1,
-    "refused": 2,
-    "context_full": 3,
-    "approval_needed": 4,
-    "max_cost": 5,
-    "interrupted": 130,
-}
 
 
 class _Turn(Struct):
@@ -84,7 +78,7 @@ class Loop:
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures that the words name for which a context was made last.
-    spending: counts what requests cost, and may forbid the next one.
+    spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
     """
 
     def __init__(
@@ -99,6 +93,7 @@ class Loop:
         max_steps: int,
         mailbox: Mailbox | None = None,
         spending: Spending | None = None,
+        hooks: TurnHooks | None = None,
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
@@ -114,6 +109,7 @@ class Loop:
         self._mailbox = mailbox or Mailbox()
         self._spending = spending or Spending(PriceBook(None))
         self._now = now
+        self._hooks = hooks or TurnHooks(Hooks(), session, TokenEstimator())
         self._caller = ModelCaller(provider, redactor, emit, rng or random.Random())
         self._call_ids = {
             call.id
@@ -157,6 +153,8 @@ class Loop:
 
     async def _begin(self, text: str) -> None:
         words = self._safe_words(text)
+        if refusal := await self._hooks.refusal(words):
+            raise _Stop("blocked", f"a hook refused these words: {refusal}")
         context = await self._context.turn_context(self._now(), words)
         fitted = self._fit(words)
         self._add_words(fitted, context)
@@ -221,10 +219,19 @@ class Loop:
             self._session.sync()
             self._warn_if_unsaved()
             self._emit(StepFinished(step=step, usage=answer.usage))
-            if not calls and not self._goes_on(message, turn):
+            if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
                 return
 
+    async def _sent_on(self, turn: _Turn) -> bool:
+        return not turn.approval_missing and self._add_for_hook(await self._hooks.sends_on(turn.text))
+
+    def _add_for_hook(self, text: str) -> bool:
+        if text:
+            self._add(UserMessage(content=text, origin="hook", created=self._now()))
+        return bool(text)
+
     async def _ask(self, step: int, turn: _Turn) -> Answer:
+        self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
         built = self._context.build()
         self._tell_trim(built)
         built = self._affordable(built)
@@ -281,16 +288,7 @@ class Loop:
 
     def _tell_trim(self, built: Built) -> None:
         if built.trimmed is not None:
-            trim = built.trimmed
-            self._emit(
-                ContextTrimmed(
-                    handle=trim.handle,
-                    messages=trim.messages,
-                    shrunk=trim.shrunk,
-                    freed_tokens=trim.freed_tokens,
-                    stage=trim.stage,
-                )
-            )
+            self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
 
     def _keep(self, answer: Answer, calls: tuple[ToolCall, ...], turn: _Turn) -> AssistantMessage:
         message = whole_message(answer, calls, self._redactor, model=self._provider.model, now=self._now())

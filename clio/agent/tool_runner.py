@@ -14,6 +14,7 @@ from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.agent.revision_note import revision_note
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
+from clio.agent.turn_hooks import TurnHooks
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import Action, FileChange
@@ -66,6 +67,7 @@ class ToolRunner:
         remember_rule: Callable[[str], None],
         turn_files: TurnFiles | None = None,
         limit: ToolLimit | None = None,
+        hooks: TurnHooks | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
@@ -80,6 +82,7 @@ class ToolRunner:
         self._remember_rule = remember_rule
         self._turn_files = turn_files
         self._limit = limit
+        self._hooks = hooks
         self._note_below = note_below
         self._now = now
         self._max_result_chars = max_result_chars
@@ -109,13 +112,16 @@ class ToolRunner:
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
             if self._limit is not None:
                 self._limit.check(call.name, prepared.action)
+            notes = [await self._hooks.before_tool(call, title)] if self._hooks else []
             approved = await self._approve(prepared)
             asked = approved.asked
             started = time.perf_counter()  # a person's thinking is not the tool's time
             output = await self._carry_out(call, approved.prepared)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
-            below = await asyncio.to_thread(self._note_below, approved.prepared.action)
+            notes.append(await asyncio.to_thread(self._note_below, approved.prepared.action))
+            notes += [await self._hooks.after_tool(call, output, self._names(output))] if self._hooks else []
+            below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
         except ClioError as error:
@@ -133,6 +139,9 @@ class ToolRunner:
         finally:
             if self._turn_files is not None:
                 self._turn_files.after()
+
+    def _names(self, output: ToolOutput) -> tuple[str, ...]:
+        return tuple(self._workspace.display(path) for path in changed_paths(output.changed))
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
@@ -229,7 +238,7 @@ class ToolRunner:
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
                 asked=asked,
-                files_changed=tuple(self._workspace.display(path) for path in changed_paths(output.changed)),
+                files_changed=self._names(output),
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)

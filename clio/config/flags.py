@@ -33,6 +33,7 @@ class Arguments(argparse.Namespace):
     context_window: str | None = None
     no_ltm: bool = False
     no_instructions: bool = False
+    no_hooks: bool = False
     scenario: str | None = None
     incognito: bool = False
     no_color: bool = False
@@ -110,6 +111,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
     Flag("--no-instructions", "leave AGENTS.md and its like out of the prompt", group=_LIMITS, field="instructions",
          value=False),
+    Flag("--no-hooks", "run no command of hooks.yaml", group=_LIMITS, field="hooks", value=False),
     Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
          field="scenario"),
     Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),

@@ -15,6 +15,7 @@ from clio.config import paths
 from clio.config.environment import OPENAI, read_environment
 from clio.config.fields import CONFIG_FIELDS, from_text
 from clio.config.flags import flag_name
+from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
 from clio.config.mcp_files import read_servers
 from clio.config.options import Options
@@ -56,18 +57,20 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
 
     put(values, _run_settings(options, env, values))
     mcp = read_servers(home, project, lambda value: Trust(home).covers(project, (value,)))
+    hooks = find_hooks(home, project, lambda value: Trust(home).covers(project, (value,)))
     files = ((user_file, user), (project_file, own))
     return Loaded(
         config=build(values),
         origins=origins(values),
         project=project,
         home=home,
-        withheld=(*withheld, *mcp.withheld),
-        trusted=(*trusted, *mcp.trusted),
+        withheld=(*withheld, *mcp.withheld, *hooks.withheld),
+        trusted=(*trusted, *mcp.trusted, *hooks.trusted),
         files=tuple(path for path, settings in files if settings is not None),
         servers=mcp.servers,
         server_problems=mcp.problems,
         start=options.cwd.resolve(),
+        hooks=hooks.hooks,
     )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.config.hook import Hook
 from clio.config.schema import Config
 from clio.config.server import Server
 
@@ -28,6 +29,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
         "environment OPENAI_BASE_URL", "flag --model"; fields that are not in it have their default.
     withheld: values of the project's file that are not in force because the folder is not trusted with them.
     trusted: those that are in force because it is.
+    hooks: the commands of both hooks.yaml that may run.
     files: the configuration files that were read, lowest layer first.
     servers: of the Model Context Protocol; a project's only where it is trusted with them.
     server_problems: sentences about those that are left out because their entry is wrong.
@@ -44,3 +46,4 @@ class Loaded(Struct, frozen=True, kw_only=True):
     servers: tuple[Server, ...] = ()
     server_problems: tuple[str, ...] = ()
     start: Path | None = None
+    hooks: tuple[Hook, ...] = ()

@@ -59,6 +59,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether project knowledge is put before the conversation."""
     instructions: bool = True
     """Whether the model is told what .clio/instructions.md, AGENTS.md and their like ask of agents."""
+    hooks: bool = True
+    """Whether the commands of hooks.yaml run at their events."""
     scenario: str | None = None
     """The kind of work at hand, such as coding or review, for the tastes that fit it; else told from each request."""
     preference_half_life_days: PositiveFloat = 30.0
@@ -104,10 +106,10 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of the prompt line: emacs, vi."""
     color: bool = True
     """Colour on the screen."""
-    screen_reader: bool = False
-    """Everything as lines read aloud once and in order: nothing is redrawn, no boxes, no signs, words for colours."""
     theme: str = "auto"
     """Which colours: auto (as the terminal's background is), dark, light, high-contrast, none, or one of your own."""
+    screen_reader: bool = False
+    """Everything as lines read aloud once and in order: nothing is redrawn, no boxes, no signs, words for colours."""
     reasoning: ShowReasoning = "fold"
     """What the model thinks aloud: fold (one line with the seconds), show, hide."""
     notify: Notify = "off"

@@ -122,6 +122,11 @@ class ContextWindow:
             trimmed, units = self._trim(stage, units, self._units_of(self._budget().target), room)
         return self._assemble(units, trimmed, room)
 
+    def will_trim(self) -> bool:
+        """Whether the next request needs messages to leave the window."""
+        units = self._units()
+        return self._total(units) > self._trigger(units)
+
     def is_large(self, built: Built) -> bool:
         """Whether a request may be too large for a server that gives its models less than they could take."""
         return built.prompt_tokens >= self._limits.context_window * _LARGE and len(built.request.messages) > 1

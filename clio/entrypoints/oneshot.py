@@ -10,8 +10,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from clio.agent.events import Emit, Event, ToolFinished, TurnFinished
-from clio.agent.loop import EXIT_CODES
+from clio.agent.events import EXIT_CODES, Emit, Event, ToolFinished, TurnFinished
 from clio.algorithms.money import Cost
 from clio.app import App, build_app
 from clio.commands.base import MakePrompt, RunPrompt

@@ -217,7 +217,7 @@ async def start(command: str | Sequence[str], cwd: Path, env: Mapping[str, str] 
 
     Raises ToolFailed where it cannot be started.
     """
-    argv = _shell_argv(command) if isinstance(command, str) else list(command)
+    argv = shell_argv(command) if isinstance(command, str) else list(command)
     try:
         _, process = await asyncio.get_running_loop().subprocess_exec(
             RunningProcess,
@@ -274,7 +274,8 @@ def _news(process: RunningProcess) -> str:
     return f"no output for {process.silent_s:.0f} s"
 
 
-def _shell_argv(line: str) -> list[str]:
+def shell_argv(line: str) -> list[str]:
+    """The program and arguments that run one line of shell."""
     if sys.platform == "win32":
         return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c", line]
     return [shutil.which("bash") or "/bin/sh", "-c", line]

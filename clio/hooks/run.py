@@ -1,0 +1,86 @@
+"""One hook's command: its input on standard input, its output bounded, ended with all it started when time is up."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.errors import ToolFailed
+from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.processes import CANCEL_GRACE_S, RunningProcess, command_environment, shell_argv
+
+MAX_OUTPUT_CHARS = 100_000
+_GRACE_S = 0.5
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """How a command ended. exit_code: None where it was stopped after its time; negative for a signal."""
+
+    exit_code: int | None
+    output: str
+    errors: str
+
+
+class _HookProcess(RunningProcess):
+    """Keeps what is printed apart from what is complained of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = BoundedText(MAX_OUTPUT_CHARS)
+        self.errors = BoundedText(MAX_OUTPUT_CHARS)
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Called by asyncio with a piece of output."""
+        if fd == 2:
+            self.errors.add(data.decode("utf-8", "replace"))
+        else:
+            super().pipe_data_received(fd, data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by asyncio when nobody holds the other end of one of the two any more."""
+        self._open.discard(fd)
+        if not self._open:
+            super().pipe_connection_lost(fd, exc)
+
+
+async def run_hook(command: str, given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Ended:
+    """Run one line of shell to its end. Cancelling kills all it started. Raises ToolFailed where it cannot start."""
+    process = await _start(command, given, cwd, env)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await process.wait()
+    except TimeoutError:
+        await process.stop(_GRACE_S)
+        return Ended(exit_code=None, output=process.output.text(), errors=process.errors.text())
+    except asyncio.CancelledError:
+        await process.stop(CANCEL_GRACE_S)
+        raise
+    return Ended(exit_code=process.exit_code, output=process.output.text(), errors=process.errors.text())
+
+
+async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) -> _HookProcess:
+    try:
+        with tempfile.TemporaryFile() as file:  # a pipe would have to be fed while it runs, or not at all
+            file.write(given)
+            file.seek(0)
+            _, process = await asyncio.get_running_loop().subprocess_exec(
+                _HookProcess,
+                *shell_argv(command),
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=str(cwd),
+                env=command_environment(env),
+                start_new_session=sys.platform != "win32",
+                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
+            )
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error
+    return process

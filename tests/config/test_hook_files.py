@@ -1,0 +1,105 @@
+"""hooks.yaml: what a person and a project say runs at which event, and what a project's needs trust for."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.config.hook import EVENTS
+from clio.config.hook_files import find_hooks, read_hooks
+from clio.config.loaded import Widening
+from clio.config.trust import grant_all
+from clio.errors import ConfigError
+from tests.config.desk import Desk
+
+GUARD = """\
+before_tool:
+  - match: edit_file|mcp_*
+    run: ./guard.sh
+    timeout_s: 2.5
+  - run: echo all
+session_end:
+  - run: echo bye
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def write(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "hooks.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_each_is_read_with_its_place(tmp_path: Path) -> None:
+    hooks = list(read_hooks(write(tmp_path, GUARD), "hooks.yaml"))
+    assert [(hook.event, hook.run, hook.where, hook.timeout_s) for hook in hooks] == [
+        ("before_tool", "./guard.sh", "hooks.yaml:2", 2.5),
+        ("before_tool", "echo all", "hooks.yaml:5", 10.0),
+        ("session_end", "echo bye", "hooks.yaml:7", 10.0),
+    ]
+    guard, all_tools, _ = hooks
+    assert [guard.concerns(name) for name in ("edit_file", "mcp_x_y", "edit_files", "read_file")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert all_tools.concerns("read_file")
+
+
+def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
+    assert list(read_hooks(tmp_path / "hooks.yaml", "hooks.yaml")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("before_tol:\n  - run: x\n", "hooks.yaml:1: unknown event 'before_tol'; did you mean 'before_tool'"),
+        ("stop: x\n", "hooks.yaml:1: stop needs a list of hooks"),
+        ("stop:\n  - x\n", "hooks.yaml:2: a hook is written as 'run: COMMAND', not 'x'"),
+        ("stop:\n  - match: edit_file\n    run: x\n", "hooks.yaml:2: match names tools, and stop has none"),
+        ("stop:\n  - run: ' '\n", "hooks.yaml:2: the hook says nothing to run"),
+        ("stop:\n  - run: [x]\n", "hooks.yaml:2: run must be text, not a list"),
+        ("stop:\n  - run: x\n    timeout: 3\n", "hooks.yaml:3: unknown key 'timeout'; did you mean 'timeout_s'"),
+        ("stop:\n  - run: x\n    timeout_s: 0\n", "hooks.yaml:2: timeout_s must be a number above 0 and at most 600"),
+        ("stop:\n  - run: x\n    timeout_s: nan\n", "hooks.yaml:2: timeout_s must be a number"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        list(read_hooks(write(tmp_path, text), "hooks.yaml"))
+    assert str(caught.value).startswith(said)
+
+
+def test_every_event_can_have_one(tmp_path: Path) -> None:
+    text = "".join(f"{event}:\n  - run: echo\n" for event in EVENTS)
+    assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(EVENTS)
+
+
+def test_a_projects_wait_for_trust_and_the_persons_do_not(desk: Desk) -> None:
+    write(desk.home, "stop:\n  - run: mine\n")
+    write(desk.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
+    loaded = desk.load()
+    assert [hook.run for hook in loaded.hooks] == ["mine"]
+    assert [(value.key, value.value, value.where) for value in loaded.withheld] == [
+        ("hooks.stop", "theirs", ".clio/hooks.yaml:2")
+    ]
+    grant_all(loaded)
+    assert [hook.run for hook in desk.load().hooks] == ["mine", "theirs"]
+    write(desk.project / ".clio", "stop:\n  - run: theirs && rm -rf /\n")
+    assert [hook.run for hook in desk.load().hooks] == ["mine"]
+
+
+def test_what_it_is_for_is_part_of_what_is_trusted(tmp_path: Path) -> None:
+    seen: list[Widening] = []
+
+    def keep(value: Widening) -> bool:
+        seen.append(value)
+        return False
+
+    for match in ("match: git\n    ", ""):
+        write(tmp_path / "shop" / ".clio", f"before_tool:\n  - {match}run: echo\n")
+        find_hooks(tmp_path / "home", tmp_path / "shop", keep)
+    assert seen[0].value == "echo (for git)"
+    assert seen[0].fingerprint != seen[1].fingerprint

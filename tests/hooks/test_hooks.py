@@ -1,0 +1,182 @@
+"""Hooks are real commands here: what they are given, what they may say, and what a hostile one cannot do."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.config.hook import Hook
+from clio.hooks.answers import read_answer
+from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
+from clio.hooks.run import MAX_OUTPUT_CHARS, Ended, run_hook
+from clio.tools.shell.processes import session_members
+
+
+class Desk:
+    """Hooks in a folder of their own; `said` holds the lines a person is shown."""
+
+    def __init__(self, folder: Path, *hooks: Hook) -> None:
+        self.said: list[tuple[str, bool]] = []
+        self.hooks = Hooks(
+            hooks,
+            project=folder,
+            env=os.environ,
+            clean=lambda text: text.replace("hunter2", "[gone]"),
+            tell=lambda text, warning: self.said.append((text, warning)),
+        )
+
+
+def hook(event: str, run: str, **more: object) -> Hook:
+    return Hook(event=event, run=run, where="hooks.yaml:1", **more)  # type: ignore[arg-type]
+
+
+def test_without_hooks_nothing_runs(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+
+    async def all_of_them() -> list[object]:
+        return [
+            await desk.hooks.user_prompt("s", "hi", resumed=False),
+            (await desk.hooks.before_tool("s", "git", "{}", "git")).refusal,
+            (await desk.hooks.before_trim("s")).notes,
+            (await desk.hooks.stop("s", "", 0)).refusal,
+            await desk.hooks.finish(),
+        ]
+
+    assert asyncio.run(all_of_them()) == ["", "", (), "", None]
+    assert not any(desk.hooks.has(event) for event in ("stop", "before_tool"))
+
+
+def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
+    keep = 'cat > given.json; echo "$CLIO_EVENT $CLIO_SESSION $CLIO_PROJECT $PWD" > where.txt'
+    desk = Desk(tmp_path, hook("after_tool", keep, match=("git",)))
+    arguments = '{"operation": "log", "token": "hunter2"}'
+    asyncio.run(
+        desk.hooks.after_tool(
+            "s1", "git", arguments, ok=True, result="hunter2" + "x" * MAX_RESULT_CHARS, files_changed=["a.py"]
+        )
+    )
+    given = json.loads((tmp_path / "given.json").read_text(encoding="utf-8"))
+    assert given | {"result": ""} == {
+        "event": "after_tool",
+        "session": "s1",
+        "project": str(tmp_path),
+        "tool": "git",
+        "arguments": {"operation": "log", "token": "[gone]"},
+        "ok": True,
+        "result": "",
+        "files_changed": ["a.py"],
+    }
+    assert given["result"].startswith("[gone]xxx") and len(given["result"]) <= MAX_RESULT_CHARS + 1
+    where = (tmp_path / "where.txt").read_text(encoding="utf-8").split()
+    assert where == ["after_tool", "s1", str(tmp_path), str(tmp_path)]
+
+
+def test_the_first_no_counts_and_the_rest_is_not_asked(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path,
+        hook("before_tool", "echo noted"),
+        hook("before_tool", "echo 'not hunter2' >&2; exit 2"),
+        hook("before_tool", "touch asked"),
+    )
+    heard = asyncio.run(desk.hooks.before_tool("s", "git", "{}", "git push"))
+    assert heard.refusal == "not [gone] (hooks.yaml:1)"
+    assert [note.text for note in heard.notes] == ["noted"]
+    assert not (tmp_path / "asked").exists()
+    assert desk.said == [
+        ("the hook hooks.yaml:1 at before_tool adds 5 characters", False),
+        ("the hook hooks.yaml:1 at before_tool says no: not [gone]", True),
+    ]
+
+
+def test_a_hook_for_other_tools_is_not_asked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, hook("before_tool", "exit 2", match=("edit_*",)))
+    assert asyncio.run(desk.hooks.before_tool("s", "git", "{}", "")).refusal == ""
+    assert asyncio.run(desk.hooks.before_tool("s", "edit_file", "not json", "")).refusal.startswith("it gave no reason")
+
+
+def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
+    log = 'cat | python3 -c \'import json,sys; d=json.load(sys.stdin); print(d["event"], d["session"])\' >> log.txt'
+    desk = Desk(tmp_path, hook("session_start", f"{log}; echo hello"), hook("session_end", log))
+
+    async def life() -> list[list[str]]:
+        notes: list[list[str]] = []
+        for session in ("a", "a", "b"):
+            await desk.hooks.user_prompt(session, "hi", resumed=False)
+            notes.append([note.text for note in desk.hooks.take_notes()])
+        desk.hooks.leave("a")
+        desk.hooks.leave("never had a turn")
+        await desk.hooks.finish()
+        await desk.hooks.finish()
+        return notes
+
+    assert asyncio.run(life()) == [["hello"], [], ["hello"]]
+    assert (tmp_path / "log.txt").read_text(encoding="utf-8").splitlines() == [
+        "session_start a",
+        "session_start b",
+        "session_end a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected"),
+    [
+        (Ended(exit_code=0, output="", errors="chatter"), ("", "", "")),
+        (Ended(exit_code=0, output="plain words\n", errors=""), ("", "plain words", "")),
+        (Ended(exit_code=0, output='{"context": "c"}', errors=""), ("", "c", "")),
+        (Ended(exit_code=0, output='{"decision": "block", "reason": "r", "x": 1}', errors=""), ("r", "", "")),
+        (Ended(exit_code=0, output='{"decision": "approve"}', errors=""), ("", "", "")),
+        (Ended(exit_code=2, output="o", errors="e\n"), ("e", "", "")),
+        (Ended(exit_code=2, output="o", errors=""), ("o", "", "")),
+        (Ended(exit_code=1, output="o", errors="a\nlast\n"), ("", "", "failed with exit code 1: last")),
+        (Ended(exit_code=-9, output="", errors=""), ("", "", "failed with exit code -9")),
+        (Ended(exit_code=None, output="", errors=""), ("", "", "was stopped after 3 s")),
+    ],
+)
+def test_what_an_end_means(ended: Ended, expected: tuple[str, str, str]) -> None:
+    answer = read_answer(ended, 3.0)
+    assert (answer.blocks, answer.context, answer.problem) == expected
+
+
+@pytest.mark.parametrize("text", ['{"decision": "no"}', '{"context": 1}', "{" * 5_000, '{"a":' * 5_000])
+def test_json_nobody_understands_is_a_fault_of_the_hook(text: str) -> None:
+    answer = read_answer(Ended(exit_code=0, output=text, errors=""), 1.0)
+    assert answer.problem.startswith("printed JSON that is not understood") and not answer.blocks
+
+
+def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    ignores = "trap '' TERM; echo $$ > pid; (trap '' TERM; sleep 600) & sleep 600"
+    desk = Desk(tmp_path, hook("stop", ignores, timeout_s=0.3))
+    assert asyncio.run(desk.hooks.stop("s", "", 0)).refusal == ""
+    assert desk.said == [("the hook hooks.yaml:1 at stop was stopped after 0.3 s; the work goes on without it", True)]
+    assert session_members(int((tmp_path / "pid").read_text())) == []
+
+
+def test_escape_ends_it_at_once(tmp_path: Path) -> None:
+    async def pressed() -> None:
+        task = asyncio.create_task(
+            run_hook("echo $$ > pid; sleep 600", b"{}", cwd=tmp_path, env=os.environ, timeout_s=60)
+        )
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(pressed())
+    assert session_members(int((tmp_path / "pid").read_text())) == []
+
+
+def test_a_flood_and_bytes_that_are_no_text_are_bounded(tmp_path: Path) -> None:
+    flood = "head -c 5000000 /dev/zero | tr '\\0' a; printf '\\377\\376\\033[31m' >&2"
+    ended = asyncio.run(run_hook(flood, b"x" * 300_000, cwd=tmp_path, env=os.environ, timeout_s=20))
+    assert ended.exit_code == 0
+    assert len(ended.output) < MAX_OUTPUT_CHARS + 200
+    assert "not kept" in ended.output
+
+
+def test_a_folder_that_is_gone_is_a_fault_and_no_more(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "gone", hook("stop", "echo"))
+    assert asyncio.run(desk.hooks.stop("s", "", 0)).refusal == ""
+    assert "could not be started" in desk.said[0][0]
