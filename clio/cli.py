@@ -139,7 +139,12 @@ def _subcommand(arguments: "Arguments") -> int:
     from clio.config.options import make_options
 
     options = make_options(arguments)
-    return subcommand.run(options, load(options, os.environ), arguments.words, json=arguments.json)
+    loaded = load(options, os.environ)
+    if arguments.words[0] == "import":
+        from clio.entrypoints import importing
+
+        return importing.run(loaded, arguments.words[1:], json=arguments.json)
+    return subcommand.run(options, loaded, arguments.words, json=arguments.json)
 
 
 def _config_command(arguments: "Arguments") -> int:

@@ -19,6 +19,8 @@ DOORS = (
     Door("cost", "what was spent: by day, by project", "costs"),
     Door("docs", "documents the model is reminded of"),
     Door("feedback", "how the last answer was: +, - or 0"),
+    Door("import", "take in the sessions of claude, codex, gemini, aider, clio"),
+    Door("mcp", "MCP servers: list, add, remove, test"),
     Door("memory", "what is remembered of this project"),
     Door("note", "texts kept under a key", "notes"),
     Door("prefs", "what you like, dislike and forbid", "preferences"),

@@ -220,6 +220,10 @@ def _table(word: str) -> tuple[Command, str]:
     assert door is not None
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
+    if door.name == "import":
+        from clio.commands.import_door import IMPORT
+
+        return IMPORT, f"clio {door.name}"
     from clio.commands.registry import find
 
     command = find(door.name)

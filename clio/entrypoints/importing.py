@@ -1,0 +1,205 @@
+"""`clio import`: other agents' sessions come into this project's; the facts they wrote down are offered one by one."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import get_terminal_size
+
+from clio.agent.tool_runner import MAX_RESULT_CHARS
+from clio.commands.arguments import join
+from clio.commands.base import CommandResult
+from clio.commands.import_door import Wanted, wanted_of
+from clio.config.loaded import Loaded
+from clio.config.paths import user_home
+from clio.entrypoints import first_paint
+from clio.entrypoints.import_words import Outcome, outcome_result, question, survey_result
+from clio.entrypoints.subcommand import LightShell, in_cli_words
+from clio.entrypoints.subcommand_output import ask, print_json, print_result, say
+from clio.errors import ClioError, UserError
+from clio.importing.facts import Fact, facts_of
+from clio.importing.ledger import Imports, Ledger
+from clio.importing.pieces import AGENTS
+from clio.importing.places import Found, Looker
+from clio.importing.run import Importer
+from clio.memory.ltm_text import normal
+from clio.memory.records import Entry, Provenance
+from clio.ui.plain import clean
+from clio.ui.progress import TerminalProgress
+
+_BY_THEM = Provenance(asserted_by="model")
+"""As for `/memory import`: nobody at this clio has said it."""
+_ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
+
+Progress = Callable[[int, int], None]
+
+
+def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+    """Carry out `clio import` with the words behind it. Returns 0.
+
+    json: print what was done as one JSON document, and never ask.
+    Raises UserError for what cannot be meant, ClioError where it failed, KeyboardInterrupt once it has stopped cleanly.
+    """
+    wanted = wanted_of(join(words))
+    if loaded.config.incognito:
+        raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
+    shell = LightShell(loaded)
+    show = print_json if json else _show
+    try:
+        looker = Looker(loaded.project, os.environ)
+        if wanted.agent is None:
+            show(_survey(shell, looker))
+            return 0
+        outcome, stopped = _import(shell, looker, wanted, quiet=json)
+        show(outcome_result(outcome))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ClioError(
+            f"{error.filename or 'the import'}: {error.strerror or error}; what was done is kept"
+        ) from error
+    finally:
+        shell.close()
+    if stopped:
+        raise KeyboardInterrupt
+    return 0
+
+
+def _survey(shell: LightShell, looker: Looker) -> CommandResult:
+    founds = [looker.look(agent, None) for agent in AGENTS]
+    here = shell.store.folder.resolve()
+    founds = [_without(found, here) for found in founds]
+    known = _ledger(shell).read()
+    facts = {found.agent: len(_offered(shell, looker, Wanted(agent=found.agent), known)[0]) for found in founds}
+    return survey_result(founds, known, facts, user_home(os.environ))
+
+
+def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -> tuple[Outcome, bool]:
+    agent = wanted.agent
+    assert agent is not None
+    found = looker.look(agent, wanted.path, every=wanted.every)
+    found = _without(found, shell.store.folder.resolve())
+    if not found.where:
+        raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
+    ledger = _ledger(shell)
+    importer = Importer(shell.store.folder, ledger, lambda text: shell.redactor.redact(text).text, MAX_RESULT_CHARS)
+    with _interruptible() as stop:
+        report = importer.run(
+            [file for file in found.files if file.ours],
+            since=wanted.since,
+            again=wanted.again,
+            dry_run=wanted.dry_run,
+            stop=stop,
+            progress=_bar(f"importing {agent}", quiet),
+        )
+        if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
+            shell.memory.refresh_index(stop, _bar("indexing", quiet))
+    secrets = shell.redactor.total
+    known = Imports() if wanted.again else ledger.read()
+    facts, known_facts, unreadable = _offered(shell, looker, wanted, known)
+    report.tally.unreadable += unreadable
+    outcome = Outcome(wanted=wanted, found=found, report=report, secrets=secrets, known=known_facts)
+    if report.stopped or wanted.facts == "no" or not facts:
+        return outcome, report.stopped
+    kept, asked = _decide(shell, ledger, wanted, facts, may_ask=not quiet)
+    return Outcome(
+        wanted=wanted,
+        found=found,
+        report=report,
+        facts=kept if asked else facts,
+        kept=kept,
+        known=known_facts,
+        secrets=secrets,
+    ), False
+
+
+def _decide(
+    shell: LightShell, ledger: Ledger, wanted: Wanted, facts: Sequence[Fact], *, may_ask: bool
+) -> tuple[list[Fact], bool]:
+    """The facts that were kept, and whether a person was asked about them. In a pipe none is."""
+    if wanted.dry_run:
+        return [], False
+    kept: list[Fact] = []
+    declined: list[str] = []
+    home, rest = user_home(os.environ), wanted.facts == "yes"
+    try:
+        for number, fact in enumerate(facts, 1):
+            answer = "y"
+            if not rest:
+                if not may_ask or (answer := _answer(fact, number, len(facts), home)) is None:
+                    return kept, bool(kept)
+                rest = answer in _ALL
+                if answer in _NONE_MORE:
+                    break
+            if rest or answer in ("y", "yes"):
+                shell.memory.add(Entry(kind="discovery", text=fact.text), _BY_THEM)
+                kept.append(fact)
+            elif answer in ("n", "no"):
+                declined.append(fact.mark)
+    finally:
+        ledger.decline(declined)
+    return kept, wanted.facts != "yes"
+
+
+def _answer(fact: Fact, number: int, total: int, home: Path) -> str | None:
+    if number == 1 and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    sys.stdout.write(f"\n{clean(question(fact, number, total, home))}\n")
+    answer = ask("Remember this of the project? [y]es, [n]o, [a]ll, [q]uit: ")
+    return None if answer is None else answer.strip().lower()
+
+
+def _offered(
+    shell: LightShell, looker: Looker, wanted: Wanted, known: Imports
+) -> tuple[list[Fact], int, list[tuple[str, str]]]:
+    """The facts that are neither known nor were declined; how many were known; the files that cannot be read."""
+    agent = wanted.agent
+    assert agent is not None
+    facts, unreadable = facts_of(
+        agent, looker, shell.loaded.project, wanted.path, lambda text: shell.redactor.redact(text).text
+    )
+    there = {normal(entry.text) for entry in shell.memory.knowledge().entries} if facts else set[str]()
+    new = [fact for fact in facts if normal(fact.text) not in there]
+    return [fact for fact in new if fact.mark not in known.declined], len(facts) - len(new), unreadable
+
+
+def _without(found: Found, folder: Path) -> Found:
+    """What was found, without the sessions of this very project."""
+    files = tuple(file for file in found.files if file.path.resolve().parent != folder)
+    return Found(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
+
+
+def _ledger(shell: LightShell) -> Ledger:
+    return Ledger(shell.store.folder.parent / "cache")
+
+
+def _bar(label: str, quiet: bool) -> Progress:
+    """Draws how far it is where a person sees it."""
+    if quiet or not first_paint.can_draw(sys.stderr):
+        return lambda done, total: None
+    return TerminalProgress(label, sys.stderr, width=lambda: get_terminal_size().columns).at
+
+
+@contextmanager
+def _interruptible() -> Generator[Callable[[], bool]]:
+    """Ctrl-C asks to stop, and is answered at the next block; a second one ends it at once."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: object) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        stopped.set()
+        say("\nstopping; Ctrl-C again leaves at once")
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _show(result: CommandResult) -> None:
+    print_result(result, in_cli_words(result.text))

@@ -1,0 +1,194 @@
+"""Conversations of Claude Code: one JSON object a line, one file a conversation, under `~/.claude/projects/`.
+
+An answer is spread over several lines with the same message id, one a part of it. What a sub-agent did stands in a file
+of its own, or, as older versions wrote it, between the lines of the conversation that called it. A conversation that
+was resumed may repeat its lines. Thinking is left out, as are the lines the program keeps for itself.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from clio.importing.claude_blocks import answer_of, result_of, spoken
+from clio.importing.lines import Progress, records_of
+from clio.importing.pieces import About, Json, Piece, Said, Tally, kind_of, mapping, mappings, seconds, text
+from clio.messages import AssistantMessage, Origin, ToolCall
+
+_OWN_LINES = frozenset(
+    "file-history-snapshot queue-operation system progress last-prompt tag mode permission-mode pr-link agent-setting "
+    "agent-color worktree-state attribution-snapshot content-replacement task-summary started result hook "
+    "bash-progress fork-context-ref speculation-accept frame-link relocated bridge-session".split()
+)
+_TITLES = {"agent-name": "agentName", "ai-title": "aiTitle", "custom-title": "customTitle"}
+"""Lines with a name, and where they have it; a later one of these outranks those before it."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TITLE_CHARS = 80
+
+
+def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    """The conversations of one file. Raises OSError, and what `progress` raises."""
+    reader = _Reader(path, tally)
+    for _, line in records_of(path, tally, progress):
+        yield from reader.line(line)
+    yield from reader.end()
+
+
+def directory_of(path: Path, line: Json) -> str:
+    """Where the conversation was held, if this line says so."""
+    return text(line.get("cwd"))
+
+
+class _Answer(Struct):
+    """An answer whose parts are still coming."""
+
+    key: str
+    message_id: str
+    id: str
+    created: float
+    model: str
+    reason: str = ""
+    texts: list[str] = field(default_factory=list[str])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+
+
+class _Reader:
+    def __init__(self, path: Path, tally: Tally) -> None:
+        self._path = path
+        self._tally = tally
+        self._key = ""
+        self._seen: set[str] = set()
+        self._side: dict[str, str] = {}
+        self._begun: set[str] = set()
+        self._summaries: dict[str, str] = {}
+        self._titles: dict[str, str] = {}
+        self._answer: _Answer | None = None
+
+    def line(self, line: Json) -> Iterator[Piece]:
+        kind = line.get("type")
+        if not self._key and (session := text(line.get("sessionId"))):
+            self._key = self._file_key(session)
+        if kind in ("user", "assistant", "attachment"):
+            id = text(line.get("uuid"))
+            if id and id in self._seen:
+                return
+            self._seen.add(id)
+            yield from self._message(text(kind), line, id)
+        elif kind == "summary":
+            self._summaries[text(line.get("leafUuid"))] = text(line.get("summary"))
+        elif isinstance(kind, str) and kind in _TITLES:
+            self._titles[kind] = text(line.get(_TITLES[kind]))
+        elif kind not in _OWN_LINES:
+            self._tally.kinds[kind_of(kind)] += 1
+
+    def end(self) -> Iterator[Piece]:
+        """What was still open; and the name, which may stand at either end of the file."""
+        yield from self._finish_answer()
+        told = [title for leaf, title in self._summaries.items() if leaf in self._seen]  # others are of other files
+        told += [title for kind in _TITLES if (title := self._titles.get(kind, ""))]
+        title = told[-1] if told else ""
+        if self._key and title and not self._is_agent:
+            yield About(key=self._key, title=title)
+
+    @property
+    def _is_agent(self) -> bool:
+        return self._path.stem.startswith("agent-")
+
+    def _file_key(self, session: str) -> str:
+        stem = self._path.stem
+        if self._is_agent:
+            return f"{self._parent(session)}/{stem}"
+        return stem if _UUID.fullmatch(stem) else session
+
+    def _parent(self, session: str) -> str:
+        folder = self._path.parent
+        return folder.parent.name if folder.name == "subagents" else session
+
+    def _message(self, kind: str, line: Json, id: str) -> Iterator[Piece]:
+        if not self._key:
+            self._key = self._file_key(self._path.stem)
+        key = self._key_of(line, id)
+        if kind == "assistant":
+            yield from self._assistant(key, line, id)
+            return
+        yield from self._finish_answer()
+        pieces = list(self._spoken(kind, key, line, id))
+        if key not in self._begun and pieces:
+            self._begun.add(key)
+            yield self._about(key, line, pieces)
+        yield from pieces
+
+    def _key_of(self, line: Json, id: str) -> str:
+        """The conversation a line belongs to: the file's, or that of the sub-agent that wrote between its lines."""
+        if self._is_agent or line.get("isSidechain") is not True:
+            return self._key
+        parent = text(line.get("parentUuid"))
+        root = self._side.get(parent, id)
+        self._side[id] = root
+        return f"{self._key}/side-{root}"
+
+    def _about(self, key: str, line: Json, pieces: list[Piece]) -> About:
+        directory = directory_of(self._path, line)
+        if not self._is_agent and key == self._key:
+            return About(key=key, directory=directory)
+        said = next((piece.message for piece in pieces if isinstance(piece, Said)), None)
+        words = " ".join(text(getattr(said, "content", ""))[: 8 * _TITLE_CHARS].split())[:_TITLE_CHARS]
+        within = self._parent(text(line.get("sessionId"))) if self._is_agent else self._key
+        return About(key=key, title=f"sub-agent: {words}", directory=directory, within=within)
+
+    def _spoken(self, kind: str, key: str, line: Json, id: str) -> Iterator[Piece]:
+        created = seconds(line.get("timestamp"))
+        if kind == "attachment":
+            attachment = mapping(line.get("attachment"))
+            if attachment.get("type") == "queued_command":
+                yield from spoken(key, id, attachment.get("prompt"), created, self._tally, steers=True)
+            return
+        content = mapping(line.get("message")).get("content")
+        for number, block in enumerate(mappings(content)):
+            if block.get("type") == "tool_result":
+                yield Said(key=key, message=result_of(block, f"{id}-{number}" if number else id, created))
+        yield from spoken(key, id, content, created, self._tally, origin=_origin(line))
+
+    def _assistant(self, key: str, line: Json, id: str) -> Iterator[Piece]:
+        message = mapping(line.get("message"))
+        model, message_id = text(message.get("model")), text(message.get("id"))
+        if line.get("isApiErrorMessage") is True or model == "<synthetic>":
+            return  # said by the program, in the model's place
+        if key not in self._begun:
+            self._begun.add(key)
+            yield self._about(key, line, [])
+        answer = self._answer
+        if answer is None or not message_id or (answer.key, answer.message_id) != (key, message_id):
+            yield from self._finish_answer()
+            created = seconds(line.get("timestamp"))
+            answer = self._answer = _Answer(key=key, message_id=message_id, id=id, created=created, model=model)
+        answer.reason = text(message.get("stop_reason")) or answer.reason
+        texts, calls, results = answer_of(message.get("content"), self._tally)
+        answer.texts += texts
+        answer.calls += calls
+        if results:
+            yield from self._finish_answer()
+            for number, block in enumerate(results):
+                yield Said(key=key, message=result_of(block, f"{id}-r{number}", seconds(line.get("timestamp"))))
+
+    def _finish_answer(self) -> Iterator[Piece]:
+        answer, self._answer = self._answer, None
+        if answer is None or not (answer.texts or answer.calls):
+            return
+        message = AssistantMessage(
+            content="\n\n".join(answer.texts),
+            tool_calls=tuple(answer.calls),
+            model=answer.model,
+            finish_reason=answer.reason,
+            id=answer.id,
+            created=answer.created,
+        )
+        yield Said(key=answer.key, message=message)
+
+
+def _origin(line: Json) -> Origin:
+    """Who wrote the words of a line that says a person did."""
+    if line.get("isCompactSummary") is True:
+        return "recovery"
+    return "continue" if line.get("isMeta") is True else "user"

@@ -1,0 +1,167 @@
+"""Conversations of Codex: `rollout-*.jsonl` under `~/.codex/sessions/YYYY/MM/DD/`, in each form it has had.
+
+1. One JSON document: `session`, and the items of the conversation in `items`.
+2. One item a line, the conversation's head in the first line.
+3. One line an event, each with a time, a kind and a payload; the items are those of the kind "response_item".
+
+What the screen was told besides ("event_msg") says the same once more. Reasoning is left out; most of it is encrypted.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from clio.importing.codex_items import call_of, output_of, words_of
+from clio.importing.elements import elements_of
+from clio.importing.lines import Progress, records_of
+from clio.importing.pieces import About, Json, Picture, Piece, Said, Tally, kind_of, mapping, mappings, seconds, text
+from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
+
+_SILENT_LINES = frozenset("event_msg ghost_commit world_state inter_agent_communication_metadata".split())
+_SILENT_ITEMS = frozenset(
+    "reasoning ghost_snapshot compaction compaction_trigger context_compaction other item_reference".split()
+)
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<turn_aborted>",
+    "<skill>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+)
+_FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
+
+
+def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    """The conversation of one file. Raises OSError, and what `progress` raises."""
+    reader = _Reader(path, tally)
+    if path.suffix == ".json":
+        for name, value in elements_of(path, frozenset({"items"}), tally, progress):
+            if name == "session":
+                yield from reader.head(mapping(value))
+            elif name == "items":
+                yield from reader.item(mapping(value), 0.0)
+    else:
+        for _, line in records_of(path, tally, progress):
+            yield from reader.line(line)
+    yield from reader.flush()
+
+
+def directory_of(path: Path, line: Json) -> str:
+    """Where the conversation was held, if this line says so."""
+    payload = mapping(line.get("payload"))
+    if cwd := text(payload.get("cwd")) or text(line.get("cwd")):
+        return cwd
+    words, _ = words_of((payload or line).get("content"))
+    found = _FOLDER.search(words) if words.startswith(_INJECTED) else None
+    return (found[1] or found[2] or "").strip() if found else ""
+
+
+class _Reader:
+    """calls: those of the answer that is still coming, as each is an item of its own."""
+
+    def __init__(self, path: Path, tally: Tally) -> None:
+        self._path = path
+        self._tally = tally
+        self._key = ""
+        self._model = ""
+        self._at = 0.0
+        self._folder_told = False
+        self._calls: list[ToolCall] = []
+
+    def line(self, line: Json) -> Iterator[Piece]:
+        kind, payload, at = line.get("type"), mapping(line.get("payload")), seconds(line.get("timestamp"))
+        if "record_type" in line:
+            return
+        if kind is None and "id" in line:  # the second form's head
+            yield from self.head(line)
+        elif "payload" not in line:
+            yield from self.item(line, at)
+        elif kind == "session_meta":
+            yield from self.head(mapping(payload.get("meta")) or payload)
+        elif kind == "response_item":
+            yield from self.item(payload, at)
+        elif kind == "turn_context":
+            self._model = text(payload.get("model")) or self._model
+        elif kind == "compacted":
+            yield from self._compacted(payload, at)
+        elif kind not in _SILENT_LINES:
+            self._tally.kinds[kind_of(kind)] += 1
+
+    def head(self, head: Json) -> Iterator[Piece]:
+        """What is known of the conversation; one that was branched off has the heads of those before it too."""
+        if self._key or not (key := text(head.get("id"))):
+            return
+        self._key = key
+        self._at = seconds(head.get("timestamp"))
+        origin = mapping(mapping(head.get("source")).get("subagent"))
+        spawned = mapping(origin.get("thread_spawn"))
+        directory = text(head.get("cwd"))
+        self._folder_told = bool(directory)
+        name = text(spawned.get("agent_nickname")) or text(spawned.get("agent_role"))
+        yield About(
+            key=key,
+            title=f"sub-agent {name}".strip() if origin else "",
+            directory=directory,
+            within=text(spawned.get("parent_thread_id")),
+        )
+
+    def item(self, item: Json, at: float) -> Iterator[Piece]:
+        """One item of the conversation. at: its time, 0.0 where the form has none."""
+        self._key = self._key or self._path.stem
+        self._at = at or self._at
+        kind = item.get("type") or ("message" if "role" in item else None)
+        id = text(item.get("id"))
+        if kind == "message":
+            yield from self._message(item, id)
+        elif call := call_of(item):
+            self._calls.append(call)
+            if kind in ("web_search_call", "image_generation_call"):  # the server answered them itself
+                yield from self.flush()
+        elif output := output_of(item, id, self._at):
+            yield from self.flush()
+            yield self._said(output)
+        elif kind not in _SILENT_ITEMS:
+            self._tally.kinds[kind_of("item", kind)] += 1
+
+    def flush(self) -> Iterator[Piece]:
+        """The calls so far as one answer."""
+        if self._calls:
+            calls, self._calls = tuple(self._calls), []
+            yield self._said(AssistantMessage(tool_calls=calls, model=self._model, id="", created=self._at))
+
+    def _message(self, item: Json, id: str) -> Iterator[Piece]:
+        words, pictures = words_of(item.get("content"))
+        role = item.get("role")
+        if not self._folder_told and (directory := directory_of(self._path, item)):
+            self._folder_told = True
+            yield About(key=self._key, directory=directory)
+        if role == "assistant":
+            yield from self.flush()
+            if words.strip():
+                yield self._said(AssistantMessage(content=words, model=self._model, id=id, created=self._at))
+        elif role == "user":
+            yield from self.flush()
+            injected = words.startswith(_INJECTED)
+            if words.strip() or pictures:
+                origin = "continue" if injected else "user"
+                said = UserMessage(content=words.strip(), origin=origin, id=id, created=self._at)
+                yield self._said(said, tuple(pictures))
+        elif role not in ("developer", "system"):
+            self._tally.kinds[kind_of("role", role)] += 1
+
+    def _compacted(self, payload: Json, at: float) -> Iterator[Piece]:
+        self._key, self._at = self._key or self._path.stem, at or self._at
+        words = text(payload.get("message"))
+        if not words:  # a later form: the history that stands for what was before
+            kept = [words_of(item.get("content"))[0] for item in mappings(payload.get("replacement_history"))]
+            words = kept[-1] if kept else ""
+        yield from self.flush()
+        if words.strip():
+            yield self._said(UserMessage(content=words, origin="recovery", id="", created=self._at))
+
+    def _said(self, message: Message, pictures: tuple[Picture, ...] = ()) -> Said:
+        return Said(key=self._key, message=message, pictures=pictures)
