@@ -7,6 +7,7 @@ from clio.commands.memory_changes import add, edit, undo
 from clio.commands.memory_control import CONTROL_ROWS
 from clio.commands.memory_looks import search, show, show_list
 from clio.commands.memory_prune import prune
+from clio.commands.memory_share import SHARE_ROWS
 from clio.commands.memory_sleep import SLEEP_ROWS
 from clio.commands.memory_switch import turn_off, turn_on
 from clio.commands.memory_time import TIME_ROWS
@@ -121,6 +122,7 @@ MEMORY = (
             *TIME_ROWS,
             *SLEEP_ROWS,
             *CONTROL_ROWS,
+            *SHARE_ROWS,
         ),
     ),
 )

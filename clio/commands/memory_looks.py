@@ -101,6 +101,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         ("confirmed", f"{date(entry.confirmed)} ({ago(time.time(), entry.confirmed)})" if entry.confirmed else date(0)),
     ]
     rows += [("beside it", f"{other.id}: {other.solution or other.line}") for other in others]
+    rows += [("said otherwise", f"in {rival}") for rival in entry.rivals]
     rows += [("in the archive", former.line) for former in before]
     data = entry_data(entry, state) | {
         "beside": [entry_data(other) for other in others],

@@ -10,6 +10,7 @@ from clio.commands.base import Shell, Table
 from clio.commands.matching import nearest
 from clio.commands.session_table import title_of
 from clio.errors import UsageError
+from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ STATES: dict[Freshness, str] = {
 }
 WHO = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
 _SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
-_AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS = 160, 40, 32
+_AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
 
@@ -61,7 +62,9 @@ def kind_named(word: str) -> Kind:
 def entry_table(
     entries: Iterable[Entry], freshness: Mapping[str, Freshness], *, now: float, with_kind: bool = True
 ) -> Table:
-    """Entries as a person looks them over; `now` in seconds since the epoch."""
+    """Entries as a person looks them over; `now` in seconds since the epoch. Where some are shared, with who did."""
+    listed = list(entries)
+    shared = any(entry.by for entry in listed)
     rows = [
         (
             entry.id,
@@ -69,11 +72,12 @@ def entry_table(
             structs.replace(entry, examples=()).line,
             f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
             short_age(now, entry.confirmed),
+            *([shortened(entry.by, _NAME_CHARS)] if shared else []),
             MARKS[freshness.get(entry.id, "unbound")],
         )
-        for entry in entries
+        for entry in listed
     ]
-    columns = ("id", "kind", "what", "sure", "age", "")
+    columns = ("id", "kind", "what", "sure", "age", *(["by"] if shared else []), "")
     if with_kind:
         return Table(columns=columns, rows=tuple(rows), wide=2, cut=True)
     return Table(columns=columns[:1] + columns[2:], rows=tuple(row[:1] + row[2:] for row in rows), wide=1, cut=True)
@@ -153,7 +157,10 @@ def short_key(key: str) -> str:
 
 def who_said(entry: Entry) -> str:
     """Who asserted an entry, in words; "unknown" where the file does not say."""
-    return _SAID[entry.provenance.asserted_by] if entry.provenance else "unknown"
+    if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
+        return entry.by
+    said = _SAID[entry.provenance.asserted_by] if entry.provenance else "unknown"
+    return f"{said}, at {entry.by}'s" if entry.by else said
 
 
 def session_words(shell: Shell, session_id: str) -> str:

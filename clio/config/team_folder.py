@@ -12,6 +12,7 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.trust import Trust
 
 SHARED_NAME = "ltm"
+FORMAT_NAME = "format.json"
 KEY = "team memory"
 _FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
 
@@ -23,10 +24,12 @@ def shared_folder(project: Path) -> Path:
 
 def team_widening(project: Path) -> Widening | None:
     """What is asked before others' entries count; None where a project has none."""
-    folder = shared_folder(project)
-    if folder.is_symlink() or not folder.is_dir():
-        return None
-    return widening_of("what others wrote into it")
+    return widening_of("what others wrote there") if is_shared(shared_folder(project)) else None
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether shared knowledge lies in this folder; links lead nowhere."""
+    return not folder.is_symlink() and (folder / FORMAT_NAME).is_file()
 
 
 def widening_of(value: str) -> Widening:

@@ -15,6 +15,7 @@ from clio.memory.note_changes import note_change
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank
 from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
+from clio.memory.team.share import Sharing
 from clio.memory.undo import UndoLog
 
 
@@ -44,6 +45,7 @@ class KnownOfProject:
         self._undo = undo
         self._ltm_path = folder / "ltm.json"
         self._ltm = LongTermMemory(self._ltm_path, project=project, undo=undo, clock=clock, home=home)
+        self._sharing = Sharing(self._ltm_path, project=project, home=home, clock=clock, clean=redact)
         self._notes = Notes(folder / "memory", clock)
         self.is_off = False
 
@@ -122,6 +124,12 @@ class KnownOfProject:
         """Take in another `ltm.json`: how many entries were new, how many were known and are now confirmed."""
         self._refuse_incognito()
         return self._ltm.import_(text, provenance, self._redact)
+
+    @property
+    def sharing(self) -> Sharing:
+        """What of the project knowledge is shared through git, and turning that on and off."""
+        self._refuse_incognito()
+        return self._sharing
 
     # Notes
 

@@ -97,6 +97,7 @@ def to_entry(kind: Kind, raw: Json, handle: str) -> Entry:
         version=max(int(number(raw.get("version"), 1.0)), 1),
         since=number(raw.get("since"), 0.0),
         superseded_by=string(raw.get("superseded_by")),
+        by=string(raw.get("by")),
     )
 
 

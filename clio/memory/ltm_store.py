@@ -101,7 +101,7 @@ class LtmStore:
                 self.history.put(endings(before, after, now, why or {}, successors=successors))
                 if archived:
                     self.archive.put(archived)
-                self._put(document, now, why or {}, stated=stated)
+                self.put(document, now, why or {}, stated=stated)
             except BaseException:
                 if self._undo:
                     with suppress(OSError):  # the first error is the one to tell
@@ -140,7 +140,7 @@ class LtmStore:
             return
         document.touch(now)
         with _one_sentence(self.path):
-            self._put(document, now)
+            self.put(document, now)
 
     def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
         """Make the file and the archive as they were before a change; False where they are no longer as after it.
@@ -157,7 +157,7 @@ class LtmStore:
                 self.history.put(endings(after, before, now, undone=True))
                 if kept := [one.kept for one in before if one.kept]:
                     self.archive.put(kept)
-                self._put(document, now)
+                self.put(document, now)
         back = {one.id for one in before if one.kept is None} - {one.id for one in after}
         self._take_out(lambda one: stored_id(one.entry) in back)
         return True
@@ -174,7 +174,7 @@ class LtmStore:
 
         self._take_out(is_double)
 
-    def _put(
+    def put(
         self,
         document: LtmDocument,
         now: float,

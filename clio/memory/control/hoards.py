@@ -55,7 +55,7 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
         found += [
             _memories(project, "project", "memories of the project"),
             Hoard(
-                kind="knowledge", what="project knowledge", folder=project, names=("ltm", "ltm.*"), lock="ltm.json.lock"
+                kind="knowledge", what="project knowledge", folder=project, names=("ltm.*", "ltm"), lock="ltm.json.lock"
             ),
             Hoard(kind="notes", what="notes", folder=places.notes, names=("*",)),
             _one(project, "documents", "documents you added, not the files themselves", "documents.json"),

@@ -5,10 +5,11 @@ more for having been imported; the same bundle again changes nothing.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct, structs
 
+from clio.algorithms.listeners import nothing
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_record
 from clio.memory.ltm_merge import TRUST
@@ -46,13 +47,15 @@ def merge_records(
     clean: Clean,
     forgotten: Collection[str] = (),
     elsewhere: Collection[str] = (),
+    each: Callable[[], None] = nothing,
 ) -> Merged:
     """Take in records. by: who says what names nobody, and whom nobody is trusted more than.
 
-    forgotten: ids of what was here and left. elsewhere: ids of what is here in the other scope.
+    forgotten: ids of what was here and left. elsewhere: ids of what is here in the other scope. each: called for each.
     """
     merge = _Merge(ours, now)
     for record in sorted(theirs, key=lambda one: (one.created, one.id)):
+        each()
         try:
             new = _sound(record, by, now, clean)
         except UserError:

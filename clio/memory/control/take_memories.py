@@ -1,7 +1,7 @@
 """Typed memories and project knowledge of a bundle, merged into those that are here."""
 
 import copy
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 from msgspec import structs
@@ -38,17 +38,21 @@ def take_memories(
     clean: Clean,
     undo: UndoLog,
     dry_run: bool,
+    each: Callable[[], None],
 ) -> list[Taken]:
-    """Merge the memories of one scope; its archive grows by what is not in it. Raises StorageError, OSError."""
+    """Merge the memories of one scope; its archive grows by what is not in it. Raises StorageError, OSError.
+
+    each: called for every one of them before anything is written; what it raises ends the merging, and nothing is.
+    """
     shelf = Shelf()
     files = MemoryFiles(places.memories(scope), shelf)
     elsewhere = _ids(places, "user" if scope == "project" else "project")
     if dry_run:
         files.catch_up()
-        return _taken(scope, *_merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean))
+        return _taken(scope, *_merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean, each=each))
     with files.lock():
         files.catch_up()
-        merged, lines, unusable = _merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean)
+        merged, lines, unusable = _merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         former = [former_line(old, now) for old in merged.replaced if new[old.id] != (old.content, old.score)]
         append_lines(files.archive, (*lines, *former))
@@ -171,11 +175,14 @@ def _merge(
     by: Provenance,
     now: float,
     clean: Clean,
+    each: Callable[[], None],
 ) -> tuple[Merged, list[bytes], int]:
     """What is to be written of the memories and of their archive, and how many lines of that hold no memory."""
     archived = archived_in(places.memories_archive(scope)).values()
     gone = {one.id for one in archived if one.left}
-    merged = merge_records(shelf, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere)
+    merged = merge_records(
+        shelf, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere, each=each
+    )
     lines, unusable = new_lines(part.archive, archived, by=by, now=now, clean=clean)
     return merged, lines, unusable
 

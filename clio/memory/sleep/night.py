@@ -14,6 +14,7 @@ from msgspec import structs
 
 from clio.algorithms.consolidate import BATCH, sample_replay
 from clio.algorithms.decay import DAY_S
+from clio.algorithms.listeners import Tell, to_nobody
 from clio.errors import ProviderError, StorageError
 from clio.memory.sleep.ask_model import Best, ask_about
 from clio.memory.sleep.experiences import Experience
@@ -48,7 +49,8 @@ class Night:
     """One pass over a project's sessions, to be run once.
 
     over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
-    itself. ask: puts a question to a model; None asks nobody.
+    itself. ask: puts a question to a model; None asks nobody. tell: told of how many turns are replayed, and of how
+    many there may be, as far as sessions have been looked at.
     """
 
     def __init__(
@@ -61,7 +63,9 @@ class Night:
         deadline: float | None = None,
         ask: Ask | None = None,
         clock: Callable[[], float] = time.time,
+        tell: Tell = to_nobody,
     ) -> None:
+        self._tell = tell
         self._ground = ground
         self._rng = rng
         self._over = over
@@ -76,7 +80,7 @@ class Night:
         self._best = Best(ground.redact)
         self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
         self._listed: dict[str, Listed] = {}
-        self._replayed = self._by_model = 0
+        self._replayed = self._waiting = self._by_model = 0
         self._tidied = Tidied()
         self._promoted: list[str] = []
         self._saved = time.monotonic()
@@ -125,6 +129,7 @@ class Night:
             self._listed[listed.info.id] = listed
             self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
             turns = [*(turns or ()), *listed.turns]
+            self._waiting += len(listed.turns)
             if len(turns) >= ROUND or (until is not None and time.monotonic() >= until):
                 break
         return turns
@@ -160,6 +165,12 @@ class Night:
             self._best.add(experience, turns[experience.message].priority)
             self._replayed += 1
             self._listed[experience.session].replayed.add(experience.message)
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """The sessions not looked at are taken to hold as many turns as those that were."""
+        share = max(self._sessions.looked_at, 1) / max(self._sessions.count, 1)
+        self._tell(self._replayed, max(round(self._waiting / share), self._replayed + 1))
 
     def _tell_habits(self) -> None:
         """Hand on the commands that have become usual; those handed on before are confirmed once a month."""

@@ -46,7 +46,8 @@ class Sessions:
         self._store = store
         self._known = known
         self._rewards = rewards
-        self.unread = 0
+        self.unread = self.looked_at = 0
+        self.count = len(self.ids())
 
     def ids(self) -> set[str]:
         """All there are, running ones too."""
@@ -60,6 +61,7 @@ class Sessions:
         for info in list_sessions(self._store.folder, over):
             if over():
                 return
+            self.looked_at += 1
             progress = self._known.get(info.id, Progress())
             if info.running or info.imported is not None or progress.is_all_of(info):
                 continue

@@ -5,17 +5,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal
 
+from clio.algorithms.listeners import Tell, never, to_nobody
 from clio.errors import UserError
 from clio.memory.sleep.ground import Ground, copied
 from clio.memory.sleep.night import Night, Over
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.report import By, Report
 from clio.storage.filelock import FileLock, read_owner
-
-
-def never() -> bool:
-    """A night that nobody ends."""
-    return False
 
 
 def sleep(
@@ -25,10 +21,12 @@ def sleep(
     stop: Callable[[], bool] = never,
     budget_s: float | None = None,
     use_model: bool = False,
+    tell: Tell = to_nobody,
 ) -> Report:
     """Sleep until all is done, `stop` says so, or the time is up; all of it is one change to undo.
 
-    use_model: whether a model may be asked once what it finds in the best turns.
+    use_model: whether a model may be asked once what it finds in the best turns. tell: told of how many turns are
+    replayed, and of how many there may be.
     Raises UserError where another process sleeps over this project, NewerDocument, OSError.
     """
     if not nights.folder.is_dir():
@@ -53,6 +51,7 @@ def sleep(
             deadline=deadline,
             ask=nights.ask if use_model else None,
             clock=nights.clock,
+            tell=tell,
         )
         with ground.undo.group(f"the sleep of {began}"):
             report = night.run(by)
@@ -64,7 +63,7 @@ def sleep(
         lock.release()
 
 
-def dry_run(nights: Nights, *, stop: Callable[[], bool] = never) -> Report:
+def dry_run(nights: Nights, *, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> Report:
     """What a night would do, found out on copies of the stores; nothing of the project or the person is written.
 
     No model is asked. Raises NewerDocument, OSError.
@@ -73,7 +72,7 @@ def dry_run(nights: Nights, *, stop: Callable[[], bool] = never) -> Report:
         return Report(at=nights.clock(), dry_run=True)
     with copied(nights.folder, nights.person) as (folder, person):
         ground = Ground(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
-        night = Night(ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock)
+        night = Night(ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock, tell=tell)
         return night.run("hand", dry_run=True)
 
 

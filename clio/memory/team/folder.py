@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.config.team_folder import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
 from clio.storage.folders import make_folder, make_ignored_folder
 
-FORMAT_NAME = "format.json"
 VERSION = 1
 FORMAT = (
     b'{\n "about": "what clio knows of this project, one file a statement; docs/team.md of clio says how to read it",\n'
@@ -78,8 +78,8 @@ class TeamFolder:
         self._seen: dict[str, _Seen] | None = None
 
     def exists(self) -> bool:
-        """Whether there is one; a link in its place is none."""
-        return _is_folder(self.path)
+        """Whether there is one: a folder, no link, that says what it is."""
+        return is_shared(self.path)
 
     def read(self) -> Files:
         """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument."""

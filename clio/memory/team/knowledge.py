@@ -12,8 +12,8 @@ from clio.memory.ltm_kinds import SHAPES, Json, identity, share
 from clio.memory.ltm_merge import confirmed
 from clio.memory.records import Because, Kind
 from clio.memory.team.author import author
-from clio.memory.team.folder import Files, TeamFolder
-from clio.memory.team.own import Own, copied, own_of, put_on, read_own, write_own
+from clio.memory.team.folder import TeamFolder
+from clio.memory.team.own import Own, copied, own_of, put_double_on, put_on, read_own, write_own
 from clio.memory.team.state import Living, living, month_of, words_of
 from clio.memory.team.statement import MAX_NAMED, Statement, make
 
@@ -41,7 +41,7 @@ class TeamKnowledge:
         """Whether there is shared knowledge, and the person trusts it."""
         return self.home is not None and self.folder.exists() and is_trusted(self.project, self.home)
 
-    def put_into(self, document: LtmDocument) -> Files:
+    def put_into(self, document: LtmDocument) -> None:
         """Add the entries that live to a document read from `ltm.json`; they stand before its own of their kinds.
 
         What is there in the same words is taken for the same entry, as after a conversion that was cut short.
@@ -49,13 +49,7 @@ class TeamKnowledge:
         files = self.folder.read()
         found = living(files.statements, files.forgotten, files.months, self._clock())
         own = read_own(self.own_path) if found else Own()
-        twins = {(one.kind, *identity(one.kind, one.raw)): one for one in found}
-        for kind in SHAPES:
-            section = document.section(kind)
-            for raw in list(document.raws(kind)):
-                twin = twins.get((kind, *identity(kind, raw)))
-                if twin is not None and _same_words(kind, twin.raw, raw):
-                    section[:] = [one for one in section if one is not raw]
+        doubles = _take_doubles(document, found)
         document.private = {id(raw): raw for kind in SHAPES for raw in document.section(kind)}
         for kind in SHAPES:
             mine = [one for one in found if one.kind == kind]
@@ -63,8 +57,9 @@ class TeamKnowledge:
         for one in found:
             base = copied(one.raw)
             put_on(one, own)
+            if (double := doubles.get(one.handle)) is not None:
+                put_double_on(one, double, own)
             document.shared[id(one.raw)] = (one, base, copied(one.raw))
-        return files
 
     def write(self, document: LtmDocument, now: float, why: Mapping[str, Because], *, stated: bool = False) -> None:
         """Bring the folder to what the document says: new files, and emptied ones. Nothing else is touched.
@@ -157,6 +152,23 @@ def _says_anew(kind: Kind, raw: Json, was: Json, *, stated: bool) -> bool:
     unstated = SHAPES[kind].unstated
     now, before = share(raw.get("confidence"), unstated), share(was.get("confidence"), unstated)
     return now < before or (stated and now != before)
+
+
+def _take_doubles(document: LtmDocument, found: list[Living]) -> dict[str, Json]:
+    """Take the objects out of the file that the folder has in the same words; each by the handle it has there."""
+    shared = {(one.kind, *identity(one.kind, one.raw)): one for one in found}
+    doubles: dict[str, Json] = {}
+    for kind in SHAPES:
+        for raw in document.raws(kind):
+            twin = shared.get((kind, *identity(kind, raw)))
+            if twin is not None and _same_words(kind, twin.raw, raw):
+                doubles[twin.handle] = raw
+    if doubles:
+        gone = {id(raw) for raw in doubles.values()}
+        for kind in SHAPES:
+            section = document.section(kind)
+            section[:] = [raw for raw in section if id(raw) not in gone]
+    return doubles
 
 
 def _same_words(kind: Kind, one: Json, other: Json) -> bool:

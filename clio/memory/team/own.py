@@ -60,6 +60,15 @@ def put_on(living: Living, own: Own) -> None:
             raw["updated"] = confirmed(former)
 
 
+def put_double_on(living: Living, double: Json, own: Own) -> None:
+    """Give an entry what the file still had of it, where a conversion was cut short before that was noted."""
+    if not any(name in own.entries for name in living.names):
+        fields = own_fields(living.kind) - {"updated"}
+        living.raw.update({name: value for name, value in double.items() if name in fields})
+        if confirmed(double) > confirmed(living.raw):
+            living.raw["updated"] = confirmed(double)
+
+
 def own_of(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Json:
     """What of an entry is other than everybody reads it."""
     fields = own_fields(kind)

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clio.algorithms.listeners import Tell, never, to_nobody
 from clio.algorithms.windows import TOP_K, near_the_best
 from clio.errors import UserError
-from clio.memory.recall.search import never
 from clio.memory.vectors.chunks import pieces_of
 from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.store import VectorStore
@@ -49,11 +49,15 @@ DOCUMENTS = Format(schema="clio.documents", version=1, type=DocumentList)
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """What adding or refreshing a source did. left_out: files that were not taken in, each with the reason."""
+    """What adding or refreshing a source did. left_out: files that were not taken in, each with the reason.
+
+    unread: how many files were not looked at, because somebody stopped it.
+    """
 
     source: DocumentSource
     read: int = 0
     windows: int = 0
+    unread: int = 0
     left_out: tuple[tuple[str, str], ...] = ()
 
 
@@ -84,8 +88,6 @@ class Documents:
         self._vectors = vectors
         self._redact = redact
         self._clock = clock
-        self.on_progress: Callable[[int, int], None] | None = None
-        """Told, while documents are read, of how many files are done and of how many there are."""
 
     @property
     def exist(self) -> bool:
@@ -107,18 +109,28 @@ class Documents:
         """How many windows there are of its files."""
         return sum(len(self._vectors.ids_of(file)) for file in source.files)
 
-    def add(self, path: Path, files: Sequence[Path]) -> Taken:
+    def add(
+        self, path: Path, files: Sequence[Path], *, stop: Callable[[], bool] = never, tell: Tell = to_nobody
+    ) -> Taken:
         """Take in a file, or these files of a folder; what is there already is read again only if it changed.
 
-        Raises UserError where none of them is text.
+        stop: ends it before the next file; those read by then are taken in. tell: told of how many files are done, and
+        of how many there are. Raises UserError where none of them is text, or none was read.
         """
-        return self._take(DocumentSource(path=self.name_of(path), added=self._clock()), files)
+        return self._take(DocumentSource(path=self.name_of(path), added=self._clock()), files, stop, tell)
 
-    def refresh(self, source: DocumentSource, files: Sequence[Path] | None = None) -> Taken:
+    def refresh(
+        self,
+        source: DocumentSource,
+        files: Sequence[Path] | None = None,
+        *,
+        stop: Callable[[], bool] = never,
+        tell: Tell = to_nobody,
+    ) -> Taken:
         """Read again what changed; files: those there are now, None: those there were. Those that are gone go."""
         if files is None:
             files = [path for file in source.files if (path := self._project / file).is_file()]
-        return self._take(source, files)
+        return self._take(source, files, stop, tell)
 
     def catch_up(self, stop: Callable[[], bool] = never) -> int:
         """Read what changed or has no vectors, for a thread in the background; how many files were read."""
@@ -180,16 +192,21 @@ class Documents:
         except ValueError:
             return str(path)
 
-    def _take(self, source: DocumentSource, files: Sequence[Path]) -> Taken:
+    def _take(self, source: DocumentSource, files: Sequence[Path], stop: Callable[[], bool], tell: Tell) -> Taken:
         marks = self._vectors.marks()
         taken: list[str] = []
         left_out: list[tuple[str, str]] = [
             (self.name_of(path), f"more than {MAX_FILES:,} files") for path in files[MAX_FILES:]
         ]
-        read = 0
-        for number, path in enumerate(files[:MAX_FILES]):
-            if self.on_progress is not None:
-                self.on_progress(number, min(len(files), MAX_FILES))
+        read = unread = 0
+        looked_at = files[:MAX_FILES]
+        for number, path in enumerate(looked_at):
+            tell(number, len(looked_at))
+            if stop():
+                rest = [self.name_of(one) for one in looked_at[number:]]
+                taken += [file for file in rest if file in source.files]
+                unread = len(rest)
+                break
             file = self.name_of(path)
             if file in marks and not self._changed(file, marks[file]):
                 taken.append(file)
@@ -200,8 +217,8 @@ class Documents:
                 read += 1
             else:
                 left_out.append((file, problem))
-        if self.on_progress is not None:
-            self.on_progress(1, 1)
+        if not taken and unread:
+            raise UserError(f"stopped before anything of {source.path!r} was read; nothing was changed")
         if not taken and not source.files:
             why = f": {left_out[0][0]!r} is {left_out[0][1]}" if left_out else ""
             raise UserError(f"{source.path!r} has no text to take in{why}")
@@ -209,7 +226,8 @@ class Documents:
         kept = self._update(lambda sources: (*(one for one in sources if one.path != new.path), new))
         still = {file for one in kept for file in one.files}
         self._vectors.remove([file for file in source.files if file not in still], wipe=True)
-        return Taken(source=new, read=read, windows=self.windows(new), left_out=tuple(left_out))
+        windows = self.windows(new)
+        return Taken(source=new, read=read, windows=windows, unread=unread, left_out=tuple(left_out))
 
     def _read(self, file: str) -> str | None:
         """Embed a file anew; why it was not, where it is no text. A file that is gone leaves nothing behind."""

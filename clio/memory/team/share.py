@@ -1,0 +1,166 @@
+"""Turning sharing on and off, and how it stands. Nothing here commits: that is the person's to do."""
+
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from clio.config.team_folder import is_trusted, trust_team
+from clio.errors import UserError
+from clio.memory.control.texts import Clean, clean_json
+from clio.memory.ltm_file import read_ltm, write_ltm
+from clio.memory.ltm_kinds import Json, set_handle, to_entry
+from clio.memory.ltm_prune import DAY_S
+from clio.memory.ltm_store import LtmStore
+from clio.memory.records import Entry
+from clio.memory.team.folder import Problem
+from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted
+from clio.memory.team.knowledge import TeamKnowledge
+from clio.memory.team.state import hidden
+from clio.storage.folders import make_ignored_folder
+
+TIDY_DAYS = 180.0
+"""What was empty here for so long is empty in every branch somebody still works on."""
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """How sharing stands.
+
+    there: whether the project has a shared folder. trusted: whether the person reads it.
+    shared, private: entries that lie in the folder, and in `ltm.json`. by: who wrote how many of the shared.
+    rivals: entries that say of the same something else. late: words that were changed while their entry was forgotten.
+    emptied: files that say nothing any more. problems: files that were left out. uncommitted: files git would commit.
+    rule: what keeps the folder out of git, or lets too much in.
+    """
+
+    there: bool
+    trusted: bool
+    shared: tuple[Entry, ...] = ()
+    private: tuple[Entry, ...] = ()
+    by: dict[str, int] = {}
+    rivals: tuple[Entry, ...] = ()
+    late: tuple[Entry, ...] = ()
+    emptied: int = 0
+    problems: tuple[Problem, ...] = ()
+    uncommitted: int = 0
+    rule: Rule | None = None
+
+
+class Sharing:
+    """What of a project's knowledge is shared.
+
+    path: its `ltm.json`. home: where trust is kept; None: nothing can be shared.
+    clean: takes secrets out of what is about to be shared.
+    Methods raise StorageError with a sentence, UserError where there is nothing to be done, OSError.
+    """
+
+    def __init__(
+        self, path: Path, *, project: Path, home: Path | None, clock: Callable[[], float], clean: Clean
+    ) -> None:
+        self._team = TeamKnowledge(path, project, home, clock)
+        self._store = LtmStore(path, None, clock, self._team)
+        self._clean = clean
+
+    def status(self) -> Status:
+        """How it stands; asks git."""
+        team, project = self._team, self._team.project
+        if not team.folder.exists():
+            return Status(there=False, trusted=True, private=self._store.read().knowledge().entries)
+        files = team.folder.read()
+        rule = rule_in_the_way(project)
+        if not team.in_use:
+            return Status(there=True, trusted=False, problems=files.problems, rule=rule)
+        document = self._store.read()
+        entries = document.knowledge().entries
+        shared = tuple(entry for entry in entries if entry.id in {one.handle for one, *_ in document.shared.values()})
+        return Status(
+            there=True,
+            trusted=True,
+            shared=shared,
+            private=tuple(entry for entry in entries if entry not in shared),
+            by=dict(Counter(entry.by for entry in shared).most_common()),
+            rivals=tuple(entry for entry in shared if entry.rivals),
+            late=tuple(
+                structs.replace(to_entry(one.kind, one.raw(), one.name), by=one.by)
+                for one in hidden(files.statements, files.forgotten)
+            ),
+            emptied=len(files.emptied),
+            problems=files.problems,
+            uncommitted=uncommitted(project),
+            rule=rule,
+        )
+
+    def would_be_shared(self) -> tuple[Entry, ...]:
+        """The entries that only this person has, as `turn_on` would share them."""
+        if not self._team.folder.exists() or self._team.in_use:
+            document = self._store.read()
+        else:
+            document = read_ltm(self._store.path)  # others' are not looked at before they are trusted
+        found = [one for one in document.by_handle().items() if id(one[1][1]) not in document.shared]
+        return tuple(to_entry(kind, clean_json(raw, self._clean), handle) for handle, (kind, raw) in found)
+
+    def turn_on(self) -> int:
+        """Share what is in `ltm.json`, and trust what others share; how many entries that were.
+
+        Killed at any instant it leaves entries in both places, which count once; turned on again it goes on.
+        """
+        team = self._team
+        if team.home is None:
+            raise UserError("Nobody can be trusted here: clio has no home folder.")
+        if not is_trusted(team.project, team.home):
+            trust_team(team.project, team.home)
+        if not team.folder.exists():
+            make_ignored_folder(team.folder.path.parent, team.folder.path.parent)
+            team.folder.begin()
+        with self._store.changing() as (document, now):
+            count = 0
+            for handle, (_, raw) in document.by_handle().items():
+                if id(raw) in document.private:
+                    cleaned: Json = clean_json(raw, self._clean)
+                    raw.clear()
+                    raw.update(cleaned)
+                    set_handle(raw, handle)
+                    del document.private[id(raw)]
+                    count += 1
+            document.touch(now)
+            self._store.put(document, now)
+            return count
+
+    def turn_off(self) -> int:
+        """Take all shared entries into `ltm.json` and the folder away; how many entries that were."""
+        team = self._team
+        if not team.folder.exists():
+            raise UserError("Nothing is shared here; /memory share on begins it.")
+        if not team.in_use:
+            raise UserError(
+                "What is shared here is not yet trusted; /memory share on reads it, then off takes it over."
+            )
+        with self._store.changing() as (document, now):
+            for one, *_ in document.shared.values():
+                others = [name for name in one.by if not team.is_mine(name)]
+                if others and len(others) == len(one.by):
+                    one.raw["by"] = others[0]
+            document.touch(now)
+            write_ltm(self._store.path, document)
+            _take_away(team.folder.path)
+            team.own_path.unlink(missing_ok=True)
+            return len(document.shared)
+
+    def let_git_see(self) -> tuple[Rule, ...]:
+        """Add the lines to `.gitignore` files that let git see the folder and nothing else; what was added."""
+        return add_lines(self._team.project)
+
+    def tidy(self, days: float = TIDY_DAYS) -> int:
+        """Delete files that say nothing any more and were so here for that many days; how many."""
+        with self._store.changing() as (_, now):
+            return self._team.folder.tidy(now - days * DAY_S)
+
+
+def _take_away(folder: Path) -> None:
+    """Delete a folder in a way that leaves it whole or gone; what a killed process left of others goes too."""
+    folder.rename(folder.with_name(f"{folder.name}.gone-{secrets.token_hex(4)}"))
+    for left in folder.parent.glob(f"{folder.name}.gone-*"):
+        shutil.rmtree(left)
