@@ -1,0 +1,309 @@
+"""Themes: what they are made of, that they can be read, a person's own, and which one is in force."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.output.vt100 import _256_colors  # pyright: ignore[reportPrivateUsage]
+from prompt_toolkit.styles import Attrs
+from rich.color import Color, ColorSystem
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from clio.config.theme_names import THEMES, theme_names
+from clio.errors import ConfigError
+from clio.ui.code_block import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
+from clio.ui.painter import Painter, Part
+from clio.ui.theme import Terminal, Theme, colour_depth, rich_styles
+from clio.ui.themes.background import luminance, read_colour
+from clio.ui.themes.builtin import TABLES, builtin
+from clio.ui.themes.look import COLOURS, MARKS, Look, parse_look
+from clio.ui.themes.palette import MEANINGS, Depth
+from clio.ui.themes.themes import Themes
+from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
+from clio.ui.themes.user_file import read_user_theme
+
+FAINT = {"faint", "status", "code_comment"}
+WITH_COLOURS = [table for table in TABLES if builtin(table).papers]
+
+
+def contrast(one: str, other: str) -> float:
+    """Source: WCAG 2.1, "contrast ratio"."""
+    values = [read_colour(colour) for colour in (one, other)]
+    darker, lighter = sorted(luminance(rgb) for rgb in values if rgb is not None)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def hex_of(rgb: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*rgb)
+
+
+def as_rich_shows_it(colour: str) -> str:
+    """The colour a terminal of 256 gets from rich."""
+    return Color.parse(colour).downgrade(ColorSystem.EIGHT_BIT).get_truecolor().hex
+
+
+def as_the_prompt_shows_it(colour: str) -> str:
+    """And from prompt_toolkit."""
+    number = _256_colors[tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))]
+    return hex_of(_256_colors.colors[number])
+
+
+@pytest.mark.parametrize("shown", [str, as_rich_shows_it, as_the_prompt_shows_it])
+@pytest.mark.parametrize("table", WITH_COLOURS)
+def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, shown: object) -> None:
+    assert callable(shown)
+    palette = builtin(table)
+    assert len(palette.papers) == 2
+    weak: list[str] = []
+    for meaning, look in palette.looks.items():
+        wanted = 7.0 if "high" in table else 3.0 if meaning in FAINT else 4.5
+        assert look.front.startswith("#") or not look.coloured, meaning  # a theme's colours are its own
+        if not look.front:
+            continue
+        for paper in [str(shown(look.back))] if look.back else palette.papers:
+            reached = contrast(str(shown(look.front)), paper)
+            if reached < wanted:
+                weak.append(f"{meaning} {look.front} on {paper}: {reached:.2f}")
+    assert weak == []
+
+
+def test_the_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_what_matters_is_told_apart_without_colour_too(table: str) -> None:
+    looks = builtin(table).looks
+    assert set(looks) == set(MEANINGS)
+    assert looks["menu_current"] != looks["menu"]
+    assert looks["added_word"] != looks["added"] and looks["removed_word"] != looks["removed"]
+
+
+def test_without_colour_there_is_none() -> None:
+    assert not builtin("none").coloured and not builtin("high contrast").coloured
+    for style in rich_styles(builtin("none")).values():
+        assert Style.parse(style).color is None and Style.parse(style).bgcolor is None
+
+
+def test_code_and_markdown_have_no_looks_of_their_own() -> None:
+    assert set(CODE_LOOKS.values()) <= set(MEANINGS)
+    ours = rich_styles(builtin("dark"))
+    theirs = {name for name in Console().get_style.__self__._theme_stack._entries[0] if name.startswith("markdown.")}
+    plain = {name for name in theirs if Style.parse(str(Console().get_style(name))).color is None}
+    assert theirs - plain <= set(ours)
+
+
+@pytest.mark.parametrize(
+    ("words", "look"),
+    [
+        ("", Look()),
+        ("plain", Look()),
+        ("bold #FF8787", Look(front="#ff8787", marks=("bold",))),
+        ("Bright_Black on white underline", Look(front="bright-black", back="white", marks=("underline",))),
+        ("on blue", Look(back="blue")),
+        ("faint faint italic", Look(marks=("faint", "italic"))),
+    ],
+)
+def test_a_look_in_words(words: str, look: Look) -> None:
+    assert parse_look(words) == look
+    Style.parse(look.for_rich)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("gren", "has 'gren', which is neither a colour nor one of bold, faint, .*; did you mean 'green'"),
+        ("#ff87", "has '#ff87', which is no colour; write # and six digits"),
+        ("red blue", "names two colours, red and blue"),
+        ("bold on", "ends with 'on'"),
+        ("red on on blue", "has 'on'"),
+        ("\x1b[31m", r"has '\\x1b\[31m'"),
+    ],
+)
+def test_what_is_no_look(words: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_look(words)
+
+
+@given(
+    st.sampled_from(["", *COLOURS, "#0a1b2c"]),
+    st.sampled_from(["", *COLOURS, "#ffffff"]),
+    st.sets(st.sampled_from(MARKS)),
+)
+def test_both_libraries_understand_every_look(front: str, back: str, marks: set[str]) -> None:
+    look = Look(front=front, back=back, marks=tuple(sorted(marks)))
+    assert parse_look(" ".join([*look.marks, front, *(["on", back] if back else [])])) == look
+    style = Style.parse(look.for_rich)
+    assert (style.color is None, style.bgcolor is None) == (not front, not back)
+    theme = Theme(depth="truecolor")
+    theme.looks.palette = builtin("none").with_looks({"prompt": look})
+    attrs = toolkit_style(theme).get_attrs_for_style_str("class:prompt")
+    assert (bool(attrs.color), bool(attrs.bgcolor), attrs.bold, attrs.dim) == (
+        bool(front), bool(back), "bold" in marks, "faint" in marks,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("env", "depth"),
+    [
+        ({"TERM": "xterm-256color"}, "256"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "truecolor"),
+        ({"TERM": "screen-256color", "COLORTERM": "24bit"}, "truecolor"),
+        ({"TERM": "xterm-kitty"}, "truecolor"),
+        ({"TERM": "xterm-direct"}, "truecolor"),
+        ({"TERM": "xterm", "WT_SESSION": "x"}, "truecolor"),
+        ({"TERM": "xterm", "TERM_PROGRAM": "Apple_Terminal"}, "256"),
+        ({"TERM": "xterm"}, "standard"),
+        ({"TERM": "linux", "COLORTERM": "truecolor"}, "standard"),
+        ({}, "standard"),
+    ],
+)
+def test_how_many_colours_there_are(env: dict[str, str], depth: Depth) -> None:
+    assert colour_depth(env) == depth
+
+
+def terminal(depth: Depth = "truecolor", *, colour: bool = True) -> Terminal:
+    return Terminal(live=True, escapes=True, colour=colour, reflows=True, depth=depth)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "paper", "table"),
+    [
+        ("auto", "truecolor", None, "sixteen"),
+        ("auto", "256", "dark", "dark"),
+        ("auto", "truecolor", "light", "light"),
+        ("auto", "standard", "dark", "sixteen dark"),
+        ("dark", "truecolor", "light", "dark"),
+        ("light", "standard", None, "sixteen light"),
+        ("high-contrast", "truecolor", None, "high contrast"),
+        ("high-contrast", "256", "light", "high contrast light"),
+        ("high-contrast", "standard", "dark", "high contrast"),
+        ("none", "truecolor", "dark", "none"),
+    ],
+)
+def test_which_palette(tmp_path: Path, name: str, depth: Depth, paper: str | None, table: str) -> None:
+    shown = terminal(depth)
+    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, name)
+    if paper == "dark" or paper == "light":
+        themes.heard(paper)
+    assert shown.looks.palette is builtin(table)
+    assert themes.asks is (name in ("auto", "high-contrast"))
+
+
+def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Path) -> None:
+    shown = terminal()
+    themes = Themes(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
+    assert shown.looks.palette is builtin("light")
+    themes.heard("dark")
+    assert shown.looks.palette is builtin("dark")
+
+
+def test_without_colour_no_theme_brings_any(tmp_path: Path) -> None:
+    shown = terminal(colour=False)
+    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "dark")
+    assert shown.looks.palette is builtin("none") and not themes.asks
+
+
+def own(home: Path, name: str, text: str) -> None:
+    (home / "themes").mkdir(exist_ok=True)
+    (home / "themes" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_a_persons_own_theme_on_top_of_another(tmp_path: Path) -> None:
+    own(tmp_path, "mine", 'extends: dark\naccent: "#ff8700"\nadded: bold green\n')
+    shown = terminal()
+    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    looks = shown.looks.palette.looks
+    assert (looks["accent"], looks["added"]) == (Look(front="#ff8700"), Look(front="green", marks=("bold",)))
+    assert looks["bad"] == builtin("dark").looks["bad"]
+    assert themes.problem == "" and not themes.asks
+
+
+def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
+    own(tmp_path, "mine", "bad: bold red\n")
+    shown = terminal()
+    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    assert themes.asks
+    themes.heard("light")
+    assert shown.looks.palette == builtin("light").with_looks({"bad": Look(front="red", marks=("bold",))})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("accnt: red", r"themes/mine\.yaml:1: unknown key 'accnt'; did you mean 'accent'"),
+        ("extends: dark\naccent: gren", r"themes/mine\.yaml:2: accent has 'gren', .* did you mean 'green'"),
+        ("accent: #ff8700", r"mine\.yaml:1: accent has no value; a colour such as \"#ff8700\" must be in quotes"),
+        ("accent: [red]", r"mine\.yaml:1: accent must be words such as 'bold red', not a list"),
+        ("accent: 12", r"mine\.yaml:1: accent must be words .*, not '12'"),
+        ("extends: other", r"mine\.yaml:1: extends must be one of auto, dark, light, high-contrast, none, not 'other'"),
+        ('accent: "\\e[31m"', r"mine\.yaml:1: accent has '\\x1b\[31m'"),
+        ("- red", r"mine\.yaml:1: expected lines such as"),
+        ("accent: 'red", r"mine\.yaml:1: a quotation mark"),
+    ],
+)
+def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, problem: str) -> None:
+    own(tmp_path, "mine", text)
+    with pytest.raises(ConfigError, match=problem):
+        read_user_theme(tmp_path, "mine")
+    shown = terminal()
+    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    assert themes.problem.endswith("; the colours are those of the theme auto")
+    assert themes.name == "auto" and shown.looks.palette is builtin("sixteen")
+    with pytest.raises(ConfigError):
+        themes.use("mine")
+    assert themes.name == "auto"
+
+
+@pytest.mark.parametrize("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    (tmp_path / "config.yaml").write_text("accent: red\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="there is no theme") as caught:
+        read_user_theme(tmp_path, name)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_the_names_there_are(tmp_path: Path) -> None:
+    assert theme_names(tmp_path) == list(THEMES)
+    for name in ("zebra", "ash", "dark", "not ok", "-x"):
+        own(tmp_path, name, "")
+    (tmp_path / "themes" / "readme.txt").write_text("", encoding="utf-8")
+    assert theme_names(tmp_path) == [*THEMES, "ash", "zebra"]
+
+
+def test_a_change_is_seen_in_what_is_drawn_next() -> None:
+    shown = terminal()
+    theme = shown.theme
+    painter, style = Painter(theme, lambda: (40, 10)), toolkit_style(theme)
+    part = Part(body=Text("x", theme.bad))
+
+    def drawn() -> tuple[str, Attrs]:
+        return painter.lines(part), style.get_attrs_for_style_str("class:completion-menu.completion.current")
+
+    before = drawn()
+    shown.looks.palette = builtin("light")
+    assert drawn() != before
+    assert painter.lines(part) == "\x1b[38;2;175;0;0mx\x1b[0m\n"
+    assert drawn()[1].color == "ffffff" and not drawn()[1].reverse
+    shown.looks.palette = builtin("none")
+    assert painter.lines(part) == "x\n"
+    assert toolkit_depth(theme).value == "DEPTH_1_BIT"
+
+
+@pytest.mark.parametrize(
+    ("depth", "colour", "painted"),  # a colour each: rich keeps what a style came to the first time
+    [
+        ("standard", "#cd0102", "\x1b[31mx"),
+        ("256", "#d70102", "\x1b[38;5;160mx"),
+        ("truecolor", "#d70304", "\x1b[38;2;215;3;4mx"),
+    ],
+)
+def test_colours_are_rounded_to_what_there_is(tmp_path: Path, depth: Depth, colour: str, painted: str) -> None:
+    own(tmp_path, "mine", f'bad: "{colour}"')
+    shown = terminal(depth)
+    Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    assert Painter(shown.theme, lambda: (40, 10)).lines(Part(body=Text("x", "bad"))).startswith(painted)
