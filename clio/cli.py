@@ -160,6 +160,11 @@ def _config_command(arguments: "Arguments") -> int:
         case "path":
             print(show.files(loaded))
         case _:
+            from msgspec.structs import replace
+
+            from clio.commands.brought import brought
+
+            loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded)))
             print(show.trust_text(loaded))
             if loaded.withheld:
                 grant_all(loaded)

@@ -18,14 +18,17 @@ _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
 _NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
-_TOOLS: dict[str, tuple[str, ...]] = {
+_READERS = (
+    "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
+)
+_TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READERS, ()) | {
     "bash": ("run_command",),
     "edit": ("edit_file", "apply_patch"),
     "multiedit": ("edit_file", "apply_patch"),
     "write": ("write_file", "apply_patch"),
     "webfetch": ("web_fetch",),
 }
-"""What other agents call the tools that change or reach something; those that only read need no name."""
+"""What other agents call clio's tools that change or reach something; those that only read are never taken away."""
 
 
 class CustomFile(Struct, frozen=True, kw_only=True):
@@ -116,7 +119,7 @@ def _tools(given: Sequence[str]) -> tuple[str, ...]:
 def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
     """The Markdown files below a folder with the names of their commands and what shows that they changed."""
     count = 0
-    for path, name in _walk(folder, "", _MAX_DEPTH):
+    for path, name in _walk(folder, "", _MAX_DEPTH, set()):
         try:
             status = path.stat()
         except OSError:
@@ -127,8 +130,13 @@ def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
         yield path, name, (status.st_mtime_ns, status.st_size)
 
 
-def _walk(folder: Path, above: str, depth: int) -> Iterator[tuple[Path, str]]:
+def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
+    """seen: the folders that were looked into, since a link may lead back to one."""
     try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return  # no such folder, or none that may be read: it holds no commands
@@ -136,6 +144,6 @@ def _walk(folder: Path, above: str, depth: int) -> Iterator[tuple[Path, str]]:
         if entry.name.startswith("."):
             continue
         if entry.is_dir() and depth:
-            yield from _walk(Path(entry.path), f"{above}{entry.name}:", depth - 1)
+            yield from _walk(Path(entry.path), f"{above}{entry.name}:", depth - 1, seen)
         elif entry.name.endswith(".md") and entry.name != "README.md":
             yield Path(entry.path), above + entry.name.removesuffix(".md")

@@ -16,8 +16,10 @@ from clio.commands.base import (
     code,
     refuse,
 )
+from clio.commands.brought import brought
 from clio.commands.matching import nearest
 from clio.config.schema import ApprovalMode
+from clio.config.trust import Trust
 
 MODES: dict[ApprovalMode, str] = {
     "ask": "reads run, writes and commands ask",
@@ -54,20 +56,23 @@ def modes(shell: Shell) -> Iterable[Suggestion]:
 
 
 def trust(shell: Shell, argument: str) -> CommandResult:
-    """Show what this project's configuration may not set yet, and let it."""
-    withheld = shell.loaded.withheld
+    """Show what this project may not set or bring yet, and let it."""
+    brings = brought(shell.loaded)
+    withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
-        return CommandResult(text="Nothing in this project's configuration is withheld.")
+        return CommandResult(text="Nothing of this project is withheld.")
     if shell.config.incognito:
         return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
     if argument == "--yes":
+        if brings:
+            Trust(shell.loaded.home).add_all(shell.loaded.project, brings)
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
     rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
-        text="This project's configuration asks for settings that widen what clio may do:",
-        table=Table(columns=("setting", "value", "set in"), rows=rows, wide=1),
+        text="This project asks for what widens what clio may do, or what the model is told to do:",
+        table=Table(columns=("what", "value", "from"), rows=rows, wide=1),
         follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
     )
 
@@ -82,7 +87,7 @@ APPROVE = (
     ),
 )
 GENERAL = (
-    Command(name="trust", summary="let this project's withheld settings count", handler=trust),
+    Command(name="trust", summary="let this project's withheld settings, skills and commands count", handler=trust),
     Command(name="clear", summary="empty the screen; the conversation stays", handler=clear),
     Command(name="exit", aliases=("quit",), summary="leave clio", handler=leave),
 )

@@ -67,6 +67,10 @@ class Trust:
         """Trust the project with one more value. Raises as `grant`."""
         self._store(project, frozenset((value.fingerprint,)), keep=True)
 
+    def add_all(self, project: Path, values: Iterable[Widening]) -> None:
+        """Trust the project with these too. Raises as `grant`."""
+        self._store(project, frozenset(value.fingerprint for value in values), keep=True)
+
     def decline(self, project: Path, values: Iterable[Widening]) -> None:
         """Remember a no to these values. Raises as `grant`."""
         marks = tuple(sorted(value.fingerprint for value in values))

@@ -1,0 +1,119 @@
+"""Which files are custom commands: names, places, properties, and files that should not be trusted to be sane."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.commands.custom_files import MAX_BYTES, MAX_FILES, CustomFile, CustomFolders
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, Path]:
+    found = {
+        "project": tmp_path / "project" / ".clio" / "commands",
+        "other": tmp_path / "project" / ".claude" / "commands",
+        "own": tmp_path / "clio" / "commands",
+        "other own": tmp_path / ".claude" / "commands",
+    }
+    for folder in found.values():
+        folder.mkdir(parents=True)
+    return found
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> CustomFolders:
+    return CustomFolders(tmp_path / "project", tmp_path / "clio", {"HOME": str(tmp_path)})
+
+
+def only(folders: CustomFolders) -> CustomFile:
+    (found,), problems = folders.read()
+    assert problems == ()
+    return found
+
+
+def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
+    (places["project"] / "commit.md").write_text(
+        "---\ndescription: Commit what is staged\nargument-hint: [message]\nmodel: small\n"
+        "allowed-tools: Bash(git add:*), Read, Edit, mcp__jira__search\n---\n\nCommit $1.\n"
+    )
+    assert only(folders) == CustomFile(
+        name="commit",
+        shown=".clio/commands/commit.md",
+        own=False,
+        template="Commit $1.",
+        description="Commit what is staged",
+        hint="message",
+        model="small",
+        tools=("run_command(git add *)", "edit_file", "apply_patch", "mcp_jira_search"),
+    )
+
+
+def test_another_agents_file_keeps_its_model_to_itself(places: dict[str, Path], folders: CustomFolders) -> None:
+    (places["other"] / "x.md").write_text("---\nmodel: opus\n---\nDo it.")
+    assert only(folders).model == ""
+    assert only(folders).description == "Do it."
+
+
+def test_folders_are_part_of_the_name_and_the_first_place_counts(
+    places: dict[str, Path], folders: CustomFolders
+) -> None:
+    for place, folder in places.items():
+        (folder / "front" / "ui").mkdir(parents=True)
+        (folder / "front" / "ui" / "test.md").write_text(f"from {place}")
+    assert (only(folders).name, only(folders).template) == ("front:ui:test", "from project")
+
+
+def test_a_changed_file_is_read_again_and_a_deleted_one_is_gone(
+    places: dict[str, Path], folders: CustomFolders
+) -> None:
+    path = places["own"] / "a.md"
+    path.write_text("one")
+    assert only(folders).template == "one"
+    assert only(folders).own
+    path.write_text("other")
+    assert only(folders).template == "other"
+    path.unlink()
+    assert folders.read() == ((), ())
+
+
+def test_files_that_are_no_commands_are_named(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.md"
+    outside.write_text("secrets of another place")
+    folder = places["project"]
+    (folder / "link.md").symlink_to(outside)
+    (folder / "loop").symlink_to(folder)
+    (folder / "2fast.md").write_text("x")
+    (folder / "big.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    os.mkfifo(folder / "pipe.md")
+    (folder / "README.md").write_text("about these commands")
+    (folder / ".hidden.md").write_text("x")
+    (folder / "good.md").write_bytes(b"\xff\xfe caf\xe9\r\nline\x1b[2J")
+    found, problems = folders.read()
+    assert [file.name for file in found] == ["good"]
+    assert "\x1b" not in found[0].description
+    told = "\n".join(problems)
+    assert ".clio/commands/link.md is not used: it is a link that leads out of the project" in told
+    assert ".clio/commands/pipe.md is not used: it is not a file" in told
+    assert "'2fast' cannot be typed" in told
+    assert f"larger than {MAX_BYTES:,} bytes" in told
+
+
+def test_the_persons_own_may_be_links(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles.md").write_text("from elsewhere")
+    (places["own"] / "mine.md").symlink_to(tmp_path / "dotfiles.md")
+    assert only(folders).template == "from elsewhere"
+
+
+def test_properties_that_are_no_yaml_are_read_line_by_line(places: dict[str, Path], folders: CustomFolders) -> None:
+    (places["own"] / "odd.md").write_text("---\ndescription: Use when: it is odd\nallowed-tools: *\n---\nDo it.")
+    found = only(folders)
+    assert found.description == "Use when: it is odd"
+    assert found.template == "Do it."
+    assert "odd.md:2:" in found.problem
+
+
+def test_no_more_files_than_a_person_could_have_meant(places: dict[str, Path], folders: CustomFolders) -> None:
+    for number in range(MAX_FILES + 20):
+        (places["own"] / f"c{number}.md").touch()
+    assert len(folders.read()[0]) == MAX_FILES

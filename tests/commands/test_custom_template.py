@@ -1,0 +1,58 @@
+"""What a custom command's text becomes with the words a person wrote: places, quotes, commands, outputs."""
+
+import shlex
+import subprocess
+
+import pytest
+
+from clio.commands.custom_template import commands_of, fill, fill_command, pieces, put_output
+
+HOSTILE = ("$(touch x)", "`touch x`", "; touch x", "a'b", 'a"b', "\\", "$HOME", "!!", "a\nb", "-n", "*", "", "ä ö")
+
+
+@pytest.mark.parametrize(
+    ("template", "argument", "made"),
+    [
+        ("on $ARGUMENTS.", "a 'b c'", "on a 'b c'."),
+        ("$1|$2|$3", "a 'b c'", "a|b c|"),
+        ("$10 and $ARGUMENTSX and $0 and $HOME", "a", "$10 and $ARGUMENTSX and $0 and $HOME"),
+        ("\\$1 costs $1", "a", "$1 costs a"),
+        ("$1", "don't stop", "don't"),
+        ("$1", "$2 second", "$2"),
+        ("no place", "a", "no place"),
+    ],
+)
+def test_words_take_their_places(template: str, argument: str, made: str) -> None:
+    assert fill(template, argument) == made
+
+
+def test_a_template_is_taken_apart() -> None:
+    template = "a !`one` b\n```\n!`example`\n```\n`!`code`` \\!`no` x!`no`\n!`two`"
+    assert commands_of(template) == ("one", "two")
+    assert "".join(piece.text if not piece.is_command else f"!`{piece.text}`" for piece in pieces(template)) == template
+
+
+def test_words_that_look_like_commands_are_words() -> None:
+    assert commands_of("do $ARGUMENTS") == ()
+    assert fill("do $ARGUMENTS", "!`rm x`") == "do !`rm x`"
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+@pytest.mark.parametrize("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", "printf %s \"it's \"''$1"])
+def test_a_word_stays_one_word_in_any_quotes(word: str, template: str) -> None:
+    filled = fill_command(template, shlex.quote(word))
+    printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
+    assert printed.removeprefix("it's ") == word
+
+
+def test_all_words_stay_the_words_they_are() -> None:
+    filled = fill_command("printf '%s|' $ARGUMENTS", shlex.join(HOSTILE))
+    printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
+    assert printed.split("|")[:-1] == list(HOSTILE)
+
+
+def test_outputs_stand_inline_or_in_a_fence_and_name_nothing() -> None:
+    assert put_output("main\n") == "main"
+    assert put_output("a\nb\n") == "\n```\na\nb\n```\n"
+    assert put_output("see @calc.py") == "\n```\nsee @calc.py\n```\n"
+    assert put_output("a\n```\nb") == "\n```\na\n ```\nb\n```\n"
