@@ -1,0 +1,185 @@
+"""The terminal's background: what it answers, however that comes, and that nothing of what is typed is lost."""
+
+import io
+import os
+import pty
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.input.defaults import create_input
+
+from clio.ui.themes.background import may_be_asked, paper_in_environment, paper_of, read_colour
+from clio.ui.themes.question import BackgroundQuestion
+from clio.ui.themes.replies import QUESTION, Replies
+
+DARK = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\"
+LIGHT = "\x1b]11;rgb:ffff/fdfd/f6f6\x07"
+FENCE = "\x1b[?64;1;2;22c"
+KEYS = [
+    "a",
+    "ü",
+    "漢",
+    "\r",
+    "\x1b",
+    "\x1b[A",
+    "\x1b[1;5C",
+    "\x1bb",
+    "]",
+    "[",
+    "1",
+    ";",
+    "?",
+    "c",
+    "\x1bOP",
+    "\x1b[200~x\x1b[201~",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "paper"),
+    [
+        ("rgb:0000/0000/0000", "dark"),
+        ("rgb:1e/1e/2e", "dark"),
+        ("rgb:0/2b/36", "dark"),
+        ("rgba:ffff/ffff/ffff/8000", "light"),
+        ("rgb:fdfd/f6f6/e3e3", "light"),
+        ("#eee", "light"),
+        ("#303446", "dark"),
+        ("#fffffdfdf6f6", "light"),
+        ("rgb:b2b2/b2b2/b2b2", "light"),
+        ("?", None),
+        ("rgb:gg/00/00", None),
+        ("rgb:12345/0/0", None),
+        ("", None),
+    ],
+)
+def test_a_colour_is_dark_or_light(text: str, paper: str | None) -> None:
+    assert paper_of(text) == paper
+    assert (read_colour(text) is None) == (paper is None)
+
+
+@pytest.mark.parametrize(
+    ("value", "paper"),
+    [("15;0", "dark"), ("0;15", "light"), ("0;default;15", "light"), ("7;8", "dark"), ("0;7", "light"),
+     ("15;default", None), ("", None), ("0;99", None), ("0;²", None)],
+)  # fmt: skip
+def test_what_the_environment_says(value: str, paper: str | None) -> None:
+    assert paper_in_environment({"COLORFGBG": value}) == paper
+
+
+@pytest.mark.parametrize(
+    ("env", "asked"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "tmux-256color", "TMUX": "x"}, True),
+        ({"TERM": "screen", "STY": "x"}, True),
+        ({"TERM": "linux"}, False),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "vt100"}, False),
+        ({"TERM": "eterm-color", "INSIDE_EMACS": "29"}, False),
+        ({}, False),
+    ],
+)
+def test_who_is_asked(env: dict[str, str], asked: bool) -> None:
+    assert may_be_asked(env) is asked
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> tuple[list[str], str]:
+    """What comes from a keyboard, cut anywhere, and what of it was typed."""
+    before, between, after = (draw(st.lists(st.sampled_from(KEYS), max_size=4).map("".join)) for _ in range(3))
+    answers = draw(st.sampled_from([(DARK, FENCE), (LIGHT, FENCE), ("", FENCE), (DARK, "")]))
+    stream = before + answers[0] + between + answers[1] + after
+    cuts = sorted(draw(st.sets(st.integers(0, len(stream)), max_size=6)))
+    return [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)], before + between + after
+
+
+@given(pieces())
+def test_answers_are_taken_out_and_nothing_else(case: tuple[list[str], str]) -> None:
+    parts, typed = case
+    replies = Replies()
+    got = "".join([*map(replies.feed, parts), *rest(replies)])
+    assert got == typed
+
+
+@given(pieces())
+def test_a_pause_anywhere_shows_no_more_than_a_lone_escape(case: tuple[list[str], str]) -> None:
+    parts, typed = case
+    replies = Replies()
+    got = "".join(text for part in parts for text in (replies.feed(part), replies.flush()))
+    got += "".join(rest(replies))
+    assert "11;" not in got and "rgb" not in got and "64;" not in got
+    left = got
+    for key in typed:  # all that was typed is there, in its order
+        assert key in left
+        left = left[left.index(key) + 1 :]
+    assert len(got) - len(typed) <= 2 * len("\x1b]")
+
+
+def rest(replies: Replies) -> Iterator[str]:
+    """What comes with the next key."""
+    yield replies.feed("z").removesuffix("z")
+
+
+def test_keys_are_not_kept_waiting() -> None:
+    replies = Replies()
+    assert (replies.feed("\x1b"), replies.flush(), replies.flush()) == ("", "\x1b", "")
+    assert (replies.feed("[A"), replies.flush()) == ("[A", "")
+    assert (replies.feed("\x1b["), replies.flush(), replies.feed("x")) == ("", "\x1b[", "x")
+
+
+def test_when_all_is_answered_everything_goes_through() -> None:
+    replies = Replies()
+    assert replies.feed(DARK + FENCE) == "" and replies.over
+    assert replies.feed(DARK + FENCE + "\x1b") == DARK + FENCE + "\x1b"
+
+
+def test_a_colour_that_comes_behind_the_fence_still_counts() -> None:
+    replies = Replies()
+    assert replies.feed(FENCE + "a\x1b]11;rgb:ff") == "a"
+    assert replies.feed("/ff/ff\x07b") == "b"
+    assert replies.colour == "rgb:ff/ff/ff"
+    late = Replies()
+    assert late.feed(FENCE + "\x1b[?1;2c") == "\x1b[?1;2c"  # not asked for
+
+
+def test_the_question_on_a_keyboard() -> None:
+    heard: list[str] = []
+    stream = io.StringIO()
+    question = BackgroundQuestion(heard.append)
+    with create_pipe_input() as keyboard:
+        question.ask(keyboard, stream)
+        assert stream.getvalue() == QUESTION
+        keyboard.send_text("a\x1b]11;rgb:00")
+        assert [press.data for press in keyboard.read_keys()] == ["a"]
+        keyboard.send_text("/00/00\x1b\\\x1b[Ab" + FENCE)
+        assert [press.data for press in keyboard.read_keys()] == ["\x1b[A", "b"]
+        keyboard.send_text("\x1b")
+        assert [press.data for press in [*keyboard.read_keys(), *keyboard.flush_keys()]] == ["\x1b"]
+    assert heard == ["dark"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+@pytest.mark.parametrize("answer", [DARK + FENCE, FENCE, ""])
+def test_nothing_of_an_answer_is_left_to_whoever_reads_next(answer: str) -> None:
+    here, there = pty.openpty()
+    heard: list[str] = []
+    try:
+        question = BackgroundQuestion(heard.append)
+        with open(there, encoding="utf-8", closefd=False) as stdin:
+            keyboard = create_input(stdin)
+            with keyboard.raw_mode():
+                question.ask(keyboard, io.StringIO())
+                os.write(here, answer.encode())
+                question.leave(there)
+                os.set_blocking(there, False)
+                with pytest.raises(BlockingIOError):
+                    os.read(there, 1)
+    finally:
+        os.close(here)
+        os.close(there)
+    assert heard == (["dark"] if DARK in answer else [])
