@@ -22,6 +22,7 @@ from clio.assembly import Assembly, project_checkpoints
 from clio.commands.added import AddedCommands
 from clio.commands.base import MakeMeaning, Meaning
 from clio.commands.custom_commands import CustomCommands
+from clio.commands.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
@@ -33,6 +34,7 @@ from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
 from clio.hooks.hooks import Hooks
 from clio.ids import new_id
+from clio.mcp.opening import open_servers
 from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
 from clio.memory.preferences.notice import Noticed
@@ -126,7 +128,8 @@ class App:
             tell=lambda text, warning: emit(Notice(text=text, level="warning" if warning else "info")),
         )
         self.mailbox = Mailbox()
-        self.added = AddedCommands(CustomCommands(self.project, self.home, env))
+        self.servers = open_servers(loaded, env, tell=self._warn, ask=asker.ask)
+        self.added = AddedCommands(CustomCommands(self.project, self.home, env), PromptCommands(self.servers))
         self.tool_limit = ToolLimit(self.policy)
         self.skills = SkillShelf(self.project, self.home, env)
         self.spending = open_spending(loaded, now)
@@ -149,6 +152,7 @@ class App:
             planning=self.planning,
             shelf=self.shelf,
             hooks=self.hooks,
+            servers=self.servers,
             skills=self.skills,
             tool_limit=self.tool_limit,
             emit=emit,
@@ -276,6 +280,11 @@ class App:
         self.provider = make_provider(self.config, self._env)
         self.session.set_model(model)
 
+    async def reload_servers(self) -> None:
+        """Start the MCP servers anew; the next request has the tools they offer then."""
+        await self.servers.reload()
+        self._leave_loop()
+
     def set_approval(self, mode: ApprovalMode) -> None:
         """Decide anew who says yes to writes and commands."""
         self.planning.set_mode(mode)
@@ -299,6 +308,7 @@ class App:
             await calibration.close()
         await self.jobs.close()
         await self.hooks.finish()
+        await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
         for provider in (*self._retired, self.provider):
@@ -317,6 +327,7 @@ class App:
         self.hooks.leave(self.session.id)
         self._close_session()
         self._leave_loop()
+        self.servers.begin_session()
         self.session = session
         self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
         self._read_log = ReadLog()
@@ -326,6 +337,7 @@ class App:
     async def _ready(self) -> Loop:
         if self._loop is None:
             limits = await self.provider.limits()
+            await self.servers.settle()
             self._estimator = self._make_estimator()
             self._loop, self._calibration = self._assembly.make_loop(
                 self.config, self.provider, limits, self._estimator, self._read_log

@@ -35,6 +35,7 @@ from clio.context.window import ContextWindow
 from clio.errors import StorageError
 from clio.fragments import Fragment
 from clio.hooks.hooks import Hooks
+from clio.mcp.servers import Servers
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
@@ -54,6 +55,7 @@ from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
+from clio.tools.mcp_tool import fitting_tools
 from clio.tools.schema import tool_spec
 from clio.tools.search.file_index import walk
 from clio.tools.shell.jobs import JobTable
@@ -96,6 +98,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     planning: Planning
     shelf: Shelf
     hooks: Hooks
+    servers: Servers
     skills: SkillShelf
     tool_limit: ToolLimit
     emit: Emit
@@ -115,7 +118,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         skills = self._usable_skills()
 
         def tools(compact: bool) -> list[Tool]:
-            return self._tools(config, read_log, compact, skills)
+            return [*self._tools(config, read_log, compact, skills), *self._server_tools(limits, compact)]
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
@@ -189,6 +192,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             model=provider.model,
             takes_images=provider.name != OFFLINE and takes_images(config, provider.model),
             pasted=self.shelf.images,
+            servers=self.servers,
         )
 
     def _folder_instructions(
@@ -312,6 +316,13 @@ class Assembly(Struct, kw_only=True, frozen=True):
         if skills:
             tools.append(UseSkillTool(self.skills, skills))
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
+
+    def _server_tools(self, limits: Limits, compact: bool) -> list[Tool]:
+        """What MCP servers offer to this session, as much of it as a quarter of the window holds."""
+        tools, problem = fitting_tools(self.servers, limits.context_window // 4)
+        if problem and not compact:
+            self._warn(problem)
+        return list(tools)
 
     def _instructions(
         self, config: Config, limits: Limits, estimator: TokenEstimator

@@ -72,7 +72,8 @@ def _run(argv: list[str]) -> int:
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
     arguments = flags.parse(argv)
-    if arguments.words and find_door(arguments.words[0]):
+    serves = tuple(arguments.words) == ("mcp",) and not arguments.help
+    if arguments.words and find_door(arguments.words[0]) and not serves:
         return _subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
         from clio.entrypoints.acp_server import HELP

@@ -22,21 +22,25 @@ class Given(Struct, frozen=True, kw_only=True):
 
     words: unquoted. typed: the same with what stood between and around them, without the options.
     text: as typed, for free text; quotes round the whole of it are taken off.
-    options: the value given last by the option's name; "" for a switch.
+    options: the value given last by the option's name; "" for a switch. many: all values of those that may repeat.
     """
 
     words: tuple[str, ...] = ()
     typed: str = ""
     text: str = ""
     options: dict[str, str] = {}
+    many: dict[str, tuple[str, ...]] = {}
 
 
-def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = ()) -> Given:
+def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = (), repeated: Iterable[str] = ()) -> Given:
     """Read an argument. Options may stand anywhere before `--`, as `--name value` or `--name=value`.
 
-    switches, valued: the options' names with their dashes. Raises UsageError for an unknown one, or one without value.
+    switches, valued: the options' names with their dashes. repeated: those with a value that may stand several times.
+    Raises UsageError for an unknown one, or one without value.
     """
-    known = dict.fromkeys(switches, False) | dict.fromkeys(valued, True)
+    repeated = tuple(repeated)
+    known = dict.fromkeys(switches, False) | dict.fromkeys((*valued, *repeated), True)
+    many: dict[str, tuple[str, ...]] = {}
     kept: list[re.Match[str]] = []
     options: dict[str, str] = {}
     tokens = _TOKEN.finditer(text)
@@ -58,9 +62,11 @@ def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = ())
         elif equals and not takes:
             raise UsageError(f"{name} takes no value")
         options[name] = value
+        if name in repeated:
+            many[name] = (*many.get(name, ()), value)
     words = tuple(map(_plain, kept))
     typed = _as_typed(text, kept)
-    return Given(words=words, typed=typed, text=words[0] if len(words) == 1 else typed, options=options)
+    return Given(words=words, typed=typed, text=words[0] if len(words) == 1 else typed, options=options, many=many)
 
 
 def join(arguments: Sequence[str]) -> str:

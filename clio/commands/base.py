@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.agent.turn_files import TurnFiles
     from clio.config.loaded import Loaded
     from clio.context.window import ContextWindow
+    from clio.mcp.servers import Servers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
     from clio.security.approval import Policy
@@ -181,6 +182,16 @@ class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
     name: str
 
 
+class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
+    """Await this, then show what it gave. saying: what is waited for, for the person; may be stopped with Ctrl-C.
+
+    work: raises ClioError.
+    """
+
+    saying: str
+    work: Callable[[], Awaitable["CommandResult"]]
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
@@ -208,6 +219,7 @@ FollowUp = (
     | EditText
     | ExportSession
     | SleepNow
+    | WaitFor
     | SetTheme
     | Confirm
 )
@@ -305,6 +317,15 @@ class Shell(Protocol):
     @property
     def spending(self) -> "Spending":
         """What requests cost, and the most they may."""
+        ...
+
+    @property
+    def servers(self) -> "Servers":
+        """The MCP servers, and what they offer."""
+        ...
+
+    async def reload_servers(self) -> None:
+        """Start the MCP servers anew; the next request has the tools they offer then."""
         ...
 
     @property

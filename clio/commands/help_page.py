@@ -24,7 +24,10 @@ _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     ("earlier talk", (("session", "list, search, switch, name, fork, export"),)),
-    ("clio itself", (("theme", "colours"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves"))),
+    (
+        "clio itself",
+        (("theme", "colours"), ("mcp", "servers"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves")),
+    ),
 )
 _SIGNS = "text to the model · @path names a file · !command runs one · #words are remembered"
 _MAX_ADDED = 8

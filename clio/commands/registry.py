@@ -25,6 +25,7 @@ from clio.commands.help_page import NEXT, help_table
 from clio.commands.key_table import key_table
 from clio.commands.last_commands import LAST
 from clio.commands.matching import ELSEWHERE, nearest
+from clio.commands.mcp_commands import MCP
 from clio.commands.memory_commands import MEMORY
 from clio.commands.model_commands import MODEL
 from clio.commands.note_commands import NOTE
@@ -93,6 +94,7 @@ COMMANDS: tuple[Command, ...] = (
     *PLAN,
     *TODO,
     *CHECKPOINT,
+    *MCP,
     *LAST,
     *THEME,
     *GENERAL,

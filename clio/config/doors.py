@@ -38,6 +38,14 @@ def find_door(word: str) -> Door | None:
     return next((door for door in DOORS if word == door.name or word in door.aliases), None)
 
 
+def serves_memory(words: Sequence[str]) -> bool:
+    """Whether the words are `clio mcp` and flags alone, which offers clio's memory to others."""
+    if words[0] != "mcp" or "--help" in words or "-h" in words:
+        return False
+    places = range(1, len(words))
+    return all(words[place].startswith("-") or words[place - 1] in _VALUED_FLAGS for place in places)
+
+
 def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
     """Where a door's name stands as the first word that is no flag; None where it does not.
 
@@ -47,7 +55,7 @@ def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
     while place < len(argv):
         word, following = argv[place], argv[place + 1 : place + 2]
         if not word.startswith("-"):
-            return place if find_door(word) else None
+            return place if find_door(word) and not serves_memory(argv[place:]) else None
         optional = valued.get(word)
         has_value = optional is False or (optional and following and not following[0].startswith("-"))
         place += 2 if has_value else 1

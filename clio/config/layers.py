@@ -17,7 +17,7 @@ from clio.config.fields import CONFIG_FIELDS, from_text
 from clio.config.flags import flag_name
 from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
-from clio.config.mcp_files import read_servers
+from clio.config.mcp_trust import configured
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.setting import Setting
@@ -56,7 +56,7 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
             trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
     put(values, _run_settings(options, env, values))
-    mcp = read_servers(home, project, lambda value: Trust(home).covers(project, (value,)))
+    mcp = configured(home, project)
     hooks = find_hooks(home, project, lambda value: Trust(home).covers(project, (value,)))
     files = ((user_file, user), (project_file, own))
     return Loaded(

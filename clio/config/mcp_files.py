@@ -123,6 +123,11 @@ def read_servers(home: Path, project: Path, is_trusted: Callable[[Widening], boo
     )
 
 
+def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> Server:
+    """A server from what somebody typed. Raises ConfigError."""
+    return _server(name, _entry(name, dict(fields), strict=True), where, own=own)
+
+
 def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]], list[str]]:
     """The entries of one file with where each stands, and sentences about those that are wrong. Raises ConfigError."""
     values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)

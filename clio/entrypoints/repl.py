@@ -30,6 +30,7 @@ from clio.commands.base import (
     SetTheme,
     SleepNow,
     SwitchSession,
+    WaitFor,
 )
 from clio.commands.registry import is_command, run_command
 from clio.config.layers import load
@@ -331,6 +332,11 @@ class Repl:
             case SleepNow():
                 result, self._prefill = await sleep_until_key(app, step)
                 screen.show_result(result)
+            case WaitFor(saying=saying, work=work):
+                screen.note(f"{saying} …")
+                result = await work()
+                screen.show_result(result)
+                return result.follow_up is None or await self._follow(parts, result.follow_up)
             case Confirm(question=question, then=then, word=word):
                 return not await self._line.confirm(question, word) or await self._command(parts, then)
             case _:

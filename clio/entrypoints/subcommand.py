@@ -3,10 +3,11 @@
 No provider is made, no session begun, and nothing is imported that only a conversation needs.
 """
 
+import asyncio
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,7 +15,17 @@ from msgspec import structs
 
 from clio.commands.added import AddedCommands
 from clio.commands.arguments import join
-from clio.commands.base import Command, CommandResult, Confirm, EditText, ExportSession, FollowUp, Prefill, SleepNow
+from clio.commands.base import (
+    Command,
+    CommandResult,
+    Confirm,
+    EditText,
+    ExportSession,
+    FollowUp,
+    Prefill,
+    SleepNow,
+    WaitFor,
+)
 from clio.commands.dispatch import choose, forms
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
@@ -33,13 +44,14 @@ if TYPE_CHECKING:
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
     from clio.context.window import ContextWindow
+    from clio.mcp.servers import Servers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
     from clio.skills.shelf import SkillShelf
 
-_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -63,6 +75,7 @@ class LightShell:
         self._skills: SkillShelf | None = None
         self._memory: MemorySystem | None = None
         self._spending: Spending | None = None
+        self._servers: Servers | None = None
 
     @property
     def redactor(self) -> "Redactor":
@@ -99,6 +112,19 @@ class LightShell:
         if self._spending is None:
             self._spending = open_spending(self.loaded)
         return self._spending
+
+    @property
+    def servers(self) -> "Servers":
+        """As a conversation has them; none is started."""
+        from clio.mcp.opening import open_servers
+
+        if self._servers is None:
+            self._servers = open_servers(self.loaded, os.environ)
+        return self._servers
+
+    async def reload_servers(self) -> None:
+        """Raises UserError: there is no conversation that has their tools."""
+        _needs_a_conversation()
 
     def close(self) -> None:
         """Let go of what was opened."""
@@ -183,6 +209,8 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
                 from clio.entrypoints.sleeping import sleep_until_interrupted
 
                 result = sleep_until_interrupted(shell, step)
+            case WaitFor(work=work):
+                result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):
                 from clio.ui.editor import edit_text
 
@@ -194,6 +222,10 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
             case step:
                 (print_json if json else _show)(result)
                 return step
+
+
+async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResult:
+    return await work()
 
 
 def help_text(word: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from clio.config.loaded import Loaded
+from clio.config.mcp_trust import configured
+from clio.config.server import Server
 from clio.mcp.servers import Ask, Servers
 
 
@@ -11,6 +13,18 @@ def open_servers(
 ) -> Servers:
     """Every configured server, none of them started. tell: shows one line. ask: reaches the person."""
     folder = None if loaded.config.incognito else loaded.project / ".clio" / "cache"
+
+    def read_again() -> tuple[tuple[Server, ...], tuple[str, ...]]:
+        found = configured(loaded.home, loaded.project)
+        return found.servers, found.problems
+
     return Servers(
-        loaded.servers, loaded.server_problems, project=loaded.project, env=env, folder=folder, tell=tell, ask=ask
+        loaded.servers,
+        loaded.server_problems,
+        project=loaded.project,
+        env=env,
+        folder=folder,
+        tell=tell,
+        ask=ask,
+        read_again=read_again,
     )

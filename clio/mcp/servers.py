@@ -37,6 +37,11 @@ class NamedTool(Struct, frozen=True, kw_only=True):
     tool: OfferedTool
     reads: bool
 
+    @property
+    def tokens(self) -> int:
+        """About what it takes of the window."""
+        return len(self.name + self.tool.description) // 4 + len(bytes(self.tool.schema)) // 3
+
 
 class Standing(Struct, frozen=True, kw_only=True):
     """How things stand with one server.
@@ -56,6 +61,7 @@ class Servers:
     """Every configured server. problems: sentences about entries that are wrong.
 
     folder: where catalogs and logs are kept; None keeps nothing. tell: shows one line. ask: reaches the person.
+    read_again: gives what is configured by now, for `reload`.
     """
 
     def __init__(
@@ -69,6 +75,7 @@ class Servers:
         tell: Callable[[str], None] = lambda line: None,
         ask: Ask | None = None,
         first_wait_s: float = FIRST_WAIT_S,
+        read_again: Callable[[], tuple[Sequence[Server], Sequence[str]]] | None = None,
     ) -> None:
         self.problems = tuple(problems)
         self.all = tuple(servers)
@@ -78,6 +85,7 @@ class Servers:
         self._tell = tell
         self._ask = ask
         self._first_wait_s = first_wait_s
+        self._read_again = read_again
         self._catalogs: dict[str, Catalog] = {}
         self._seconds: dict[str, float] = {}
         self._connections: dict[str, Connection] = {}
@@ -120,12 +128,15 @@ class Servers:
         self._offered = None
 
     async def reload(self) -> list[Standing]:
-        """Start every server anew and settle again; how each stands then."""
+        """Read the files again, start every server and settle anew; how each stands then."""
         await self.close()
+        if self._read_again is not None:
+            servers, problems = await asyncio.to_thread(self._read_again)
+            self.all, self.problems = tuple(servers), tuple(problems)
         self._told.clear()
-        for server in self.enabled:
-            self._catalogs.pop(server.name, None)
-        self._offered = None
+        self._catalogs.clear()
+        self._seconds.clear()
+        self._offered, self._read = None, True
         await self.settle()
         return self.standings()
 
@@ -175,6 +186,27 @@ class Servers:
                 )
             )
         return found
+
+    def tokens(self, server: str) -> int:
+        """About what a server's tools take of the window, in tokens."""
+        return sum(named.tokens for named in self._offered or self._named() if named.server == server)
+
+    def names_of(self, server: str) -> dict[str, str]:
+        """By what names the model calls a server's tools."""
+        return {one.tool.name: one.name for one in self._offered or self._named() if one.server == server}
+
+    def twin(self) -> "Servers":
+        """The same servers once more, to be tried beside those that run; to be closed."""
+        servers, problems = self._read_again() if self._read_again else (self.all, self.problems)
+        return Servers(
+            servers,
+            problems,
+            project=self._project,
+            env=self._env,
+            folder=self._folder,
+            first_wait_s=self._first_wait_s,
+            read_again=self._read_again,
+        )
 
     async def close(self) -> None:
         """End every server; at most some seconds, whatever they do."""

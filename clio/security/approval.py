@@ -7,11 +7,11 @@ from typing import Literal, Protocol, assert_never
 from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.command_policy import CommandJudge, CommandView
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
-from clio.security.rules import FETCH, allows, host_matches, read_rule
+from clio.security.rules import FETCH, allows, host_matches, read_rule, tool_matches
 from clio.security.url_policy import UrlRefused, read_url
 
 PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
@@ -108,6 +108,7 @@ class Policy:
         self._readable: frozenset[Path] = frozenset()
         self._commands: set[RunCommand] = set()
         self._hosts: set[str] = set()
+        self._tools: set[str] = set()
         self._writes_inside = False
 
     def judge(self, action: Action) -> Verdict:
@@ -123,6 +124,8 @@ class Policy:
                 return self._fetch(action)
             case Internal():
                 return self._internal(action)
+            case CallServer():
+                return self._server(action)
             case _:
                 assert_never(action)
 
@@ -152,7 +155,8 @@ class Policy:
         """Do not ask again for this in this session.
 
         A command: what its offered rule names, or exactly this line. A write inside the workspace: all ordinary writes
-        inside it; any other write and every read: exactly these paths (a folder: all in it). A page: its host.
+        inside it; any other write and every read: exactly these paths (a folder: all in it). A page: its host. A
+        server: this tool.
         """
         match action:
             case ReadFiles():
@@ -170,6 +174,8 @@ class Policy:
                 self._hosts.add(read_url(action.url, allow_private=True).host)
             case Internal():
                 pass
+            case CallServer():
+                self._tools.add(action.name)
             case _:
                 assert_never(action)
 
@@ -243,6 +249,18 @@ class Policy:
         if target.host in self._hosts or any(host_matches(rule, target.host) for rule in self._allow):
             return Allow(f"{target.host!r} is allowed")
         return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH} {target.host}")
+
+    def _server(self, action: CallServer) -> Verdict:
+        rule = next((rule.text for rule in self._deny if tool_matches(rule, action.name)), None)
+        if rule is not None:
+            return Deny(f"the user's rule deny: {rule!r} forbids this tool; find another way or ask the user")
+        if self.mode == "all":
+            return Allow("mode 'all'")
+        if self.mode == "plan" and not action.reads:
+            return Deny(PLAN_REASON)
+        if action.name in self._tools or any(tool_matches(rule, action.name) for rule in self._allow):
+            return Allow(f"{action.name!r} is allowed")
+        return Ask("medium", f"it hands this to the MCP server {action.server!r}", action.name)
 
     def _internal(self, action: Internal) -> Verdict:
         if action.writes_memory and self.incognito:

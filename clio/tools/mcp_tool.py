@@ -68,26 +68,20 @@ class McpTool:
         )
 
 
-def fitting_tools(servers: Servers, most_tokens: int, *, compact: bool = False) -> tuple[list[McpTool], str]:
-    """The tools of this session, in their order; where all are too many the last are left out, and a sentence says so."""
+def fitting_tools(servers: Servers, most_tokens: int) -> tuple[list[McpTool], str]:
+    """The tools of this session in their order; where all are too many, the first, and a sentence on the rest."""
     kept: list[McpTool] = []
     used = 0
     for named in servers.offered:
-        tool = McpTool(servers, named)
-        used += spec_tokens(tool.spec(compact=compact))
+        used += named.tokens
         if used > most_tokens:
             left = len(servers.offered) - len(kept)
             return kept, (
                 f"{left} of {len(servers.offered)} tools of MCP servers are left out: all take more than a quarter of "
                 "the window; name those you need under `tools:` of their servers"
             )
-        kept.append(tool)
+        kept.append(McpTool(servers, named))
     return kept, ""
-
-
-def spec_tokens(spec: ToolSpec) -> int:
-    """About what a tool takes of the window, in tokens."""
-    return len(spec.name + spec.description) // 4 + len(bytes(spec.parameters)) // 3
 
 
 def framed(text: str, server: str) -> str:

@@ -1,0 +1,129 @@
+"""Puts a server into an `mcp.yaml` and takes it out again, and leaves every other character of the file as it was."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.config.mcp_files import KEY, read_entries
+from clio.config.server import Server
+from clio.config.yaml_file import Entry, Items, Node, Table, parse
+from clio.config.yaml_write import lines_of, rewrite, split_bom
+from clio.errors import ConfigError
+
+_PLAIN = re.compile(r"[A-Za-z./@~][\w./@~-]*")
+_WORDS = frozenset("y n yes no on off true false null".split())
+
+
+def add_server(path: Path, server: Server) -> None:
+    """Write an entry; a file that is missing is made.
+
+    Raises ConfigError where the name is there already, or the file cannot be changed without touching more.
+    """
+    _rewrite(path, lambda data: _with(data, server, str(path)), f"the MCP server {server.name!r} cannot be stored")
+
+
+def remove_server(path: Path, name: str) -> bool:
+    """Take an entry out; whether there was one. Raises ConfigError as `add_server`."""
+    removed = False
+
+    def change(data: bytes) -> bytes:
+        nonlocal removed
+        changed = _without(data, name, str(path))
+        removed = changed != data
+        return changed
+
+    _rewrite(path, change, f"the MCP server {name!r} cannot be removed")
+    return removed
+
+
+def _rewrite(path: Path, change: Callable[[bytes], bytes], what: str) -> None:
+    try:
+        rewrite(path, change)
+    except OSError as error:
+        raise ConfigError(f"{what}: {path}: {error.strerror or error}") from None
+
+
+def _with(data: bytes, server: Server, shown: str) -> bytes:
+    before, _ = read_entries(data, shown)
+    table = _table(data, shown)
+    if table is not None and server.name in table.entries:
+        raise ConfigError(f"there is an MCP server {server.name!r} in {shown} already; remove it first")
+    bom, text = split_bom(data)
+    lines, newline = lines_of(text)
+    if table is None or not table.entries:
+        kept = "".join(line for line in lines if not re.match(rf"{KEY}\s*:", line))
+        text = kept + newline.join([f"{KEY}:", *_rows(server, "  "), ""])
+    else:
+        row = _last_row(table)
+        indent = " " * table.start[1]
+        rows = [line + newline for line in _rows(server, indent)]
+        text = "".join([*lines[: row + 1], *rows, *lines[row + 1 :]])
+    changed = bom + text.encode("utf-8")
+    return _checked(changed, {*before, server.name}, shown, f"add {server.name!r} to {shown} by hand")
+
+
+def _without(data: bytes, name: str, shown: str) -> bytes:
+    before, _ = read_entries(data, shown)
+    table = _table(data, shown)
+    if table is None or name not in table.entries:
+        return data
+    bom, text = split_bom(data)
+    lines, newline = lines_of(text)
+    entry = table.entries[name]
+    rest = lines[: entry.line - 1] + lines[_last_row(entry.node, entry) + 1 :]
+    if len(table.entries) == 1:
+        rest = [f"{KEY}: {{}}{newline}" if re.match(rf"{KEY}\s*:", line) else line for line in rest]
+    changed = bom + "".join(rest).encode("utf-8")
+    return _checked(changed, {*before} - {name}, shown, f"remove {name!r} from {shown} by hand")
+
+
+def _checked(changed: bytes, expected: set[str], shown: str, otherwise: str) -> bytes:
+    """Whatever the file looks like: it names what it named before, and the difference."""
+    try:
+        found, _ = read_entries(changed, shown)
+    except ConfigError:
+        found = {}
+    if set(found) != expected:
+        raise ConfigError(f"this file cannot be changed without touching more of it; {otherwise}")
+    return changed
+
+
+def _table(data: bytes, shown: str) -> Table | None:
+    """The mapping of servers. None where there is none yet."""
+    entry = parse(data, shown).entries.get(KEY)
+    return entry.node if entry is not None and isinstance(entry.node, Table) else None
+
+
+def _last_row(node: Node, entry: Entry | None = None) -> int:
+    """The last row a value stands in, from 0: the parser itself counts comments and blank lines behind it too."""
+    if isinstance(node, Table) and not node.flow and node.entries:
+        return max(_last_row(one.node, one) for one in node.entries.values())
+    if isinstance(node, Items) and not node.flow and node.items:
+        return max(_last_row(one) for one in node.items)
+    row, column = node.end
+    least = entry.line - 1 if entry else node.start[0]
+    return max(row if column else row - 1, least)
+
+
+def _rows(server: Server, indent: str) -> list[str]:
+    """The entry in YAML, below `mcpServers:`."""
+    rows = [f"{indent}{_scalar(server.name)}:"]
+    inner = indent + "  "
+    if server.kind == "sse":
+        rows.append(f"{inner}type: sse")
+    if server.command:
+        rows.append(f"{inner}command: {_scalar(server.command)}")
+    if server.args:
+        rows.append(f"{inner}args: [{', '.join(map(_scalar, server.args))}]")
+    if server.url:
+        rows.append(f"{inner}url: {_scalar(server.url)}")
+    for name, pairs in (("env", server.env), ("headers", server.headers)):
+        if pairs:
+            rows.append(f"{inner}{name}:")
+            rows += [f"{inner}  {_scalar(key)}: {_scalar(value)}" for key, value in pairs.items()]
+    return rows
+
+
+def _scalar(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
