@@ -9,7 +9,10 @@ _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "who answers",
         (("model", "the model"), ("style", "wording"), ("skills", "instructions"), ("scenario", "kind of work")),
     ),
-    ("who decides", (("plan", "look first"), ("approve", "what asks"), ("trust", "this project"))),
+    (
+        "who decides",
+        (("plan", "look first"), ("approve", "what asks"), ("hooks", "your checks"), ("trust", "this project")),
+    ),
     ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
     ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
     (

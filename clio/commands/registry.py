@@ -23,6 +23,7 @@ from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.help_page import NEXT, help_table
 from clio.commands.key_table import key_table
+from clio.commands.hook_commands import HOOKS
 from clio.commands.last_commands import LAST
 from clio.commands.matching import ELSEWHERE, nearest
 from clio.commands.mcp_commands import MCP
@@ -95,6 +96,7 @@ COMMANDS: tuple[Command, ...] = (
     *TODO,
     *CHECKPOINT,
     *MCP,
+    *HOOKS,
     *LAST,
     *THEME,
     *GENERAL,

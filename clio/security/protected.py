@@ -4,7 +4,7 @@ import os
 from itertools import pairwise
 from pathlib import Path
 
-_SETTINGS = {"config.yaml", "config.yml", "mcp.yaml", "mcp.yml"}
+_SETTINGS = {"config.yaml", "config.yml", "mcp.yaml", "mcp.yml", "hooks.yaml"}
 
 
 def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:

@@ -30,6 +30,7 @@ max_output_tokens          none                         default
 models.big.tools           false                        ~/.clio/config.yaml:2
 ltm                        true                         default
 instructions               true                         default
+hooks                      true                         default
 scenario                   none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default

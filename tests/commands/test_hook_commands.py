@@ -1,0 +1,32 @@
+"""/hooks: what runs when, and what waits for trust."""
+
+from pathlib import Path
+
+from msgspec import structs
+
+from clio.commands.registry import run_command
+from clio.config.hook import Hook
+from clio.config.loaded import Widening
+from tests.commands.desk import make_desk
+
+
+def test_without_any_it_says_how_to_write_one(tmp_path: Path) -> None:
+    assert "hooks.yaml" in run_command(make_desk(tmp_path), "/hooks").text
+
+
+def test_each_with_its_place_and_whether_it_runs(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path)
+    mine = Hook(event="before_tool", run="./guard.sh", where="~/.clio/hooks.yaml:2", match=("edit_*", "git"))
+    theirs = Widening(key="hooks.stop", value="make test", where=".clio/hooks.yaml:2", fingerprint="f")
+    other = Widening(key="approve", value="all", where=".clio/config.yaml:1", fingerprint="g")
+    desk.loaded = structs.replace(desk.loaded, hooks=(mine,), withheld=(theirs, other))
+    table = run_command(desk, "/hooks").table
+    assert table is not None
+    assert list(table.rows) == [
+        ("before_tool for edit_*|git", "./guard.sh", "~/.clio/hooks.yaml:2", "runs"),
+        ("stop", "make test", ".clio/hooks.yaml:2", "waits for clio config trust"),
+    ]
+    desk.config = structs.replace(desk.config, hooks=False)
+    table = run_command(desk, "/hooks").table
+    assert table is not None and table.rows[0][3] == "off (--no-hooks)"
+    assert not run_command(desk, "/hooks stop").ok
