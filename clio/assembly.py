@@ -295,7 +295,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         if news := self.skills.take_news(found):
             self._warn(news)
         skills = self.skills.usable(found)
-        self.policy.allow_reading(skill.folder for skill in skills if skill.own)
+        self.policy.allow_reading(self.skills.readable(skills))
         return skills
 
     def _skills(self, skills: Sequence[Skill], cap_tokens: int | None, estimator: TokenEstimator) -> list[Fragment]:

@@ -18,6 +18,7 @@ _LOOKS: dict[str, frozenset[str] | None] = {
     "note": frozenset({"", "list", "show"}),
     "docs": frozenset({"", "list"}),
     "prefs": frozenset({"", "top", "show", "keywords", "scenarios", "info"}),
+    "skills": frozenset({"", "list", "show"}),
     "style": frozenset({"", "list", "why", "show"}),
 }
 

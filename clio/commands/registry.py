@@ -118,14 +118,16 @@ def run_command(shell: Shell, line: str) -> CommandResult:
 
 
 def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
-    """The turn a line asks for that calls a command which is not built in; None for any other line.
+    """The turn a line asks for that calls a command which is not built in, or a skill; None for any other line.
 
     Raises UsageError where the command was called wrongly, or where the line can only mean one that is misspelt.
     """
     if not is_command(line) or not (commands := added(shell)):
         return None
-    name = split(line.strip()[1:])[0]
-    if find(name) is not None or not name:
+    name, argument = split(line.strip()[1:])
+    uses_skill = name == "skills" and split(argument)[0] == "use"
+    commands = added(shell)
+    if not uses_skill and (not name or not commands or find(name) is not None):
         return None
     if find(name, shell) is None:
         near = nearest(name, [command.name for command in commands], "/", otherwise="none")

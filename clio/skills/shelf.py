@@ -40,6 +40,7 @@ class SkillShelf:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._root = project.resolve()
+        self._home = home.resolve()
         self._person = user_home(env)
         self._places = skill_places(project, home, self._person)
         self._trust = Trust(home)
@@ -54,6 +55,12 @@ class SkillShelf:
         known = self._trust.fingerprints(self._project) if any(not skill.own for skill in found.skills) else ()
         skills = (skill for skill in found.skills if skill.own or as_widening(skill).fingerprint in known)
         return tuple(sorted(skills, key=lambda skill: skill.name))
+
+    def readable(self, skills: Iterable[Skill]) -> list[Path]:
+        """The folders outside the project that may be read for these skills; none that holds more than a skill."""
+        kept = (self._home, self._person.resolve(), self._root)
+        folders = [skill.folder for skill in skills if skill.own]
+        return [folder for folder in folders if not any(place.is_relative_to(folder) for place in kept)]
 
     def withheld(self, found: SkillSet) -> tuple[Widening, ...]:
         """What the folder must be trusted with before the rest may be used."""
