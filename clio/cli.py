@@ -99,7 +99,7 @@ def _run(argv: list[str]) -> int:
 def _repl(arguments: "Arguments") -> int:
     from clio.entrypoints import first_paint
 
-    first_paint.paint(color=not arguments.no_color)
+    first_paint.paint(color=not arguments.no_color, aloud=first_paint.may_be_aloud(arguments.screen_reader))
     try:
         from clio.config.layers import load
         from clio.config.options import make_options

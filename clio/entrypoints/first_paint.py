@@ -43,13 +43,36 @@ def prompt_text() -> str:
     return "❯ "
 
 
-def paint(*, color: bool = True) -> None:
+def may_be_aloud(flag: bool) -> bool:
+    """Whether a screen reader may be asked for by flag, variable or a settings file, none of which is understood yet.
+
+    Then nothing is drawn: the prompt comes when the settings are known.
+    """
+    if flag or os.environ.get("CLIO_SCREEN_READER"):
+        return True
+    home = os.environ.get("USERPROFILE" if os.name == "nt" else "HOME", "")
+    return any(map(_names_it, (os.environ.get("CLIO_HOME") or f"{home}/.clio", ".clio")))
+
+
+def _names_it(folder: str) -> bool:
+    try:
+        file = os.open(f"{folder}/config.yaml", os.O_RDONLY)
+        try:
+            return b"screen_reader" in os.read(file, 100_000)
+        finally:
+            os.close(file)
+    except OSError:
+        return False
+
+
+def paint(*, color: bool = True, aloud: bool = False) -> None:
     """Draw the prompt and silence the terminal; nothing where no person is at a capable terminal.
 
     What is typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
+    aloud: draw nothing.
     """
     global _drawn
-    if not silence() or _drawn:
+    if not silence() or _drawn or aloud:
         return
     _drawn = True
     text = prompt_text()

@@ -44,7 +44,7 @@ from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_pager import LastPager
-from clio.entrypoints.repl_parts import Parts, make_line, make_parts, terminal_size, warm_up
+from clio.entrypoints.repl_parts import Parts, make_line, make_parts, this_terminal, warm_up
 from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
@@ -57,7 +57,6 @@ from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
 from clio.ui.line_signs import shell_line
 from clio.ui.session_facts import SessionFacts
-from clio.ui.theme import detect_terminal
 
 MAX_QUESTIONS = 2
 """After one turn: a person came to get work done."""
@@ -94,7 +93,7 @@ class Repl:
         self.ended_by = 0
         self._options = options
         self._loaded = loaded
-        self._terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty(), wants_colour=loaded.config.color)
+        self._terminal = this_terminal(loaded.config)
         self._colours = Colours(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
         self._shelf = Shelf()
@@ -102,13 +101,13 @@ class Repl:
         self._history_problem: str | None = None
         self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
         self._facts = SessionFacts(loaded.config, loaded.project, lambda: self._parts.app if self._parts else None)
-        self._turns = Turns(live=self._terminal.live, look=look)
+        self._turns = Turns(live=self._terminal.takes_keys, look=look)
         self._line = make_line(
             loaded,
             self._terminal,
             self._history,
             app=lambda: self._parts.app if self._parts else None,
-            status=self._facts.parts,
+            facts=self._facts,
             aside=self._signs.hint,
             look_up=self._signs.look_up,
             shelf=self._shelf,
@@ -118,14 +117,14 @@ class Repl:
         self._loading: asyncio.Task[Parts] | None = None
         self._news: asyncio.Task[None] | None = None
         self._prefill = ""
-        self._typed_commands = TypedCommands(live=self._terminal.live)
-        self._pager = LastPager(lambda: self._parts, self._line)
+        self._typed_commands = TypedCommands(live=self._terminal.takes_keys)
+        self._pager = LastPager(lambda: self._parts, self._line, opens=not self._terminal.aloud)
         self._line.bind("c-o", self._pager.open)
         self._turns.before_end = self._pager.until_left
-        next_mode = cycling(lambda: self._parts, self._turns, self._line.redraw)
+        next_mode = cycling(lambda: self._parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
-        live, app_of = self._terminal.live, lambda: self._parts.app if self._parts else None
+        live, app_of = self._terminal.takes_keys, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 
     def choose_session(self) -> str | None:
@@ -134,7 +133,7 @@ class Repl:
             return None
         first_paint.erase()
         self._parts = self._make_parts()
-        return choose_session(self._options, self._parts.app.store, _ask, width=terminal_size()[0])
+        return choose_session(self._options, self._parts.app.store, _ask, self._terminal)
 
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
@@ -160,7 +159,7 @@ class Repl:
         self._catch_interrupts()
         ahead = self._turns.ahead
         if entered := ahead.take_next():
-            sys.stdout.write(f"{first_paint.prompt_text()}{entered.text}\n")
+            sys.stdout.write(f"{self._line.prompt}{entered.text}\n")
             sys.stdout.flush()
             text = ahead.pastes.expand(entered.text)
         else:
@@ -200,7 +199,7 @@ class Repl:
     async def _ask_about_doubts(self, parts: Parts) -> None:
         """What may have been meant for this turn alone is kept only where the person says so."""
         doubts, parts.app.doubts = parts.app.doubts, ()
-        if not self._terminal.live or self._turns.ahead.busy:
+        if not self._terminal.takes_keys or self._turns.ahead.busy:
             return
         for question, keep in doubts[:MAX_QUESTIONS]:
             if await self._line.confirm(question):
@@ -294,7 +293,7 @@ class Repl:
             case Quit():
                 return False
             case ClearScreen():
-                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.live else "")
+                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.takes_keys else "")
                 sys.stdout.flush()
             case SwitchSession(session_id=session_id):
                 await self._open(parts, session_id)
@@ -396,7 +395,7 @@ class Repl:
         app, screen = self._parts.app, self._parts.screen
         await self._idle.close()
         await app.close()
-        if self._terminal.live and not self.ended_by and (line := await sleep_at_exit(app)):
+        if self._terminal.takes_keys and not self.ended_by and (line := await sleep_at_exit(app)):
             screen.note(line)
         if not self.ended_by:
             farewell(app, screen)

@@ -11,6 +11,7 @@ from clio.commands.session_table import id_length
 if TYPE_CHECKING:
     from clio.app import App
     from clio.ui.pipe_screen import PipeScreen
+    from clio.ui.reader_screen import ReaderScreen
     from clio.ui.screen import Screen
 
 
@@ -28,7 +29,7 @@ def on_end(act: Callable[[int], None]) -> None:
             loop.add_signal_handler(number, act, number)
 
 
-def farewell(app: "App", screen: "Screen | PipeScreen") -> None:
+def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     """Say how to come back to the session, or why it is not saved."""
     session = app.session
     if not session.persistent or not session.messages:

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 
 class LastPager:
-    """Opens one pager at a time. parts_of: None while clio is still being loaded."""
+    """Opens one pager at a time. parts_of: None while clio is still being loaded.
 
-    def __init__(self, parts_of: Callable[[], Parts | None], line: "PromptLine | PlainLine") -> None:
+    opens: False where a program that draws is of no use; then everything is printed.
+    """
+
+    def __init__(
+        self, parts_of: Callable[[], Parts | None], line: "PromptLine | PlainLine", *, opens: bool = True
+    ) -> None:
         self._parts_of = parts_of
         self._line = line
+        self._opens = opens
         self._showing: asyncio.Task[None] | None = None
 
     @property
@@ -54,7 +60,9 @@ class LastPager:
             return
         head = f"{calls[-1].title} … {calls[-1].line}\n\n"
         shown: list[bool] = []
-        if self._line.is_reading:
+        if not self._opens:
+            shown.append(False)
+        elif self._line.is_reading:
             await self._line.print_above(lambda: shown.append(page(head + text, os.environ)), in_thread=True)
         else:
             async with parts.suspended():

@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from clio.agent.events import Emit, Event
 from clio.config.loaded import Loaded
+from clio.config.schema import Config
 from clio.entrypoints import first_paint
-from clio.ui.theme import Terminal
+from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
     from clio.app import App
     from clio.context.shelf import Shelf
+    from clio.ui.desk import Desk
     from clio.ui.keys import KeyWatch
     from clio.ui.line_history import LineHistory
     from clio.ui.pause import Suspended
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from clio.ui.plain_line import PlainLine
     from clio.ui.plan_review import PlanReviewer
     from clio.ui.prompt_line import PromptLine
+    from clio.ui.reader_screen import ReaderScreen
     from clio.ui.screen import Screen
     from clio.ui.session_facts import SessionFacts
     from clio.ui.typed_state import Held
@@ -34,7 +37,7 @@ class Parts(Struct, frozen=True):
     """What is behind the line. suspended: hands the terminal over, while a turn runs or not."""
 
     app: "App"
-    screen: "Screen | PipeScreen"
+    screen: "Screen | PipeScreen | ReaderScreen"
     suspended: "Suspended"
     plans: "PlanReviewer"
 
@@ -45,17 +48,17 @@ def make_line(
     history: "LineHistory | None",
     *,
     app: "Callable[[], App | None]",
-    status: Callable[[], Sequence[str]],
+    facts: "SessionFacts",
     aside: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
     shelf: "Shelf",
     held: "Held",
 ) -> "PromptLine | PlainLine":
     """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
-    if not terminal.live:
+    if not terminal.takes_keys:
         from clio.ui.plain_line import PlainLine
 
-        return PlainLine(text="> ", output=sys.stdout)
+        return PlainLine(text="you: " if terminal.aloud else "> ", output=sys.stdout)
     from prompt_toolkit.history import InMemoryHistory
 
     from clio.ui.completer import LineCompleter
@@ -66,11 +69,27 @@ def make_line(
 
         return list_files(loaded.project)
 
+    if terminal.aloud:
+        from clio.ui.reader_line import ReaderLine
+
+        return ReaderLine(
+            sys.stdout,
+            terminal_size,
+            history=history or InMemoryHistory(),
+            completer=LineCompleter(loaded.project, app, list_files),
+            status=facts.spoken,
+            aside=aside,
+            held=held,
+            vi=loaded.config.editing == "vi",
+            project=loaded.project,
+            shelf=shelf,
+            look_up=look_up,
+        )
     return PromptLine(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
         completer=LineCompleter(loaded.project, app, list_files),
-        status=status,
+        status=facts.parts,
         aside=aside,
         held=held,
         theme=terminal.theme,
@@ -100,7 +119,7 @@ def make_parts(
     """
     from clio.app import build_app
     from clio.security.path_policy import Workspace
-    from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+    from clio.ui.approve import TerminalApprover, TerminalAsker
     from clio.ui.notify import Notifier, settle
     from clio.ui.pause import suspended_both
     from clio.ui.plan_review import PlanReviewer
@@ -125,7 +144,7 @@ def make_parts(
         screen.handle(event)
 
     suspended = suspended_both(screen, watch)
-    desk = Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    desk = make_desk(terminal, suspended, interrupt, is_typing)
     app = build_app(
         loaded,
         approver=TerminalApprover(desk, Workspace(loaded.project).display),
@@ -135,6 +154,25 @@ def make_parts(
         shelf=shelf,
     )
     return Parts(app, screen, suspended, PlanReviewer(desk))
+
+
+def make_desk(
+    terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
+) -> "Desk":
+    """The place for questions at this terminal."""
+    if terminal.aloud and terminal.keys:
+        from clio.ui.reader_desk import ReaderDesk
+
+        return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    from clio.ui.desk import Desk
+
+    return Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+
+
+def this_terminal(config: Config) -> Terminal:
+    """What standard output can do, and may."""
+    is_tty = sys.stdout.isatty()
+    return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
 
 
 def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> None:

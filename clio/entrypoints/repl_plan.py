@@ -12,11 +12,11 @@ from clio.ui.editor import edit_text
 _RETRY_S = 0.05
 
 
-def cycling(parts_of: Callable[[], Parts | None], turns: Turns, redraw: Callable[[], None]) -> Callable[[], None]:
+def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callable[[str], None]) -> Callable[[], None]:
     """What Shift-Tab does: the next approval mode, which counts from the next call on.
 
     In a running turn a line of the scrollback says from where on, too. A key that comes before all is loaded waits for
-    it. redraw: draws the line below the prompt again.
+    it. changed: told of it, for the line below the prompt.
     """
 
     def cycle() -> None:
@@ -27,7 +27,8 @@ def cycling(parts_of: Callable[[], Parts | None], turns: Turns, redraw: Callable
         mode = parts.app.planning.cycle()
         if turns.running:
             parts.screen.note(f"approval mode {mode} from the next call on")
-        redraw()
+        else:
+            changed(f"approval mode {mode}")
 
     return cycle
 

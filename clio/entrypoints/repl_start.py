@@ -6,16 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from clio.commands.base import Table
 from clio.commands.session_table import count_messages, session_table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.show import withheld_note, withheld_rows
 from clio.config.trust import decline_all, grant_all, should_ask
+from clio.entrypoints.repl_parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.ui.theme import Terminal
 
 Ask = Callable[[str], str]
 """Shows a question and gives the answer line; raises EOFError where there is none."""
@@ -42,7 +45,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
     return load(options, env)
 
 
-def choose_session(options: Options, store: SessionStore, ask: Ask, *, width: int) -> str | None:
+def choose_session(options: Options, store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
     """The id of the session to go on with; None for a new one.
 
     Raises SessionNotFound or AmbiguousSession, EOFError where the person gives up choosing.
@@ -56,14 +59,12 @@ def choose_session(options: Options, store: SessionStore, ask: Ask, *, width: in
     latest = store.latest()
     if latest is None:
         raise SessionNotFound("there is no session to continue in this project; start clio without -c and -r")
-    return _pick(store, ask, width) if options.resume is not None else latest
+    return _pick(store, ask, terminal) if options.resume is not None else latest
 
 
-def _pick(store: SessionStore, ask: Ask, width: int) -> str | None:
-    from clio.ui.table import table_lines
-
-    heading, lines = table_lines(session_table(store.list(), running=None, now=time.time()), width)
-    sys.stdout.write("\n".join([*([heading] if heading else []), *lines]) + "\n")
+def _pick(store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
+    table = session_table(store.list(), running=None, now=time.time())
+    sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
     while True:
         answer = ask("Number, id or name (Enter starts a new session): ").strip()
         if not answer:
@@ -72,6 +73,18 @@ def _pick(store: SessionStore, ask: Ask, width: int) -> str | None:
             return store.find(answer)
         except ClioError as error:
             sys.stdout.write(f"{error}\n")
+
+
+def _shown(table: Table, terminal: Terminal) -> Iterator[str]:
+    if terminal.aloud:
+        from clio.ui.spoken import spoken_table
+
+        yield from spoken_table(table)
+        return
+    from clio.ui.table import table_lines
+
+    heading, lines = table_lines(table, terminal_size()[0])
+    yield from [heading, *lines] if heading else lines
 
 
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:

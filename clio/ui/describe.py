@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Literal, assert_never
 
 from rich.text import Text
 
@@ -13,6 +13,7 @@ from clio.ui.diff_view import DiffRows
 from clio.ui.plain import clean_line, visible
 from clio.ui.theme import Theme
 
+CommandFact = Literal["line", "in", "runs", "writes", "reads", "not understood"]
 Display = Callable[[Path], str]
 """Names a path for people, relative to the workspace."""
 
@@ -47,18 +48,34 @@ def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, di
     return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
 
 
-def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
-    for number, line in enumerate(visible(command).splitlines()):
-        yield Text(f"  {'$' if number == 0 else ' '} {line}", theme.strong)
+def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
+    """What a person must know of a command, control characters spelled out: its lines, where it runs, what it does."""
+    for line in visible(command).splitlines():
+        yield "line", line
     if cwd not in ("", "."):
-        yield Text(f"    in {visible(cwd)}", theme.faint)
+        yield "in", visible(cwd)
     parsed = parse(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
     if len(runs) > 1 or (runs and runs[0] != command.strip()):
-        yield from (Text(f"    runs {clean_line(visible(run))}", theme.faint) for run in runs)
+        yield from (("runs", clean_line(visible(run))) for run in runs)
     for redirect in parsed.redirects:
-        if redirect.target.text == "/dev/null":
-            continue
-        yield Text(f"    {'writes' if redirect.writes else 'reads'} {visible(redirect.target.text)}", theme.warning)
+        if redirect.target.text != "/dev/null":
+            kind: CommandFact = "writes" if redirect.writes else "reads"
+            yield kind, visible(redirect.target.text)
     for unknown in parsed.unknown:
-        yield Text(f"    not understood: {visible(unknown)}", theme.warning)
+        yield "not understood", visible(unknown)
+
+
+def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
+    mark = "$"
+    for kind, text in command_facts(command, cwd):
+        match kind:
+            case "line":
+                yield Text(f"  {mark} {text}", theme.strong)
+                mark = " "
+            case "in" | "runs":
+                yield Text(f"    {kind} {text}", theme.faint)
+            case "writes" | "reads":
+                yield Text(f"    {kind} {text}", theme.warning)
+            case "not understood":
+                yield Text(f"    {kind}: {text}", theme.warning)

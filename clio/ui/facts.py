@@ -55,7 +55,7 @@ class Facts(Struct, frozen=True, kw_only=True):
             ("approval mode", self.mode),
             ("", self.silent),
             ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
-            ("work", self.todo),
+            ("item", self.todo.replace("/", " of ", 1)),
             ("", self.work),
             ("branch", self.branch),
             ("cost", self.cost),

@@ -15,7 +15,7 @@ class PlainLine:
     """Reads one message after another in the terminal's own line mode. Same use as `PromptLine`."""
 
     def __init__(self, *, text: str, output: TextIO, file: int = 0) -> None:
-        self._text = text
+        self.prompt = self._text = text
         self._output = output
         self._file = file
         self._buffer = b""

@@ -69,7 +69,7 @@ class PromptLine:
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
-        self._text = text
+        self.prompt = self._text = text
         self._theme = theme or Theme()
         self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
         self._status = status

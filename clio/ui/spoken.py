@@ -18,6 +18,9 @@ _WORDS = (
     (re.compile(r"✓ ?"), "done "),
     (re.compile(r"✗ ?"), "failed "),
     (re.compile(r"\s*(?:→|⇒)\s*"), " to "),
+    (re.compile(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
+    (re.compile(r"(?<=, )\+(\d+)$"), r"\1 added"),
+    (re.compile(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
     (re.compile(r"↑ ↓"), "Up and Down"),
     (re.compile(r"↑"), "Up"),
     (re.compile(r"↓"), "Down"),
@@ -33,9 +36,14 @@ _BREAKS = re.compile("[\u2028\u2029\x85]")
 
 def spoken(line: str) -> str:
     """A line of clio's own with words for its signs and without its layout: "› a · b" is "you: a, b"."""
+    return " ".join(worded(line).split())
+
+
+def worded(line: str) -> str:
+    """The same with its blanks, such as a line of code in a page of help."""
     for sign, words in _WORDS:
         line = sign.sub(words, line)
-    return " ".join(undrawn(line).split())
+    return undrawn(line).rstrip()
 
 
 def undrawn(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A unified diff in sentences: how much of which file changes, then each line with its number and what becomes of it."""
+"""A unified diff in sentences: how much of which file changes, then what becomes of each line."""
 
 from collections.abc import Iterator, Sequence
 

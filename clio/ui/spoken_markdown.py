@@ -218,6 +218,8 @@ def _is_closed(sentence: str) -> bool:
     """Whether no mark that was opened in the sentence ends behind it, and it is not the heading of a table."""
     pairs = (("(", ")"), ("[", "]"))
     marks = ("`", "**", "__", "~~", "*")
-    return "|" not in sentence and all(sentence.count(mark) % 2 == 0 for mark in marks) and all(
-        sentence.count(begin) <= sentence.count(end) for begin, end in pairs
+    return (
+        "|" not in sentence
+        and all(sentence.count(mark) % 2 == 0 for mark in marks)
+        and all(sentence.count(begin) <= sentence.count(end) for begin, end in pairs)
     )

@@ -52,6 +52,8 @@ class Terminal(Struct, frozen=True, kw_only=True):
     live: the cursor may be moved, so that lines can be replaced. escapes: bold and faint are understood.
     reflows: lines are wrapped anew when the window becomes narrower, as most terminals do.
     links: it opens addresses that are marked as such. depth: how many colours it has. looks: the palette in force.
+    aloud: a screen reader reads it; then nothing is drawn, and nothing of the above is so. keys: they come one by one
+    all the same.
     """
 
     live: bool
@@ -61,6 +63,13 @@ class Terminal(Struct, frozen=True, kw_only=True):
     links: bool = False
     depth: Depth = "standard"
     looks: Looks = field(default_factory=Looks)
+    aloud: bool = False
+    keys: bool = False
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether each key can be read as it is pressed; else whole lines come."""
+        return self.live or self.keys
 
     @property
     def theme(self) -> Theme:
@@ -68,10 +77,17 @@ class Terminal(Struct, frozen=True, kw_only=True):
         return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, looks=self.looks)
 
 
-def detect_terminal(env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True) -> Terminal:
-    """What can be shown, from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty."""
+def detect_terminal(
+    env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True, aloud: bool = False
+) -> Terminal:
+    """What can be shown, from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty.
+
+    aloud: a screen reader reads it, as the person says.
+    """
     term = env.get("TERM", "")
     able = is_tty and term not in ("dumb", "unknown")
+    if aloud:
+        return Terminal(live=False, escapes=False, colour=False, reflows=False, aloud=True, keys=able)
     return Terminal(
         live=able,
         escapes=able,

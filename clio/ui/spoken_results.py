@@ -1,0 +1,45 @@
+"""What a call did and what a slash command gave, as lines to be read aloud."""
+
+from collections.abc import Iterator
+
+from clio.agent.events import ToolFinished
+from clio.commands.base import CommandResult
+from clio.ui.plain import clean, clean_line
+from clio.ui.spoken import spoken, spoken_bar, spoken_table, undrawn, worded
+from clio.ui.spoken_diff import spoken_diff
+from clio.ui.spoken_markdown import spoken_text
+from clio.ui.todo_words import count_words, plain_rows
+
+_MAX_DIFF_LINES = 20
+_FAILED_LINES = 3
+
+
+def spoken_call(event: ToolFinished) -> Iterator[str]:
+    """How a call ended; below it the change, where nobody has heard it, or the first lines of a failure."""
+    summary = clean_line(event.summary)
+    yield spoken(f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else ""))
+    if event.diff and not event.asked:
+        yield from spoken_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff reads all")
+    elif not event.ok:
+        lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
+        told = [line for line in lines if line and not (summary and clean_line(line).startswith(summary))]
+        yield from (f"output: {line}" for line in told[:_FAILED_LINES])
+
+
+def spoken_result(result: CommandResult) -> Iterator[str]:
+    """The result's fields in their order; one that failed is said as an error."""
+    if result.bar is not None:
+        yield from spoken_bar(result.bar)
+    if result.text and not result.ok:
+        yield f"error: {spoken(' '.join(clean(result.text).split()))}"
+    elif result.text:
+        yield from (worded(line) for line in spoken_text(clean(result.text)))
+    if result.verbatim:
+        yield from (undrawn(line.expandtabs(4)).rstrip() for line in clean(result.verbatim).rstrip("\n").split("\n"))
+    if result.diff:
+        yield from spoken_diff(result.diff, names=True)
+    if result.table is not None:
+        yield from spoken_table(result.table)
+    if result.todos:
+        yield count_words(result.todos)
+        yield from map(spoken, plain_rows(result.todos, fold=not result.todos_whole))
