@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
+from clio.commands.long_work import LongWork
 from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
@@ -220,6 +221,7 @@ FollowUp = (
     | ExportSession
     | SleepNow
     | WaitFor
+    | LongWork
     | SetTheme
     | Confirm
 )

@@ -1,10 +1,13 @@
 """/docs: documents the model is reminded of when a question is near them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
 
-from clio.commands.arguments import read
+from clio.algorithms.listeners import Tell
+from clio.commands.arguments import join, read
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.long_work import LongWork, Track
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, date
 from clio.commands.session_export import suggest_paths
@@ -12,6 +15,8 @@ from clio.errors import ClioError, UserError
 from clio.memory.vectors.documents import DocumentSource, Taken
 from clio.tools.search.file_index import list_files
 
+READING = "reading documents"
+_STOPPED = "Stopped; nothing was changed."
 _SHOWN_LEFT_OUT = 5
 _FOUND = 5
 
@@ -22,8 +27,19 @@ def add(shell: Shell, argument: str) -> CommandResult:
     paths = read(argument).words
     if not paths:
         return refuse("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
-    done = [shell.memory.documents.add(path, _files(shell, path)) for path in (_path(shell, text) for text in paths)]
-    return CommandResult(text=_told(shell, map(_added, done)), data=[_data(one) for one in done])
+    found = [_path(shell, text) for text in paths]
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(shell, found, track)))
+
+
+def _take_in(shell: Shell, paths: Sequence[Path], track: Track) -> CommandResult:
+    add = shell.memory.documents.add
+    files = [_files(shell, path) for path in paths]
+    done = [
+        add(path, inside, stop=track.stop, tell=tell)
+        for path, inside, tell in zip(paths, files, _together(files, track), strict=True)
+        if not track.stop()
+    ]
+    return CommandResult(text=_told(shell, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
 
 
 @remembers
@@ -68,8 +84,25 @@ def refresh(shell: Shell, argument: str) -> CommandResult:
     sources = [documents.find(path) for path in named] if named else documents.sources()
     if not sources:
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    done = [documents.refresh(source, _files_now(shell, source)) for source in sources]
-    return CommandResult(text=_told(shell, map(_refreshed, done)), data=[_data(one) for one in done])
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(shell, sources, track)))
+
+
+def _read_again(shell: Shell, sources: Sequence[DocumentSource], track: Track) -> CommandResult:
+    refresh = shell.memory.documents.refresh
+    files = [_files_now(shell, source) for source in sources]
+    done = [
+        refresh(source, inside, stop=track.stop, tell=tell)
+        for source, inside, tell in zip(sources, files, _together(files, track), strict=True)
+        if not track.stop()
+    ]
+    return CommandResult(text=_told(shell, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
+
+
+def _together(files: Sequence[Sequence[Path]], track: Track) -> list[Tell]:
+    """For each source whom it tells how far it is: one bar for all of them."""
+    total = sum(map(len, files))
+    begins = accumulate(map(len, files[:-1]), initial=0)
+    return [lambda done, _, begin=begin: track.tell(begin + done, total) for begin in begins]
 
 
 @remembers
@@ -123,7 +156,7 @@ def _files_now(shell: Shell, source: DocumentSource) -> list[Path]:
 def _added(taken: Taken) -> str:
     source = taken.source
     head = f"Added {code(source.path)}: {count(len(source.files), 'file')}, {count(taken.windows, 'window')}."
-    return head + _left_out(taken)
+    return head + _left_out(taken) + _stopped(taken)
 
 
 def _refreshed(taken: Taken) -> str:
@@ -131,7 +164,7 @@ def _refreshed(taken: Taken) -> str:
     if not source.files:
         return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
     read = f"{count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
-    return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}"
+    return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}{_stopped(taken)}"
 
 
 def _left_out(taken: Taken) -> str:
@@ -142,9 +175,17 @@ def _left_out(taken: Taken) -> str:
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
 
+def _stopped(taken: Taken) -> str:
+    if not taken.unread:
+        return ""
+    again = f"/docs refresh {join([taken.source.path])}"
+    return f" Stopped: {count(taken.unread, 'file')} not looked at; {code(again)} goes on."
+
+
 def _data(taken: Taken) -> dict[str, object]:
     left_out = [{"path": file, "reason": why} for file, why in taken.left_out]
-    return _source_data(taken.source) | {"windows": taken.windows, "read": taken.read, "left_out": left_out}
+    numbers = {"windows": taken.windows, "read": taken.read, "unread": taken.unread}
+    return _source_data(taken.source) | numbers | {"left_out": left_out}
 
 
 def _source_data(source: DocumentSource) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """/memory import: takes in a bundle of another clio, or an ltm.json; nothing here is overwritten that is worth more."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -9,6 +10,7 @@ import msgspec
 from clio.algorithms.bands import HARD_LIMIT
 from clio.commands.arguments import Given, read
 from clio.commands.base import CommandResult, Shell, Table, code, refuse
+from clio.commands.long_work import LongWork, Track
 from clio.commands.memory_access import remembers
 from clio.commands.memory_export import places_of
 from clio.commands.memory_words import count, size
@@ -39,14 +41,21 @@ def import_(shell: Shell, argument: str) -> CommandResult:
     shell.memory.knowledge()  # refuses where memory is off
     data = _data_of(path)
     if is_bundle(data):
-        return _bundle(shell, path, decode_bundle(data, path), scope, dry_run=dry_run)
+        bundle = decode_bundle(data, path)
+        return _long(lambda track: _bundle(shell, path, bundle, scope, dry_run=dry_run, track=track))
     if scope == "user":
         return refuse(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
-    return _knowledge(shell, path, data, dry_run=dry_run)
+    return _long(lambda track: _knowledge(shell, path, data, dry_run=dry_run, track=track))
 
 
-def _bundle(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool) -> CommandResult:
-    taken = _take(shell, path, bundle, scope, dry_run=dry_run)
+def _long(work: Callable[[Track], CommandResult]) -> CommandResult:
+    return CommandResult(follow_up=LongWork(label="importing", work=work))
+
+
+def _bundle(
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+) -> CommandResult:
+    taken = _take(shell, path, bundle, scope, dry_run=dry_run, track=track)
     data = {
         "path": str(path),
         "dry_run": dry_run,
@@ -76,11 +85,11 @@ def _bundle(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dr
     return CommandResult(text=text, table=_table(taken), data=data)
 
 
-def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool) -> CommandResult:
+def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: Track) -> CommandResult:
     text = data.decode("utf-8-sig", "replace")
     read_foreign(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
-    taken = _take(shell, path, Bundle(knowledge=part), None, dry_run=dry_run)
+    taken = _take(shell, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else Taken(section="knowledge", scope="project", what="")
     parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} skipped, being known already"]
     undo = " `/memory undo` takes that back." if one.changes and not dry_run else ""
@@ -92,7 +101,9 @@ def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool) -> Comma
     )
 
 
-def _take(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool) -> tuple[Taken, ...]:
+def _take(
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+) -> tuple[Taken, ...]:
     places = places_of(shell)
     return take_in(
         places,
@@ -104,6 +115,8 @@ def _take(shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_
         name=path.name,
         scope=scope,
         dry_run=dry_run,
+        stop=track.stop,
+        tell=track.tell,
     )
 
 

@@ -28,6 +28,7 @@ from clio.commands.base import (
     SwitchSession,
 )
 from clio.commands.checklist import to_markdown
+from clio.commands.long_work import LongWork, Track
 from clio.commands.registry import is_command, run_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
@@ -251,6 +252,8 @@ class EditorSession:
                 self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
             case SleepNow():
                 self._show(await self._sleep(step))
+            case LongWork(work=work):
+                self._show(await asyncio.to_thread(work, Track()))
             case GrantTrust():
                 grant_all(app.loaded)
                 listener.note("trusted; the project's settings count in sessions that are opened from now on")
@@ -272,7 +275,7 @@ class EditorSession:
     async def _sleep(self, step: SleepNow) -> CommandResult:
         stopped = threading.Event()
         try:
-            return await asyncio.to_thread(sleep_now, self.app, step, stopped.is_set)
+            return await asyncio.to_thread(sleep_now, self.app, step, Track(stop=stopped.is_set))
         finally:
             stopped.set()
 

@@ -1,12 +1,15 @@
 """Sleeping when nobody is there: after a while without a key, in a thread, until the next key; and as clio is left."""
 
 import asyncio
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from clio.algorithms.listeners import Tell, to_nobody
 from clio.config.schema import Config
+from clio.entrypoints.long_work import bar
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
 EXIT_BUDGET_S = 1.5
 """What a night may take when clio is left, so that with what ends it the person waits two seconds at most."""
+
+
+EXIT_QUIET_S = 0.3
+"""A night at the end that takes longer shows how far it is."""
 
 
 class Idle:
@@ -139,7 +146,9 @@ def make_idle(
     return Idle(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
 
 
-def sleep_by_itself(app: "App", by: "By", stop: Callable[[], bool], budget_s: float | None = None) -> "Report | None":
+def sleep_by_itself(
+    app: "App", by: "By", stop: Callable[[], bool], budget_s: float | None = None, tell: Tell = to_nobody
+) -> "Report | None":
     """A night nobody asked for, if one is due, where memory is on and `sleep` is; for a thread.
 
     None where there was none: also where another process sleeps, or the disk does not let us. By hand that is told.
@@ -153,7 +162,7 @@ def sleep_by_itself(app: "App", by: "By", stop: Callable[[], bool], budget_s: fl
 
     with suppress(ClioError, OSError):
         use_model = app.config.sleep_use_model and by == "idle"
-        return sleep(nights, by, stop=stop, budget_s=budget_s, use_model=use_model)
+        return sleep(nights, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell)
     return None
 
 
@@ -163,7 +172,8 @@ async def sleep_at_exit(app: "App") -> str:
         return ""
     ended = threading.Event()
     try:
-        report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S)
+        with bar("sleeping", sys.stdout, "", EXIT_QUIET_S) as drawn:
+            report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:
         ended.set()  # cancelled: the thread must not keep the process
     return report.line if report is not None and report.learned else ""

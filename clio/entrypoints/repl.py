@@ -32,6 +32,7 @@ from clio.commands.base import (
     SwitchSession,
     WaitFor,
 )
+from clio.commands.long_work import LongWork
 from clio.commands.registry import is_command, run_command
 from clio.config.layers import load
 from clio.config.loaded import Loaded
@@ -42,6 +43,7 @@ from clio.context.shelf import Shelf
 from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
+from clio.entrypoints.long_work import until_key
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_pager import LastPager
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, this_terminal, warm_up
@@ -51,7 +53,7 @@ from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
-from clio.entrypoints.sleeping import sleep_until_key
+from clio.entrypoints.sleeping import sleep_work
 from clio.errors import ClioError
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
@@ -329,7 +331,10 @@ class Repl:
             case SetTheme(name=name):
                 self._colours.follow(parts, name)
             case SleepNow():
-                result, self._prefill = await sleep_until_key(app, step)
+                result, self._prefill = await until_key(sleep_work(app, step), draws=self._terminal.live)
+                screen.show_result(result)
+            case LongWork():
+                result, self._prefill = await until_key(step, draws=self._terminal.live)
                 screen.show_result(result)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")

@@ -6,9 +6,7 @@ No provider is made, no session begun, and nothing is imported that only a conve
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Awaitable, Callable, Sequence
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import structs
@@ -27,12 +25,12 @@ from clio.commands.base import (
     WaitFor,
 )
 from clio.commands.dispatch import choose, forms
+from clio.commands.long_work import LongWork
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
-from clio.entrypoints import first_paint
 from clio.entrypoints.subcommand_output import ask, print_json, print_result, say, without_marks
 from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from clio.security.redact import Redactor
     from clio.skills.shelf import SkillShelf
 
-_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|style)(?=[ .;,:`']|$)")
+_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)")
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -97,11 +95,6 @@ class LightShell:
             self._memory = open_memory(
                 self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
             )
-            if not self.config.incognito and first_paint.can_draw(sys.stderr):
-                from clio.ui.progress import TerminalProgress
-
-                progress = TerminalProgress("reading documents", sys.stderr, width=lambda: get_terminal_size().columns)
-                self._memory.documents.on_progress = progress.at
         return self._memory
 
     @property
@@ -206,9 +199,14 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = export(shell, step)
             case SleepNow() as step:
-                from clio.entrypoints.sleeping import sleep_until_interrupted
+                from clio.entrypoints.long_work import until_interrupted
+                from clio.entrypoints.sleeping import sleep_work
 
-                result = sleep_until_interrupted(shell, step)
+                result = until_interrupted(sleep_work(shell, step))
+            case LongWork() as step:
+                from clio.entrypoints.long_work import until_interrupted
+
+                result = until_interrupted(step)
             case WaitFor(work=work):
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):

@@ -38,10 +38,10 @@ class Progress(Struct):
             return ""
         return f"{self.label} {round(self.share * 100)} %"
 
-    def line(self, now: float, width: int) -> str:
-        """For a line of its own: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · 120 of 300"."""
+    def line(self, now: float, width: int, hint: str = "") -> str:
+        """For a line of its own: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
         bar = f"{self.label} {bar_and_time(self.share, now - self.begun)}"
-        return fit((bar, f"{self.done:,} of {self.total:,}"), width)
+        return fit((bar, hint, f"{self.done:,} of {self.total:,}"), width)
 
 
 def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
@@ -60,7 +60,8 @@ def share_in(text: str) -> float | None:
 class TerminalProgress:
     """Draws the line of long work on a terminal, and takes it away again. May be told from any thread.
 
-    width: columns of the terminal. Nothing but a carriage return moves the cursor, so every terminal can show it.
+    width: columns of the terminal. hint: what a key does. after_s: work that is over sooner is not drawn. Nothing but a
+    carriage return moves the cursor, so every terminal can show it.
     """
 
     def __init__(
@@ -69,8 +70,12 @@ class TerminalProgress:
         stream: TextIO,
         *,
         width: Callable[[], int],
+        hint: str = "",
+        after_s: float = LONG_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._hint = hint
+        self._after_s = after_s
         self._label = label
         self._stream = stream
         self._width = width
@@ -88,9 +93,18 @@ class TerminalProgress:
         if done >= total:
             self._work = None
             self._draw("")
-        elif now - self._work.begun >= LONG_S and now - self._drawn_at >= _PERIOD_S:
+        elif now - self._work.begun >= self._after_s and now - self._drawn_at >= _PERIOD_S:
             self._drawn_at = now
-            self._draw(self._work.line(now, max(self._width() - 1, 1)))
+            self._draw(self._line(self._work, now))
+
+    def say(self, hint: str) -> None:
+        """Another hint from now on, at once where the line stands."""
+        self._hint = hint
+        if self._work is not None and self._drawn:
+            self._draw(self._line(self._work, self._clock()))
+
+    def _line(self, work: Progress, now: float) -> str:
+        return work.line(now, max(self._width() - 1, 1), self._hint)
 
     def _draw(self, line: str) -> None:
         if line == self._drawn:

@@ -9,9 +9,13 @@ from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
 from clio.commands.added import AddedCommands
+from clio.commands.base import CommandResult, refuse
+from clio.commands.long_work import LongWork, Track
+from clio.commands.registry import run_command
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
+from clio.errors import ClioError
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
@@ -77,3 +81,14 @@ def make_desk(project: Path, *, withheld: tuple[Widening, ...] = (), **settings:
         redactor=Redactor(),
         memory=MemorySystem(project, store, incognito=config.incognito, ltm=config.ltm, home=project / "home"),
     )
+
+
+def run_whole(desk: Desk, line: str) -> CommandResult:
+    """What a command line gives in the end, the work it asks for carried out."""
+    result = run_command(desk, line)
+    if not isinstance(result.follow_up, LongWork):
+        return result
+    try:
+        return result.follow_up.work(Track())
+    except ClioError as error:
+        return refuse(str(error))

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from clio.commands.base import CommandResult
+from clio.commands.long_work import LongWork, Track
 from clio.commands.registry import complete, run_command
-from tests.commands.desk import Desk, make_desk
+from clio.errors import UserError
+from tests.commands.desk import Desk, make_desk, run_whole
 
 STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
 
@@ -28,7 +30,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
 
 def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert result.ok, result.text
     return result
 
@@ -38,7 +40,7 @@ def data(desk: Desk, line: str) -> Any:
 
 
 def refused(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert not result.ok
     return result.text
 
@@ -98,6 +100,39 @@ def test_what_cannot_be_done_is_one_sentence(desk: Desk) -> None:
     assert refused(desk, "/docs list x").startswith("/docs list takes nothing")
     (desk.loaded.project / "empty").mkdir()
     assert refused(desk, "/docs add empty") == "'empty' has no text to take in"
+
+
+def long_work(desk: Desk, line: str) -> LongWork:
+    step = run_command(desk, line).follow_up
+    assert isinstance(step, LongWork)
+    return step
+
+
+def test_what_was_read_when_it_is_stopped_is_taken_in_and_the_rest_follows(desk: Desk) -> None:
+    for number in range(4):
+        (desk.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
+    told: list[tuple[int, int]] = []
+    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    text = long_work(desk, "/docs add notes").work(track).text
+    assert "Added `notes`: 2 files, 2 windows. Stopped: 3 files not looked at; `/docs refresh notes` goes on." in text
+    assert told == [(0, 5), (1, 5), (2, 5)]
+    asked = iter([False, True])
+    again = long_work(desk, "/docs refresh").work(Track(stop=lambda: next(asked)))
+    assert "nothing had changed; 2 files in all. Stopped: 5" in again.text
+    assert long_work(desk, "/docs refresh").work(Track(stop=lambda: True)).text == "Stopped; nothing was changed."
+    assert ok(desk, "/docs refresh").text == "`notes`: 3 files read again; 5 files in all."
+
+
+def test_several_documents_have_one_bar_and_one_that_is_stopped_at_once_adds_nothing(desk: Desk) -> None:
+    told: list[tuple[int, int]] = []
+    track = Track(tell=lambda done, total: told.append((done, total)))
+    long_work(desk, "/docs add notes/staging.md notes/old.md").work(track)
+    assert told == [(0, 2), (1, 2)]
+    ok(desk, "/docs remove notes/old.md")
+    asked = iter([False, True])
+    with pytest.raises(UserError, match="stopped before anything"):
+        long_work(desk, "/docs add notes/old.md").work(Track(stop=lambda: next(asked)))
+    assert [row["path"] for row in data(desk, "/docs list")] == ["notes/staging.md"]
 
 
 def test_an_incognito_shell_has_no_documents(tmp_path: Path) -> None:

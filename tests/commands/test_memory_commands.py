@@ -17,7 +17,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.desk import Desk, make_desk
+from tests.commands.desk import Desk, make_desk, run_whole
 
 PERL = Path(__file__).parent.parent / "fixtures" / "perl"
 DAY_S = 86_400.0
@@ -32,7 +32,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert result.ok, result.text
     json.dumps(result.data)
     return result
@@ -43,7 +43,7 @@ def data(desk: Desk, line: str) -> Any:
 
 
 def refused(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert not result.ok
     assert result.data is None
     return result.text

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from clio.commands.base import CommandResult, Confirm, EditText
+from clio.commands.long_work import LongWork, Track
 from clio.commands.registry import complete, run_command
-from tests.commands.desk import Desk, make_desk
+from clio.errors import UserError
+from tests.commands.desk import Desk, make_desk, run_whole
 from tests.entrypoints.repl_support import Place, make_place
 from tests.memory.control.home_support import holding, tree
 
@@ -40,7 +42,7 @@ def other(tmp_path: Path) -> Iterator[Desk]:
 
 
 def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert result.ok, result.text
     json.dumps(result.data)
     return result
@@ -51,7 +53,7 @@ def data(desk: Desk, line: str) -> Any:
 
 
 def refused(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
+    result = run_whole(desk, line)
     assert not result.ok
     return result.text
 
@@ -100,6 +102,23 @@ def test_an_import_says_what_became_of_each_part(desk: Desk, other: Desk, tmp_pa
     assert ok(other, f"/memory import {path}").text.startswith("Nothing changed: all of ")
     assert ok(other, "/memory undo").text.startswith("Undone: the import of all.json")
     assert data(other, "/memory count")["total"] == 0
+
+
+def test_an_import_tells_how_far_it_is_and_can_be_stopped(desk: Desk, other: Desk, tmp_path: Path) -> None:
+    for number in range(4):
+        ok(desk, f"/memory remember the {MARK} number {number} listens on {9000 + number} --type fact")
+    path = tmp_path / "all.json"
+    ok(desk, f"/memory export {path}")
+    step = run_command(other, f"/memory import {path}").follow_up
+    assert isinstance(step, LongWork)
+    told: list[tuple[int, int]] = []
+    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    with pytest.raises(UserError, match="same import again adds the rest"):
+        step.work(track)
+    assert told == [(0, 6), (1, 6), (2, 6)]
+    assert data(other, "/memory count")["total"] == 0  # the part that was being merged is not written
+    assert ok(other, f"/memory import {path}").ok
+    assert data(other, "/memory count") == data(desk, "/memory count")
 
 
 def test_one_scope_alone_is_imported(desk: Desk, other: Desk, tmp_path: Path) -> None:

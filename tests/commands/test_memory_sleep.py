@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.base import SleepNow
+from clio.commands.long_work import Track
 from clio.commands.memory_sleep import night_result
 from clio.commands.registry import complete, run_command
 from clio.entrypoints.sleeping import sleep_now
@@ -43,13 +44,21 @@ def test_a_night_is_asked_for_and_left_to_the_entrypoint(desk: Desk) -> None:
     assert not run_command(desk, "/memory sleep --quick").ok
 
 
+def test_a_night_tells_how_far_it_is(desk: Desk) -> None:
+    make_sessions(desk)
+    told: list[tuple[int, int]] = []
+    track = Track(tell=lambda done, total: told.append((done, total)), stop=lambda: len(told) == 2)
+    assert "cut short by a key" in sleep_now(desk, SleepNow(), track).text
+    assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
+
+
 def test_a_night_by_hand_is_told_and_logged(desk: Desk) -> None:
     assert "has not slept here yet" in run_command(desk, "/memory log").text
     make_sessions(desk)
-    dry = sleep_now(desk, SleepNow(dry_run=True), lambda: False)
+    dry = sleep_now(desk, SleepNow(dry_run=True), Track())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
     assert "has not slept here yet" in run_command(desk, "/memory log").text
-    done = sleep_now(desk, SleepNow(), lambda: False)
+    done = sleep_now(desk, SleepNow(), Track())
     assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(desk, "/memory log")

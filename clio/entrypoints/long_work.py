@@ -1,0 +1,95 @@
+"""Carries out what takes long, in a thread: with a bar below the screen or on the command line, until it is stopped."""
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from typing import Protocol, TextIO
+
+from clio.commands.base import CommandResult
+from clio.commands.long_work import LongWork, Track
+from clio.entrypoints.first_paint import can_draw
+
+
+async def until_key(step: LongWork, *, draws: bool = True) -> tuple[CommandResult, str]:
+    """The result in the shell, where Esc or Ctrl-C ends the work; and what was typed meanwhile.
+
+    draws: whether the terminal shows a line that changes. Cancelling the caller ends the work, too. Raises what the
+    work raises.
+    """
+    from clio.ui.keys import KeyWatch
+
+    stopped = threading.Event()
+    try:
+        with bar(step.label, sys.stdout if draws else None, "esc stops") as drawn:
+
+            def stop() -> None:
+                stopped.set()
+                drawn.say("stopping")
+
+            async with KeyWatch(stop) as watch:
+                result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=drawn.at))
+    finally:
+        stopped.set()  # cancelled: the thread must not keep the process
+    return result, watch.take_text().rstrip("\n")
+
+
+def until_interrupted(step: LongWork) -> CommandResult:
+    """The same on the command line; Ctrl-C ends the work, and its result still is one."""
+    stopped = threading.Event()
+
+    with bar(step.label, sys.stderr, "ctrl-c stops") as drawn:
+
+        def stop(number: int, frame: object) -> None:
+            stopped.set()
+            drawn.say("stopping")
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            return step.work(Track(stop=stopped.is_set, tell=drawn.at))
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class Bar(Protocol):
+    """How far work is, where a person sees it."""
+
+    def at(self, done: int, total: int) -> None:
+        """So much of it is done."""
+        ...
+
+    def say(self, hint: str) -> None:
+        """Say this from now on where it said what a key does."""
+        ...
+
+
+class _NoBar:
+    def at(self, done: int, total: int) -> None:
+        pass
+
+    def say(self, hint: str) -> None:
+        pass
+
+
+@contextmanager
+def bar(label: str, stream: TextIO | None, hint: str, after_s: float | None = None) -> Generator[Bar]:
+    """Draws how far work is, once it has taken `after_s`; its line is gone afterwards. Nothing where nobody looks."""
+    if stream is None or not can_draw(stream):
+        yield _NoBar()
+        return
+    from clio.ui.progress import LONG_S, TerminalProgress
+
+    progress = TerminalProgress(
+        label,
+        stream,
+        width=lambda: get_terminal_size().columns,
+        hint=hint,
+        after_s=LONG_S if after_s is None else after_s,
+    )
+    try:
+        yield progress
+    finally:
+        progress.at(1, 1)

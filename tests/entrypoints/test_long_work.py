@@ -1,0 +1,64 @@
+"""Work that takes long, in a real terminal: a bar while it runs, Esc ends it, and what is typed meanwhile is kept."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+SLOW = """
+import sys, time
+from pathlib import Path
+import clio.ui.progress
+from clio.memory.vectors.documents import Documents
+
+clio.ui.progress.LONG_S = clio.ui.progress._PERIOD_S = 0.0
+read = Documents._read
+
+def slowly(self, file):
+    while file == "notes/5.md" and not Path("go").exists():
+        time.sleep(0.01)
+    return read(self, file)
+
+Documents._read = slowly
+from clio.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = make_place(tmp_path)
+    (place.home / ".clio" / "config.yaml").write_text("provider: offline\n", encoding="utf-8")
+    (place.project / "notes").mkdir()
+    for number in range(10):
+        (place.project / "notes" / f"{number}.md").write_text(f"The server {number} is blue.\n", encoding="utf-8")
+    return place
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (60, 15)])
+def test_documents_are_read_beside_the_shell(place: Place, columns: int, lines: int) -> None:
+    with place.clio(code=SLOW, columns=columns, lines=lines) as clio:
+        clio.wait_for("offline · ")
+        clio.line("/docs add notes")
+        clio.wait_for("reading documents ▰▰▰▰▰▱▱▱▱▱ 50 %")
+        clio.wait_for("esc stops")
+        clio.send("next")
+        clio.key("escape")
+        clio.wait_for("stopping")
+        (place.project / "go").touch()
+        clio.wait_for("Stopped: 4 files not")
+        clio.wait_for("❯ next")
+        assert "reading documents" not in clio.text
+
+
+def test_on_the_command_line_ctrl_c_ends_it(place: Place) -> None:
+    with place.clio("docs", "add", "notes", code=SLOW) as clio:
+        clio.wait_for("▰▰▰▰▰▱▱▱▱▱ 50 %")
+        clio.key("ctrl-c")
+        clio.wait_for("stopping")
+        (place.project / "go").touch()
+        clio.wait_for("Stopped: 4 files not looked at")
+        assert clio.wait_exit() == 0
