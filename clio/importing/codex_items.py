@@ -1,6 +1,7 @@
 """The items a conversation of Codex is made of: words, calls, outputs."""
 
 import re
+import shlex
 from typing import Any, cast
 
 import msgspec
@@ -93,12 +94,21 @@ def _text_of(output: Any) -> str:
 def _arguments(kind: str, value: Any) -> str:
     if kind == "custom_tool_call" and isinstance(value, str):
         return as_json({"input": value})
+    inside = mapping(_decoded(value) if isinstance(value, str) else value)
+    command = inside.get("command")
+    if isinstance(command, list):
+        return as_json(inside | {"command": _typed(cast(list[Any], command))})
     if isinstance(value, str):
-        return value if isinstance(_decoded(value), dict) else as_json({"input": value})
-    command = mapping(value).get("command")
-    if isinstance(command, list):  # as a person would have typed it: that is what is searched for
-        return as_json(mapping(value) | {"command": " ".join(map(str, cast(list[Any], command)))})
+        return value if inside else as_json({"input": value} if value.strip() else {})
     return as_json(value or {})
+
+
+def _typed(command: list[Any]) -> str:
+    """A command as a person would have typed it: that is what is searched for."""
+    words = [str(word) for word in command]
+    if len(words) == 3 and words[1] in ("-c", "-lc"):
+        return words[2]
+    return shlex.join(words)
 
 
 def _decoded(value: str) -> Any:

@@ -17,7 +17,7 @@ from msgspec import structs
 from clio.importing.cleaned import Cleaner
 from clio.importing.pairing import Pairing
 from clio.importing.pieces import About, Said, Tally
-from clio.messages import Message
+from clio.messages import AssistantMessage, Message
 from clio.sessions import snapshot
 from clio.sessions.blobs import HANDLE_CHARS, BlobStore
 from clio.sessions.files import SessionFiles
@@ -29,7 +29,7 @@ from clio.storage.filelock import FileLock
 
 Fate = Literal["new", "grown", "known", "busy", "old", "empty"]
 """What became of a conversation: it came, it took the place of a shorter one, it was there, its session is being
-written by another clio, it is from before the day asked for, or nobody said anything in it.
+written by another clio, it is from before the day asked for, or nothing was said in it.
 """
 _IN_MEMORY_BYTES = 1_000_000
 _BLOCK_BYTES = 1 << 20
@@ -74,6 +74,7 @@ class Intake:
         self._digest = hashlib.sha256()
         self._ids: dict[str, None] = {}
         self._first = ""
+        self._talk = False
         self._created = self._updated = 0.0
         self._about = About(key=key)
 
@@ -129,14 +130,16 @@ class Intake:
             self._digest.update(line)
             self._body.write(snapshot.BETWEEN + line if self._ids else line)
             self._ids[id] = None
-            self._first = self._first or first_words([message])
+            words = first_words([message])
+            self._first = self._first or words
+            self._talk |= isinstance(message, AssistantMessage) or bool(words and words[0] != "/")
             self._created = self._created or created
             self._updated = max(self._updated, created)
 
     def _fate(self, there: snapshot.Head | None, since: float) -> Fate:
         if self._busy:
             return "busy"
-        if not self._first:  # nobody spoke in it: a program's own beginning of nothing
+        if not (self._first and self._talk):  # opened and left again, perhaps with a command to the program itself
             return "empty"
         if self._updated and self._updated < since:
             return "old"
