@@ -13,7 +13,8 @@ from clio.config.team_folder import SHARED_NAME
 from clio.errors import UsageError
 from clio.memory.records import Entry
 from clio.memory.team.ignoring import Rule
-from clio.memory.team.share import TIDY_DAYS, Status
+from clio.memory.team.knowledge import TIDY_DAYS
+from clio.memory.team.share import Status
 
 _FOLDER = f"{FOLDER_NAME}/{SHARED_NAME}"
 _SHOWN, _PROBLEMS_SHOWN = 40, 5
@@ -110,7 +111,7 @@ def _status(shell: Shell) -> CommandResult:
     if not status.trusted:
         text = (
             f"`{_FOLDER}/` came with the project, and what is in it is not read: you have not said that you trust it. "
-            "`/trust`, or `clio config trust` outside of a conversation, says so; `/memory share on` shares yours as well."
+            "`/trust`, or `clio config trust` outside of a conversation, says so; `/memory share on` shares yours, too."
         )
         return CommandResult(text=text, data=_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())

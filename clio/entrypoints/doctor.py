@@ -5,6 +5,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -18,9 +19,11 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import clio_home, display, user_home
 from clio.config.show import withheld_note
+from clio.config.team_folder import is_shared, is_trusted, shared_folder
 from clio.context.encoding_fetch import fetch_encoding
 from clio.context.encodings import ENCODINGS, O200K, Encoding, encoding_folders, find_encoding, is_intact
-from clio.errors import ConfigError, ServerFailed, UsageError
+from clio.errors import ConfigError, ServerFailed, StorageError, UsageError
+from clio.memory.team.share import Sharing
 from clio.providers.base import Limits, Provider
 from clio.providers.price_book import PriceBook
 from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost
@@ -62,6 +65,7 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterat
         yield from _configuration(loaded, env)
         yield _model(loaded, env)
         yield from _price(loaded, env)
+        yield from _team(loaded)
     if fetch and incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
     yield _program("git", "git", "it is needed for branches, diffs and commits; install it")
@@ -118,6 +122,26 @@ def _price(loaded: Loaded, env: Mapping[str, str]) -> Iterator[Finding]:
     elif price is not None and not price.is_free:
         day = f" of {price.as_of}" if price.as_of else ""
         yield Finding("ok", f"prices: {provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
+
+
+def _team(loaded: Loaded) -> Iterator[Finding]:
+    """What of the shared knowledge is left out, or not seen by git; nothing where none is shared and trusted."""
+    project = loaded.project
+    if loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, loaded.home)):
+        return
+    sharing = Sharing(project / ".clio" / "ltm.json", project=project, home=loaded.home, clock=time.time, clean=str)
+    try:
+        status = sharing.status()
+    except (StorageError, OSError) as error:
+        yield Finding("fix", f"team memory: {error}")
+        return
+    if status.problems or status.rule:
+        left_out = (
+            f"{len(status.problems)} files are left out" if status.problems else "git does not see what it should"
+        )
+        yield Finding("note", f"team memory: {left_out}; look with: clio memory share status")
+    else:
+        yield Finding("ok", f"team memory: {len(status.shared)} entries shared in .clio/ltm/")
 
 
 async def _limits(provider: Provider) -> Limits:

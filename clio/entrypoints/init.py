@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from clio.config.example import add_line, carry_out, names_folder, plan
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
+from clio.config.team_folder import SHARED_NAME, is_shared, shared_folder
 from clio.entrypoints.subcommand_output import ask
 from clio.errors import StorageError, UsageError, UserError
 from clio.ui.git_branch import read_branch
@@ -45,7 +46,9 @@ def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
     project = loaded.project
     if not read_branch(project):
         return
-    if names_folder(project):
+    if is_shared(shared_folder(project)):
+        sys.stdout.write(f".gitignore was not changed: {FOLDER_NAME}/{SHARED_NAME}/ is shared through git\n")
+    elif names_folder(project):
         sys.stdout.write(f".gitignore names {FOLDER_NAME}/ already\n")
     elif dry_run:
         sys.stdout.write(f".gitignore does not name {FOLDER_NAME}/; you would be asked whether to add it\n")

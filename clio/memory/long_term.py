@@ -182,6 +182,7 @@ class LongTermMemory:
             self._store.drop_doubles(document)
             document.metadata["last_pruned"] = now
             self._store.send_off(document, now, f"pruned {len(removed)} entries", why)
+            self._store.tidy()
             return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
 
     def stats(self) -> LtmStats:

@@ -190,6 +190,12 @@ class LtmStore:
         else:
             write_ltm(self.path, document)
 
+    def tidy(self) -> None:
+        """Delete what says nothing any more, under the lock; where that cannot be done it waits for the next time."""
+        if self.team and self.team.in_use:
+            with suppress(OSError):
+                self.team.tidy()
+
     def _take_out(self, gone: Callable[[Kept], bool]) -> None:
         """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
         with suppress(OSError):

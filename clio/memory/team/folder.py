@@ -24,6 +24,8 @@ FORMAT = (
 )
 MAX_FILES = 20_000
 """Of each subfolder; those behind, by name, are left out and named."""
+MAX_TOTAL_BYTES = 64 * 1024 * 1024
+"""Of all statements; 2,000 entries have about 1 MB."""
 _FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
 _MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
 _MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
@@ -88,6 +90,7 @@ class TeamFolder:
         known = self._known()
         seen: dict[str, _Seen] = {}
         emptied: set[str] = set()
+        total = 0
         for kind in KINDS:
             for file, info in _files(self.path / kind, problems):
                 name = file.removesuffix(_JSON)
@@ -95,6 +98,8 @@ class TeamFolder:
                     _note(problems, f"{kind}/{file}", "clio gives no file such a name")
                 elif info.st_size == 0:
                     emptied.add(name)
+                elif (total := total + min(info.st_size, MAX_BYTES)) > MAX_TOTAL_BYTES:
+                    _note(problems, f"{kind}/{file}", f"all files together have more than {MAX_TOTAL_BYTES:,} bytes")
                 else:
                     place = f"{kind}/{file}"
                     stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
@@ -155,7 +160,8 @@ class TeamFolder:
                 sync_folder(folder)
 
     def tidy(self, before: float) -> int:
-        """Delete what says nothing any more: files that were empty here since before that time. How many there were.
+        """Delete what says nothing any more: files that were empty here since before that time, by the file system's
+        clock. How many there were.
 
         Whoever empties the same file on a branch that is older than that gets a conflict of git, over an empty file.
         """

@@ -1,5 +1,6 @@
 """Shared and private knowledge as one document: how the folder's entries get into it, and how changes get back."""
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from clio.config.team_folder import SHARED_NAME, is_trusted
 from clio.memory.ltm_file import LtmDocument
 from clio.memory.ltm_kinds import SHAPES, Json, identity, share
 from clio.memory.ltm_merge import confirmed
+from clio.memory.ltm_prune import DAY_S
 from clio.memory.records import Because, Kind
 from clio.memory.team.author import author
 from clio.memory.team.folder import TeamFolder
@@ -17,6 +19,8 @@ from clio.memory.team.own import Own, copied, own_of, put_double_on, put_on, rea
 from clio.memory.team.state import Living, living, month_of, words_of
 from clio.memory.team.statement import MAX_NAMED, Statement, make
 
+TIDY_DAYS = 180.0
+"""What was empty here for so long is empty in every branch somebody still works on."""
 MAX_OWN = 20_000
 """So many entries a person has something of their own about, at most; the oldest are forgotten first."""
 
@@ -110,6 +114,10 @@ class TeamKnowledge:
         if made or ended:
             self.folder.settle()
         write_own(self.own_path, dict(list(own.items())[-MAX_OWN:]))
+
+    def tidy(self, days: float = TIDY_DAYS) -> int:
+        """Delete files that say nothing any more, and did not for so many days; how many. Only under the lock."""
+        return self.folder.tidy(time.time() - days * DAY_S)  # it is the file system that says since when
 
     def is_mine(self, by: str) -> bool:
         """Whether that name is this person's."""

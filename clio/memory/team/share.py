@@ -13,17 +13,13 @@ from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm_file import read_ltm, write_ltm
 from clio.memory.ltm_kinds import Json, set_handle, to_entry
-from clio.memory.ltm_prune import DAY_S
 from clio.memory.ltm_store import LtmStore
 from clio.memory.records import Entry
 from clio.memory.team.folder import Problem
 from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted
-from clio.memory.team.knowledge import TeamKnowledge
+from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
 from clio.storage.folders import make_ignored_folder
-
-TIDY_DAYS = 180.0
-"""What was empty here for so long is empty in every branch somebody still works on."""
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -155,8 +151,10 @@ class Sharing:
 
     def tidy(self, days: float = TIDY_DAYS) -> int:
         """Delete files that say nothing any more and were so here for that many days; how many."""
-        with self._store.changing() as (_, now):
-            return self._team.folder.tidy(now - days * DAY_S)
+        if not self._team.in_use:
+            return 0
+        with self._store.changing():
+            return self._team.tidy(days)
 
 
 def _take_away(folder: Path) -> None:
