@@ -1,7 +1,6 @@
 """What an editor sends as a prompt, brought into clio's own form: words with mentions, pictures, attached texts."""
 
 import base64
-import binascii
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,5 +122,5 @@ def _picture(data: str, shelf: EditorShelf) -> str:
         raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
     try:
         return f"@clipboard:{shelf.add_image(base64.b64decode(data, validate=True))}"
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one
         raise UsageError("the picture is no base64 text; send it again") from None

@@ -53,20 +53,22 @@ def run(options: Options) -> int:
 async def _serve(options: Options) -> int:
     from acp import AgentSideConnection
 
-    main, ended_by = asyncio.current_task(), 0
+    ended_by = 0
+    agent = AcpAgent(options, os.environ)
+    connection = AgentSideConnection(agent, StdioTransport(), listening=False, use_unstable_protocol=True)
+    listening = asyncio.create_task(connection.listen())
 
     def end(number: int) -> None:
         nonlocal ended_by
-        ended_by = number
-        if main is not None:
-            main.cancel()
+        ended_by = ended_by or number
+        listening.cancel()  # closing, which may have begun, is not cut short
 
     on_end(end)
-    agent = AcpAgent(options, os.environ)
-    connection = AgentSideConnection(agent, StdioTransport(), listening=False, use_unstable_protocol=True)
     try:
-        await connection.listen()
+        await asyncio.wait({listening})
     finally:
         await agent.close()
         await connection.close()
+    if not listening.cancelled() and (error := listening.exception()) is not None:
+        raise error
     return 128 + ended_by if ended_by else 0

@@ -1,0 +1,450 @@
+"""`clio acp` as a real process, driven by the SDK's own client, a scripted model behind it."""
+
+import base64
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import RequestError, image_block, resource_block, resource_link_block
+from acp.helpers import embedded_text_resource
+
+from clio.sessions.store import SessionStore
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.acp_editor import Editor, both, editor, kind
+from tests.support.chat_server import ChatServer, finish, stall, text, tool_calls
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
+SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
+pytestmark = pytest.mark.timeout(90)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with ChatServer() as server:
+        yield make_place(tmp_path_factory.mktemp("acp"), server)
+
+
+@pytest.fixture(scope="module")
+def shared(place: Place) -> Iterator[Editor]:
+    """One process for most tests: its imports take most of a second."""
+    with editor(place.env(), place.home, files=True) as one:
+        yield one
+
+
+@pytest.fixture
+def ed(shared: Editor, place: Place) -> Iterator[Editor]:
+    shared.forget()
+    server = the_server(place)
+    server.replies.clear()
+    server.requests.clear()
+    yield shared
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".clio").mkdir(parents=True)
+    (folder / "a.py").write_text("def one():\n    return 1\n\n\nprint(one())\n", encoding="utf-8")
+    return folder
+
+
+def the_server(place: Place) -> ChatServer:
+    assert place.server is not None
+    return place.server
+
+
+def script(place: Place, *replies: Any) -> None:
+    the_server(place).add(*replies)
+
+
+def last_request(place: Place) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = the_server(place).requests[-1].body["messages"]
+    return messages
+
+
+def words_sent(place: Place) -> str:
+    return json.dumps(last_request(place)[-1]["content"], ensure_ascii=False)
+
+
+def edit(old: str = "return 1", new: str = "return 2", path: str = "a.py") -> Any:
+    return tool_calls([("edit_file", {"path": path, "old_string": old, "new_string": new})])
+
+
+def fails(work: Callable[[], object]) -> RequestError:
+    with pytest.raises(RequestError) as caught:
+        work()
+    return caught.value
+
+
+def test_it_says_what_it_can(ed: Editor) -> None:
+    assert ed.hello is not None
+    can = ed.hello.agent_capabilities
+    assert can is not None and can.load_session
+    assert can.prompt_capabilities.image and can.prompt_capabilities.embedded_context
+    assert can.session_capabilities.list is not None and can.session_capabilities.close is not None
+    assert ed.hello.agent_info is not None and ed.hello.agent_info.name == "clio"
+
+
+def test_words_and_thoughts_stream_and_the_session_is_known(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    [offered] = ed.of_kind(session, "available_commands_update")
+    names = {command.name: command for command in offered.available_commands}
+    assert {"undo", "plan", "model", "context", "memory"} <= set(names) and not {"clear", "exit"} & set(names)
+    assert names["model"].input.root.hint == "[NAME]"
+    script(place, text("Hello **there**, \x1b[31mred\x1b[0m.", reasoning="Let me see.", pause_s=0.001))
+    assert ed.prompt(session, "hello") == "end_turn"
+    assert ed.said(session) == "Hello **there**, red."
+    assert ed.said(session, "agent_thought_chunk") == "Let me see."
+    [usage] = ed.of_kind(session, "usage_update")
+    assert usage.used > 100 and usage.size > usage.used
+    assert [one.title for one in ed.of_kind(session, "session_info_update")] == ["hello"]
+    listed = ed.call(ed.agent.list_sessions(cwd=str(project)))
+    assert [(one.session_id, one.title, one.cwd) for one in listed.sessions] == [(session, "hello", str(project))]
+
+
+def test_an_edit_is_shown_asked_for_and_made(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    script(place, tool_calls([("read_file", {"path": "a.py", "offset": 2})]), edit(), text("Done."))
+    assert ed.prompt(session, "make it two") == "end_turn"
+    path = str(project / "a.py")
+    read, change = ed.of_kind(session, "tool_call")
+    assert (read.kind, read.title, read.locations[0].path, read.locations[0].line) == (
+        "read", "read a.py:2", path, 2,
+    )  # fmt: skip
+    assert (change.kind, change.title, change.raw_input["new_string"]) == ("edit", "edit a.py", "return 2")
+    [question] = ed.questions
+    assert question.tool_call_id == change.tool_call_id
+    [diff] = [one for one in question.content if one.type == "diff"]
+    before, after = "def one():\n    return 1\n\n\nprint(one())\n", "def one():\n    return 2\n\n\nprint(one())\n"
+    assert (diff.path, diff.old_text, diff.new_text) == (path, before, after)
+    news = [one for one in ed.of_kind(session, "tool_call_update") if one.tool_call_id == change.tool_call_id]
+    assert [one.status for one in news] == ["in_progress", "completed"]
+    [made] = news[-1].content
+    assert (made.type, made.old_text, made.new_text) == ("diff", before, after)
+    assert news[-1].locations[0].line == 2
+    seen = [one for one in ed.of_kind(session, "tool_call_update") if one.tool_call_id == read.tool_call_id]
+    assert "return 1" in seen[-1].content[0].content.text
+    assert (project / "a.py").read_text(encoding="utf-8") == after
+    assert ed.prompt(session, "/undo") == "end_turn"
+    assert "Undid" in ed.said(session) and "| file |" in ed.said(session)
+    assert (project / "a.py").read_text(encoding="utf-8") == before
+
+
+def test_no_means_no_and_the_answer_is_for_this_call(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    ed.answer = lambda call, options: "no"
+    script(place, edit(), text("Left alone."))
+    assert ed.prompt(session, "make it two") == "end_turn"
+    assert "return 1" in (project / "a.py").read_text(encoding="utf-8")
+    [change] = ed.of_kind(session, "tool_call")
+    assert ed.of_kind(session, "tool_call_update")[-1].status == "failed"
+    assert "the user said no" in ed.of_kind(session, "tool_call_update")[-1].content[0].content.text
+    ed.answer = lambda call, options: ""
+    script(place, edit(), text("Still."))
+    assert ed.prompt(session, "again") == "end_turn"
+    assert "closed without an answer" in words_sent(place) and change.status == "in_progress"
+
+
+def test_always_is_kept_as_a_rule_and_asks_no_more(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    ed.answer = lambda call, options: "always"
+    run = tool_calls([("run_command", {"command": "touch made.txt"})])
+    script(place, run, run, text("Twice."))
+    assert ed.prompt(session, "touch it") == "end_turn"
+    [question] = ed.questions
+    assert question.kind == "execute" and "touch made.txt" in question.content[0].content.text
+    assert (project / ".clio" / "config.yaml").read_text(encoding="utf-8") == 'allow:\n  - "touch *"\n'
+    ends = [one for one in ed.of_kind(session, "tool_call_update") if one.status == "completed"]
+    assert "exit 0" in ends[-1].content[0].content.text
+
+
+def test_a_command_is_stopped_with_its_children(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    loud = "echo begun; (sleep 300 & echo $! > child; wait)"
+    script(place, tool_calls([("run_command", {"command": loud})]), text("never"))
+
+    async def stop_it() -> list[Any]:
+        async def cancel() -> None:
+            await ed.until(lambda id, update: id == session and "begun" in str(getattr(update, "content", "")))
+            await ed.agent.cancel(session_id=session)
+
+        return await both(ed.say(session, "run it"), cancel())
+
+    assert ed.call(stop_it())[0] == "cancelled"
+    child = int((project / "child").read_text(encoding="utf-8"))
+    assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text(encoding="utf-8")
+    script(place, text("I go on."))
+    assert ed.prompt(session, "and now?") == "end_turn"
+    roles = [message["role"] for message in last_request(place)]
+    assert roles[-4:] == ["user", "assistant", "tool", "user"]
+
+
+def test_an_answer_is_stopped_in_the_middle(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    script(place, stall("It was a dark and"))
+
+    async def stop_it() -> list[Any]:
+        async def cancel() -> None:
+            await ed.until(lambda id, update: id == session and kind(update) == "agent_message_chunk")
+            await ed.agent.cancel(session_id=session)
+            await ed.agent.cancel(session_id=session)
+
+        return await both(ed.say(session, "a story"), cancel())
+
+    assert ed.call(stop_it())[0] == "cancelled"
+    ed.call(ed.agent.cancel(session_id=session))
+    ed.call(ed.agent.cancel(session_id="nonsense"))
+    script(place, text("stormy night."))
+    assert ed.prompt(session, "go on") == "end_turn"
+    assert any("It was a dark and" in str(message["content"]) for message in last_request(place))
+
+
+def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    script(place, tool_calls([("ask_user", {"question": "Which?", "options": ["red", "blue"]})]), text("Blue, dotted."))
+
+    async def steer() -> list[str]:
+        async def later() -> str:
+            await ed.until(lambda id, update: id == session and kind(update) == "tool_call")
+            return await ed.say(session, "make it dotted")
+
+        return await both(ed.say(session, "paint it"), later())
+
+    held: list[Any] = []
+
+    def answer(call: Any, options: list[Any]) -> str:
+        held.append([option.name for option in options])
+        return "1"
+
+    ed.answer = answer
+    assert ed.call(steer()) == ["end_turn", "end_turn"]
+    assert held == [["red", "blue", "No answer"]]
+    sent = [str(message["content"]) for message in last_request(place)]
+    assert any("The user answered: blue" in one for one in sent)
+    assert any("make it dotted" in one for one in sent) or len(the_server(place).requests) == 3
+
+
+def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    first, second = ed.new(project), ed.new(other)
+    server = the_server(place)
+    server._always = lambda body: text(f"echo {body['messages'][-1]['content'][-5:]}", pause_s=0.001, chunk_size=1)
+    try:
+
+        async def talk() -> list[str]:
+            return await both(*(ed.say(session, word) for session, word in ((first, "alpha"), (second, "gamma"))))
+
+        assert ed.call(talk()) == ["end_turn", "end_turn"]
+    finally:
+        server._always = None
+    assert (ed.said(first), ed.said(second)) == ("echo alpha", "echo gamma")
+
+
+def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place: Place, project: Path) -> None:
+    (project / ".clio" / "config.yaml").write_text("models:\n  test-model: {images: true}\n", encoding="utf-8")
+    session = ed.new(project)
+    script(place, text("A cat."))
+    stop = ed.prompt(
+        session,
+        "Compare ",
+        resource_link_block("a.py", f"{(project / 'a.py').as_uri()}#L1:2"),
+        " with ",
+        resource_block(embedded_text_resource((project / "draft.md").as_uri(), "# Not saved\nIdeas")),
+        " and this:",
+        image_block(base64.b64encode(PNG).decode(), "image/png"),
+        resource_link_block("the docs", "https://example.org/x"),
+    )
+    assert stop == "end_turn"
+    sent = words_sent(place)
+    assert "return 1" in sent and "print(one())" not in sent, "two lines of the file"
+    assert "Ideas" in sent and "with draft.md and this:" in sent
+    assert "data:image/png;base64," in sent
+    assert "the docs (https://example.org/x)" in sent
+    broken = fails(lambda: ed.prompt(session, image_block("§", "image/png")))
+    assert "no base64" in str(broken)
+    assert "the prompt is empty" in str(fails(lambda: ed.prompt(session, "  ")))
+
+
+def test_what_is_not_saved_is_read_and_saved_before_it_is_changed(ed: Editor, place: Place, project: Path) -> None:
+    path = str(project / "a.py")
+    typed = "def one():\n    return 1  # mine\n\n\nprint(one())\n"
+    session = ed.new(project)
+    ed.buffers[path] = typed
+    script(
+        place, tool_calls([("read_file", {"path": "a.py"})]), edit("return 1  # mine", "return 2  # ours"), text("k")
+    )
+    assert ed.prompt(session, "make it two") == "end_turn"
+    read = ed.of_kind(session, "tool_call_update")[1].content[0].content.text
+    assert "# mine" in read and "not saved yet" in read
+    assert ed.saved == [path]
+    [diff] = [one for one in ed.questions[0].content if one.type == "diff"]
+    assert diff.old_text == typed
+    assert "# ours" in (project / "a.py").read_text(encoding="utf-8")
+    ed.prompt(session, "/undo")
+    assert (project / "a.py").read_text(encoding="utf-8") == typed, "what the person typed is not lost"
+
+
+def test_a_buffer_that_is_merely_old_is_not_believed(ed: Editor, place: Place, project: Path) -> None:
+    path = str(project / "a.py")
+    session = ed.new(project)
+    ed.answer = lambda call, options: "session"
+    script(
+        place,
+        tool_calls([("read_file", {"path": "a.py"})]),
+        tool_calls([("run_command", {"command": "echo 'x = 1' > a.py"})]),
+        tool_calls([("read_file", {"path": "a.py"})]),
+        text("k"),
+    )
+    ed.buffers[path] = (project / "a.py").read_text(encoding="utf-8")  # and it never looks at the disk again
+    assert ed.prompt(session, "rewrite it") == "end_turn"
+    assert "x = 1" in words_sent(place) and ed.saved == []
+
+
+def test_a_plan_is_a_plan_and_is_put_before_the_person(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    todos = [{"title": "look", "status": "in_progress"}, {"title": "leap"}]
+    write = tool_calls([("todo_operations", {"operation": "write", "todos": todos})])
+    script(place, write, text("That is the plan."), edit(), text("Leapt."))
+    ed.call(ed.agent.set_session_mode(session_id=session, mode_id="plan"))
+    ed.answer = lambda call, options: "edits"
+    assert ed.prompt(session, "plan it") == "end_turn"
+    [plan] = ed.of_kind(session, "plan")
+    assert [(one.content, one.status) for one in plan.entries] == [("look", "in_progress"), ("leap", "pending")]
+    [question] = ed.questions
+    assert question.kind == "switch_mode" and "leap" in question.content[0].content.text
+    assert [one.current_mode_id for one in ed.of_kind(session, "current_mode_update")] == ["edits"]
+    assert "return 2" in (project / "a.py").read_text(encoding="utf-8")
+    assert "no mode 'yolo'" in str(
+        fails(lambda: ed.call(ed.agent.set_session_mode(session_id=session, mode_id="yolo")))
+    )
+
+
+def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    script(place, text("One."))
+    ed.prompt(session, "remember: we ship on fridays")
+    for line, shown in (
+        ("/context", "window"),
+        ("/approve edits", "Approval mode `edits`"),
+        ("/nonsense", "There is no command"),
+        ("/session new", "opened in the editor"),
+        ("/todo edit", "needs a terminal"),
+        ("/session export out.html", "Wrote"),
+        ("/todo add buy milk", "buy milk"),
+        ("/todo", "- [ ] buy milk"),
+    ):
+        ed.updates[session].clear()
+        assert ed.prompt(session, line) == "end_turn"
+        assert shown in ed.said(session), line
+        if line.startswith("/approve"):
+            assert [one.current_mode_id for one in ed.of_kind(session, "current_mode_update")] == ["edits"]
+    assert (project / "out.html").is_file()
+    assert the_server(place).requests[1:] == []
+
+
+def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
+    (project / ".clio" / "config.yaml").write_text("max_steps: 1\n", encoding="utf-8")
+    session = ed.new(project)
+    look = tool_calls([("list_files", {})])
+    script(place, look)
+    assert ed.prompt(session, "look") == "max_turn_requests"
+    assert "> stopped after 1 steps" in ed.said(session)
+    script(place, finish("content_filter", "I can"))
+    assert ed.prompt(session, "and?") == "refusal"
+    failed = fails(lambda: ed.prompt(session, "nobody is there"))
+    assert failed.code == -32602 or failed.code == -32603
+    assert "no more replies" in str(failed)
+    unknown = fails(lambda: ed.prompt("0" * 36, "x"))
+    assert (unknown.code, "is not open here" in str(unknown)) == (-32002, True)
+
+
+def test_wrong_folders_and_settings_are_one_sentence(ed: Editor, project: Path, tmp_path: Path) -> None:
+    for folder, sentence in (
+        ("relative", "must be an absolute path"),
+        (str(tmp_path / "nowhere"), "there is no such folder"),
+        (str(project / "a.py"), "that is not a folder"),
+    ):
+        error = fails(lambda folder=folder: ed.call(ed.agent.new_session(cwd=folder, mcp_servers=[])))
+        assert (error.code, sentence in str(error)) == (-32602, True)
+    (project / ".clio" / "config.yaml").write_text("approve: maybe\n", encoding="utf-8")
+    error = fails(lambda: ed.new(project))
+    assert error.code == -32602 and ".clio/config.yaml:1" in str(error)
+    gone = fails(lambda: ed.call(ed.agent.load_session(cwd=str(tmp_path), session_id="0" * 36, mcp_servers=[])))
+    assert gone.code == -32002
+
+
+def test_settings_that_need_trust_are_told(ed: Editor, place: Place, project: Path) -> None:
+    (project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
+    session = ed.new(project)
+    script(place, text("Hm."))
+    ed.prompt(session, "hello")
+    assert "trust" in ed.said(session)
+    assert ed.prompt(session, "/trust") == "end_turn", "asks, and is answered with an id that is not offered"
+    ed.answer = lambda call, options: "yes"
+    assert ed.prompt(session, "/trust") == "end_turn"
+    assert "trusted" in ed.said(session)
+    answer = ed.call(ed.agent.new_session(cwd=str(project), mcp_servers=[]))
+    assert answer.modes.current_mode_id == "all"
+
+
+def test_a_session_that_another_clio_writes_is_refused(ed: Editor, place: Place, project: Path) -> None:
+    store = SessionStore(project / ".clio" / "sessions")
+    held = store.new(project)
+    from clio.messages import UserMessage
+
+    held.append(UserMessage(content="mine"))
+    error = fails(lambda: ed.call(ed.agent.load_session(cwd=str(project), session_id=held.id, mcp_servers=[])))
+    assert error.code == -32602 and held.id[:8] in str(error)
+    held.close()
+
+
+def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
+    session = ed.new(project)
+    script(place, text("First."), text("Second."))
+    ed.prompt(session, "one")
+    ed.call(ed.agent.close_session(session_id=session))
+    assert fails(lambda: ed.prompt(session, "x")).code == -32002
+    ed.updates.clear()
+    ed.call(ed.agent.resume_session(cwd=str(project), session_id=session, mcp_servers=[]))
+    assert ed.prompt(session, "two") == "end_turn"
+    assert ed.said(session, "user_message_chunk") == "" and ed.said(session) == "Second."
+    assert [message["content"] for message in last_request(place) if message["role"] == "assistant"] == ["First."]
+
+
+def test_killed_in_mid_answer_nothing_is_lost(place: Place, project: Path) -> None:
+    with ChatServer([edit(), stall("half an")]) as server:
+        env = Place(project, place.home, server).env()
+        with editor(env, project.parent, "--approve", "edits") as first:
+            session = first.new(project)
+
+            async def kill() -> None:
+                await first.until(lambda id, update: "half" in str(getattr(update, "content", "")))
+                first.process.send_signal(signal.SIGKILL)
+                await first.process.wait()
+
+            first.call(both_or_gone(first, session, kill))
+        server.add(text("Whole."))
+        with editor(env, project.parent) as second:
+            second.call(second.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
+            assert second.said(session, "user_message_chunk") == "make it two [REDACTED:openai-key]"
+            [call] = second.of_kind(session, "tool_call")
+            assert (call.kind, call.status, call.locations[0].path) == ("edit", "completed", str(project / "a.py"))
+            [diff] = second.of_kind(session, "tool_call_update")[0].content
+            assert (diff.old_text, diff.new_text) == ("return 1", "return 2")
+            assert second.prompt(session, "go on") == "end_turn"
+            assert second.said(session).endswith("Whole.")
+            second.process.send_signal(signal.SIGTERM)
+            assert second.call(second.process.wait()) == 143
+        assert (project.parent / "errors.txt").read_text(encoding="utf-8") == ""
+
+
+async def both_or_gone(one: Editor, session: str, kill: Callable[[], Any]) -> None:
+    async def prompt() -> None:
+        with pytest.raises((ConnectionError, RequestError)):
+            await one.say(session, f"make it two {SECRET}")
+
+    await both(prompt(), kill())
