@@ -1,0 +1,104 @@
+"""Lines and elements of files in any state, and never a whole file in memory."""
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clio.importing import elements, lines
+from clio.importing.elements import elements_of
+from clio.importing.lines import lines_of, records_of
+from clio.importing.pieces import Tally
+
+values = st.recursive(
+    st.booleans() | st.integers(-9, 9) | st.text('ab"\\{}[],:\n é', max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('a"\\', max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def ignore(done: int) -> None:
+    pass
+
+
+@settings(max_examples=150)
+@given(
+    document=st.lists(values, max_size=4)
+    | st.fixed_dictionaries({"id": values, "messages": st.lists(values, max_size=4), "b": values}),
+    block=st.integers(1, 40),
+    indent=st.none() | st.just(1),
+)
+def test_the_elements_of_a_document_are_those_json_has(
+    tmp_path_factory: pytest.TempPathFactory, document: Any, block: int, indent: int | None
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "document.json"
+    path.write_text(json.dumps(document, indent=indent, ensure_ascii=False), encoding="utf-8")
+    expected: list[tuple[str, Any]] = []
+    for name, value in document.items() if isinstance(document, dict) else [("", document)]:
+        expected += [(name, one) for one in value] if name in ("", "messages") else [(name, value)]
+    tally = Tally()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elements, "BLOCK_BYTES", block)
+        assert list(elements_of(path, frozenset({"messages"}), tally, ignore)) == expected
+    assert tally == Tally()
+
+
+def test_a_document_that_is_cut_off_gives_what_stands_before(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text('{"sessionId": "s", "messages": [{"id": 1}, {"id": 2}, {"id', encoding="utf-8")
+    tally = Tally()
+    assert list(elements_of(path, frozenset({"messages"}), tally, ignore)) == [
+        ("sessionId", "s"),
+        ("messages", {"id": 1}),
+        ("messages", {"id": 2}),
+    ]
+    assert tally.torn == 1
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 1 << 18])
+def test_lines_with_every_kind_of_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(
+        b'\xef\xbb\xbf{"a":1}\r\n\n  {"a":2}\n{"a":"\xff"}\n{"a":"\\ud83d"}\nnot json\n[1]\n{"a":5}\n{"a":'
+    )
+    tally = Tally()
+    if block < 3:  # the mark of order is looked for in the first block
+        path.write_bytes(path.read_bytes()[3:])
+    found = [record for _, record in records_of(path, tally, ignore)]
+    assert found == [{"a": 1}, {"a": 2}, {"a": "\ufffd"}, {"a": "\ud83d"}, {"a": 5}]
+    assert (dict(tally.kinds), tally.torn, tally.mended) == ({"no JSON": 1, "no object": 1}, 1, 1)
+
+
+def test_what_windows_tools_write_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes('\ufeff{"a":"é"}\r\n{"a":2}'.encode("utf-16-le"))
+    assert [record for _, record in records_of(path, Tally(), ignore)] == [{"a": "é"}, {"a": 2}]
+
+
+def test_a_huge_line_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 100)
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 3000)
+    tally = Tally()
+    assert list(lines_of(path, tally, ignore)) == [b"one", b"two"]
+    assert tally.large == 2
+
+
+def test_a_long_file_is_never_held(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes((b'{"a":"' + b"x" * 2000 + b'"}\n') * 10_000)
+    tracemalloc.start()
+    assert sum(1 for _ in records_of(path, Tally(), ignore)) == 10_000
+    document = tmp_path / "x.json"
+    document.write_bytes(b'{"messages":[' + b",".join([b'{"a":"' + b"x" * 2000 + b'"}'] * 10_000) + b"]}")
+    tracemalloc.reset_peak()
+    assert sum(1 for _ in elements_of(document, frozenset({"messages"}), Tally(), ignore)) == 10_000
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000_000

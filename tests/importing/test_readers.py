@@ -1,0 +1,357 @@
+"""What each agent's files say, in every form they have had."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.importing import aider, claude, codex, gemini, own
+from clio.importing.lines import Progress
+from clio.importing.pieces import Piece, Said, Tally
+from clio.messages import AssistantMessage, ToolMessage, UserMessage
+from clio.sessions.store import SessionStore
+from tests.importing.homes import (
+    CLAUDE_ID,
+    about,
+    claude_file,
+    claude_line,
+    claude_talk,
+    codex_file,
+    gemini_folder,
+    gemini_messages,
+    said,
+    shape,
+    write_lines,
+)
+
+Read = Callable[[Path, Tally, Progress], Iterator[Piece]]
+PERL = Path(__file__).parent.parent / "fixtures" / "perl"
+
+
+def pieces(read: Read, path: Path, tally: Tally | None = None) -> list[Piece]:
+    return list(read(path, tally or Tally(), lambda done: None))
+
+
+# Claude Code
+
+
+def test_an_answer_of_claude_is_put_together_from_its_lines(tmp_path: Path) -> None:
+    tally = Tally()
+    found = pieces(claude.read, claude_file(tmp_path, tmp_path / "p"), tally)
+    assert shape(said(found)) == [
+        "user: Why does the login test hang?",
+        'answer: I look at the clock. [Bash t1 {"command":"pytest tests/test_login.py"}]'
+        ' [Read t2 {"file_path":"login.py"}]',
+        "t2 ok: import x",
+        "t1 failed: 1 failed",
+        "answer: The frozen clock stops the heartbeat.",
+    ]
+    answer = said(found)[1]
+    assert isinstance(answer, AssistantMessage)
+    assert (answer.model, answer.id, answer.reasoning) == ("claude-opus-4-5", "a1", "")
+    assert answer.created == pytest.approx(1764500973.123)
+    assert [(one.key, one.directory) for one in about(found)] == [(CLAUDE_ID, str((tmp_path / "p").resolve()))]
+    assert tally == Tally()
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "shown"),
+    [
+        ("<command-name>/review</command-name>\n<command-args>154</command-args>", {}, "user: /review 154"),
+        ("<bash-input>make</bash-input>", {}, "user: ! make"),
+        ("fix it <system-reminder>be kind</system-reminder>", {}, "user: fix it"),
+        (
+            "<local-command-stdout>done</local-command-stdout>",
+            {},
+            "continue: <local-command-stdout>done</local-command-stdout>",
+        ),
+        ("what came before", {"isCompactSummary": True}, "recovery: what came before"),
+        ("a skill's text", {"isMeta": True}, "continue: a skill's text"),
+        ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], {}, "user: one\n\ntwo"),
+    ],
+)
+def test_whose_words_stand_in_a_line_of_the_user(
+    tmp_path: Path, content: Any, more: dict[str, Any], shown: str
+) -> None:
+    path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", claude_line("user", "u", content, **more))
+    assert shape(said(pieces(claude.read, path))) == [shown]
+
+
+def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    queued = {"type": "attachment", "uuid": "q", "timestamp": "2025-11-30T11:09:33Z"}
+    path = write_lines(
+        tmp_path / f"{CLAUDE_ID}.jsonl",
+        claude_line("user", "u", [{"type": "text", "text": "see"}, {"type": "image", "source": source}]),
+        queued | {"attachment": {"type": "queued_command", "prompt": "and the other"}},
+    )
+    first, second = (piece for piece in pieces(claude.read, path) if isinstance(piece, Said))
+    assert [picture.media_type for picture in first.pictures] == ["image/png"]
+    assert isinstance(second.message, UserMessage) and second.message.steers
+
+
+def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) -> None:
+    tally = Tally()
+    talk = claude_talk("/p")
+    odd = [{"type": "weather"}, {"type": "weather"}, claude_line("assistant", "z", [{"type": "hologram"}])]
+    path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *talk, *talk, *odd, end='{"type":"user","me')
+    assert len(said(pieces(claude.read, path, tally))) == 5
+    assert tally.sentence() == (
+        "3 lines of 2 kinds were not understood: weather (2), assistant/hologram (1). 1 line was cut off in the middle."
+    )
+
+
+def test_what_a_conversation_is_called(tmp_path: Path) -> None:
+    talk = claude_talk("/p")
+    names: list[Any] = [
+        {"type": "summary", "summary": "Of another file", "leafUuid": "elsewhere"},
+        {"type": "summary", "summary": "Of this one", "leafUuid": "a5"},
+        {"type": "ai-title", "aiTitle": "By the model"},
+        {"type": "custom-title", "customTitle": "By the person"},
+        {"type": "ai-title", "aiTitle": "By the model, later"},
+    ]
+    called: list[str] = []
+    for number in (0, 1, 2, 3, 5):
+        path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *names[:number], *talk)
+        called.append(about(pieces(claude.read, path))[-1].title)
+    assert called == ["", "", "Of this one", "By the model", "By the person"]
+
+
+def test_sub_agents_are_conversations_of_their_own(tmp_path: Path) -> None:
+    side = [
+        claude_line("user", "s1", "Look for callers", isSidechain=True, parentUuid=None),
+        claude_line("assistant", "s2", [{"type": "text", "text": "Two."}], isSidechain=True, parentUuid="s1"),
+    ]
+    inline = pieces(claude.read, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_talk("/p")[:2], *side))
+    assert {piece.key: len(said([one for one in inline if one.key == piece.key])) for piece in inline} == {
+        CLAUDE_ID: 1,
+        f"{CLAUDE_ID}/side-s1": 2,
+    }
+    apart = pieces(claude.read, write_lines(tmp_path / CLAUDE_ID / "subagents" / "agent-7.jsonl", *side))
+    told = about(apart)[0]
+    assert (told.key, told.within, told.title) == (f"{CLAUDE_ID}/agent-7", CLAUDE_ID, "sub-agent: Look for callers")
+
+
+# Codex
+
+_SHELL = {"type": "function_call", "name": "shell", "arguments": '{"command":["ls"]}', "call_id": "c"}
+_OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "Exit code: 1\nOutput:\nno"}
+_ITEMS: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "list"}]},
+    _SHELL,
+    _OUTPUT,
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Nothing there."}]},
+]
+_SHOWN = [
+    "user: list",
+    'answer:  [shell c {"command":"ls"}]',
+    "c failed: Exit code: 1\nOutput:\nno",
+    "answer: Nothing there.",
+]
+
+
+def test_codex_in_its_three_forms(tmp_path: Path) -> None:
+    head = {"id": "one", "timestamp": "2025-05-01T00:00:00Z", "instructions": None}
+    first = tmp_path / "rollout-1.json"
+    first.write_text(json.dumps({"session": head, "items": _ITEMS}), encoding="utf-8")
+    second = write_lines(
+        tmp_path / "rollout-2.jsonl", head, *[one for item in _ITEMS for one in ({"record_type": "state"}, item)]
+    )
+    third = write_lines(
+        tmp_path / "rollout-3.jsonl",
+        {"timestamp": "2025-11-01T00:00:00Z", "type": "session_meta", "payload": {"id": "one", "cwd": "/p"}},
+        {"timestamp": "2025-11-01T00:00:00Z", "type": "session_meta", "payload": {"id": "before", "cwd": "/q"}},
+        *[{"timestamp": "2025-11-01T00:00:01Z", "type": "response_item", "payload": item} for item in _ITEMS],
+    )
+    for path in (first, second, third):
+        tally = Tally()
+        found = pieces(codex.read, path, tally)
+        assert shape(said(found)) == _SHOWN
+        assert {piece.key for piece in found} == {"one"}
+        assert all(message.created for message in said(found))
+        assert tally == Tally()
+
+
+def test_codex_tells_model_folder_and_what_is_not_said(tmp_path: Path) -> None:
+    tally = Tally()
+    found = pieces(codex.read, codex_file(tmp_path, tmp_path), tally)
+    assert shape(said(found)) == [
+        "continue: <environment_context>\n<cwd>/elsewhere</cwd></environment_context>",
+        "user: Which port does the broker listen on?",
+        'answer:  [shell c1 {"command":"rg port"}]',
+        "c1 failed: no such file",
+        "answer: It listens on 1883.",
+    ]
+    assert about(found)[0].directory == str(tmp_path.resolve())
+    assert {message.model for message in said(found) if isinstance(message, AssistantMessage)} == {"gpt-5-codex"}
+    assert tally == Tally()
+
+
+_PATCH = {"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": "*** Begin"}
+_LOCAL = {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["bash", "-lc", "ls"]}}
+_SEARCH = {"type": "web_search_call", "id": "w", "action": {"query": "q"}}
+_BROKEN = {"type": "function_call", "name": "f", "arguments": "{broken", "call_id": "c"}
+
+
+@pytest.mark.parametrize(
+    ("item", "shown"),
+    [
+        (_PATCH, '[apply_patch c {"input":"*** Begin"}]'),
+        (_LOCAL, '[shell c {"type":"exec","command":"ls"}]'),
+        (_SEARCH, '[web_search w {"query":"q"}]'),
+        (_BROKEN, '[f c {"input":"{broken"}]'),
+    ],
+)
+def test_every_kind_of_call(tmp_path: Path, item: dict[str, Any], shown: str) -> None:
+    path = write_lines(tmp_path / "rollout-1.jsonl", {"type": "response_item", "payload": item})
+    assert shape(said(pieces(codex.read, path))) == [f"answer:  {shown}"]
+
+
+def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
+    tally = Tally()
+    path = write_lines(
+        tmp_path / "rollout-1.jsonl",
+        {"type": "compacted", "payload": {"message": "so far"}},
+        {"type": "response_item", "payload": {"type": "hologram"}},
+        {"type": "weather", "payload": {}},
+    )
+    assert shape(said(pieces(codex.read, path, tally))) == ["recovery: so far"]
+    assert dict(tally.kinds) == {"item/hologram": 1, "weather": 1}
+
+
+# Gemini CLI
+
+_GEMINI_SHOWN = [
+    "user: How do we deploy the zeppelin?",
+    'answer: With make fly. [read_file x1 {"path":"Makefile"}]',
+    "x1 ok: fly:\n\tship",
+]
+
+
+def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
+    folder = gemini_folder(tmp_path, tmp_path) / "chats"
+    messages, head = gemini_messages(), {"sessionId": "477739d0-1b78", "projectHash": "x"}
+    document = folder / "session-2025-12-03T06-35-477739d0.json"
+    document.write_text(json.dumps(head | {"messages": messages, "summary": "Deploying"}), encoding="utf-8")
+    unfinished = messages[1] | {"toolCalls": []}
+    log = write_lines(
+        folder / "session-2025-12-03T06-35-477739d0.jsonl",
+        head,
+        {"$set": {"messages": messages[:1]}},
+        unfinished,
+        {"$rewindTo": "g9"},
+        messages[2],
+        messages[1],
+        {"$set": {"summary": "Deploying"}},
+    )
+    for path in (document, log):
+        tally = Tally()
+        found = pieces(gemini.read, path, tally)
+        assert shape(said(found)) == _GEMINI_SHOWN
+        assert {piece.key for piece in found} == {"477739d0-1b78"}
+        assert about(found)[-1].title == "Deploying"
+        assert tally == Tally()
+
+
+def test_a_sub_agent_of_gemini_and_what_it_was_told_of_the_folder(tmp_path: Path) -> None:
+    folder = gemini_folder(tmp_path, tmp_path) / "chats" / "parent-1"
+    told = {"id": "g0", "type": "user", "content": [{"text": "<session_context>tree</session_context>"}]}
+    found = pieces(gemini.read, write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, told))
+    assert (about(found)[0].within, shape(said(found))) == (
+        "parent-1",
+        ["continue: <session_context>tree</session_context>"],
+    )
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_saved_checkpoint_of_gemini(tmp_path: Path, wrapped: bool) -> None:
+    history = [
+        {"role": "user", "parts": [{"text": "deploy?"}]},
+        {"role": "model", "parts": [{"text": "I look."}, {"functionCall": {"name": "ls", "args": {"path": "."}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "Makefile"}}}]},
+        {"role": "model", "parts": [{"thought": True, "text": "hm"}, {"text": "make fly"}]},
+    ]
+    path = tmp_path / "checkpoint-release.json"
+    path.write_text(json.dumps({"history": history, "authType": "x"} if wrapped else history), encoding="utf-8")
+    found = pieces(gemini.read, path)
+    assert shape(said(found)) == [
+        "user: deploy?",
+        'answer: I look. [ls g2-0 {"path":"."}]',
+        "g2-0 ok: Makefile",
+        "answer: make fly",
+    ]
+    assert about(found)[0].title == "release"
+
+
+def test_the_log_of_words_counts_only_where_no_chat_has_them(tmp_path: Path) -> None:
+    folder = gemini_folder(tmp_path, tmp_path)
+    (folder / "chats" / "session-2025-12-03T06-35-477739d0.json").write_text("{}", encoding="utf-8")
+    entries = [
+        {"sessionId": id, "messageId": n, "type": "user", "message": words, "timestamp": "2025-07-01T00:00:00Z"}
+        for id, n, words in (("477739d0-1b78", 0, "known"), ("old-one", 0, "first"), ("old-one", 1, "second"))
+    ]
+    path = folder / "logs.json"
+    path.write_text(json.dumps(entries), encoding="utf-8")
+    assert shape(said(pieces(gemini.read, path))) == ["user: first", "user: second"]
+
+
+# aider
+
+
+def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
+    chats = tmp_path / ".aider.chat.history.md"
+    chats.write_text(
+        "\n# aider chat started at 2024-05-06 10:11:12\n\n> Model: gpt-4o with diff edit format\n\n"
+        "#### add a marmot  \n#### and a vole  \n\nSure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py\n"
+        "\n# aider chat started at 2024-05-07 09:00:00\r\n\r\n#### thanks\r\n\r\nWelcome.\r\n",
+        encoding="utf-8",
+    )
+    inputs = tmp_path / ".aider.input.history"
+    inputs.write_text("\n# 2024-05-06 10:15:00.123456\n+add a marmot\n+and a vole\n", encoding="utf-8")
+    found = pieces(aider.read, chats)
+    assert shape(said(found)) == [
+        "user: add a marmot\nand a vole",
+        "answer: Sure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py",
+        "user: thanks",
+        "answer: Welcome.",
+    ]
+    assert len({piece.key for piece in found}) == 2
+    first, answer = said(found)[:2]
+    assert time.strftime("%H:%M", time.localtime(first.created)) == "10:15"
+    assert isinstance(answer, AssistantMessage) and answer.model == "gpt-4o"
+    assert shape(said(pieces(aider.read, inputs))) == ["user: add a marmot\nand a vole"]
+
+
+# clio
+
+
+def test_sessions_of_another_clio_come_with_their_whole_outputs(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / ".clio" / "sessions")
+    session = store.new(tmp_path, name="there")
+    handle = session.write_blob("x" * 90_000)
+    session.append(UserMessage(content="begin"))
+    session.append(AssistantMessage(content="done", reasoning="hm"))
+    session.append(ToolMessage(tool_call_id="c", content="x…", blob=handle))
+    session.close()
+    found = pieces(own.read, store.folder / f"{session.id}.json")
+    assert shape(said(found)) == ["user: begin", "answer: done", "c ok: x…"]
+    assert [len(piece.whole or "") for piece in found if isinstance(piece, Said)] == [0, 0, 90_000]
+    assert about(found)[0].title == "there"
+
+
+def test_sessions_of_the_perl_original_are_read() -> None:
+    files = [path for path in PERL.rglob("sessions/*.json") if path.is_file()]
+    assert files
+    assert any(said(pieces(own.read, path)) for path in files)
+
+
+def test_a_session_nobody_can_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text("no session", encoding="utf-8")
+    tally = Tally()
+    assert pieces(own.read, path, tally) == []
+    assert [name for name, _ in tally.unreadable] == [os.fspath(path)]
