@@ -15,8 +15,10 @@ CommandSource = Callable[[], Sequence[Command]]
 class AddedCommands:
     """What all sources give, those added first winning. The order of each source is kept."""
 
-    def __init__(self, *sources: CommandSource) -> None:
+    def __init__(self, *sources: CommandSource, problems: Callable[[], Sequence[str]] = tuple) -> None:
+        """problems: sentences on what was meant as a command and is none."""
         self._sources = list(sources)
+        self.problems = problems
 
     def add_source(self, source: CommandSource) -> None:
         """Ask this one too, after those before it."""

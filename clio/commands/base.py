@@ -4,7 +4,7 @@ A handler neither prints nor raises to steer: it returns a result for the screen
 only the entrypoint can do, a follow-up that names it.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -260,6 +260,11 @@ class Additions(Protocol):
 
     def all(self) -> "tuple[Command, ...]":
         """Every one there is now."""
+        ...
+
+    @property
+    def problems(self) -> Callable[[], Sequence[str]]:
+        """Gives sentences on what was meant as one and is none."""
         ...
 
 

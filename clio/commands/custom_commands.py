@@ -51,7 +51,7 @@ class CustomCommands:
             runs = ", ".join(code(command) for command in commands_of(file.template))
             return refuse(
                 f"{code('/' + file.name)} is the project's and runs {runs}, and this folder is not trusted with it; "
-                "look at it and allow it with `/trust`"
+                "look at it and allow it with `/trust`, or outside with `clio config trust`"
             )
 
         async def make() -> Meaning:

@@ -22,8 +22,8 @@ from clio.commands.docs_commands import DOCS
 from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
 from clio.commands.help_page import NEXT, help_table
-from clio.commands.key_table import key_table
 from clio.commands.hook_commands import HOOKS
+from clio.commands.key_table import key_table
 from clio.commands.last_commands import LAST
 from clio.commands.matching import ELSEWHERE, nearest
 from clio.commands.mcp_commands import MCP
@@ -42,13 +42,16 @@ from clio.commands.todo_commands import TODO
 from clio.errors import UsageError
 
 _COMMAND = re.compile(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+_MAX_PROBLEMS = 3
 
 
 def show_help(shell: Shell, argument: str) -> CommandResult:
     """What can be typed on one screen, one command with its forms, or all keys."""
     if not argument:
         names = [command.name for command in COMMANDS]
-        return CommandResult(table=help_table(names, [command.name for command in added(shell)]), text=NEXT)
+        told = [f"- {problem}" for problem in shell.added.problems()[:_MAX_PROBLEMS]]
+        text = "\n".join([NEXT, "", *told]).strip()
+        return CommandResult(table=help_table(names, [command.name for command in added(shell)]), text=text)
     word = argument.removeprefix("/").split()[0]
     if word.lower() in ("keys", "key"):
         return CommandResult(table=key_table())
@@ -122,7 +125,7 @@ def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
 
     Raises UsageError where the command was called wrongly, or where the line can only mean one that is misspelt.
     """
-    if not is_command(line) or not (commands := added(shell)):
+    if not is_command(line):
         return None
     name, argument = split(line.strip()[1:])
     uses_skill = name == "skills" and split(argument)[0] == "use"
@@ -137,7 +140,7 @@ def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
     result = run_command(shell, line)
     if isinstance(result.follow_up, MakePrompt | RunPrompt):
         return result.follow_up
-    raise UsageError(result.text or f"{'/' + name!r} does nothing here")
+    raise UsageError(result.text.replace("`", "") or f"{'/' + name!r} does nothing here")
 
 
 def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:

@@ -26,6 +26,7 @@ DOORS = (
     Door("prefs", "what you like, dislike and forbid", "preferences"),
     Door("recall", "one question to everything that is remembered"),
     Door("sessions", "what was said here: list, search, export, ...", "session"),
+    Door("skills", "instructions for kinds of work: list, show, new"),
     Door("style", "how answers are worded, and what was learned of it", "styles"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
