@@ -134,7 +134,7 @@ class Connection:
             raise
         except Exception as error:  # of whatever carries the connection: it is no use any more
             await _soon(ended.event)
-            ended.set(reason(error))
+            ended.set(reason(error, status=ended.status))
             raise ServerDown(f"{ended.why}; the call may have been done or not") from None
         self._silent = 0
         return answer
@@ -170,7 +170,7 @@ class Connection:
             why = str(error)
         except Exception as error:
             said = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
-            why = said or reason(error, self._start_s)
+            why = said or reason(error, self._start_s, self._ended.status if self._ended else 0)
         finally:
             self._wire = None
             self._fell(why or "it was stopped", ran_s=time.monotonic() - begun)
@@ -208,18 +208,18 @@ class Connection:
         self._retry_at = time.monotonic() + BACK_OFF_S[min(self._failures, len(BACK_OFF_S)) - 1]
 
 
-def reason(error: BaseException, start_s: float = START_S) -> str:
+def reason(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
     """Why a server cannot be used, as the end of a sentence, from whatever was raised on the way to it."""
     while members := _members(error):
         error = members[0]
     if isinstance(error, TimeoutError):
         return f"it was not ready within {start_s:g} s"
     name, text = type(error).__name__, " ".join(str(error).split())[:300]
-    if "401" in text or "403" in text:
-        return f"it wants a login ({text}); give it one with headers"
+    if status in (401, 403):
+        return f"it wants a login (HTTP {status}); give it one with headers"
     if name in ("ConnectError", "ConnectTimeout"):
         return f"nothing answers there ({text or name})"
-    return text or name
+    return f"{text or name} (HTTP {status})" if status else text or name
 
 
 def _members(error: BaseException) -> tuple[BaseException, ...]:

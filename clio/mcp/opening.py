@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from clio.config.loaded import Loaded
 from clio.config.mcp_trust import configured
-from clio.config.server import Server
+from clio.config.server import HANDED, Server
 from clio.mcp.servers import Ask, Servers
 
 
@@ -14,9 +14,12 @@ def open_servers(
     """Every configured server, none of them started. tell: shows one line. ask: reaches the person."""
     folder = None if loaded.config.incognito else loaded.project / ".clio" / "cache"
 
+    handed = tuple(server for server in loaded.servers if server.where == HANDED)
+
     def read_again() -> tuple[tuple[Server, ...], tuple[str, ...]]:
         found = configured(loaded.home, loaded.project)
-        return found.servers, found.problems
+        named = {server.name for server in found.servers}
+        return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
 
     return Servers(
         loaded.servers,

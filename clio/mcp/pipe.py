@@ -26,11 +26,12 @@ _KILL_S = 0.4
 
 
 class Ended:
-    """Set when a process is gone. why: the end of a sentence."""
+    """Set when a process is gone. why: the end of a sentence. status: of the last HTTP answer that was an error."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self.why = ""
+        self.status = 0
 
     def set(self, why: str) -> None:
         """The first reason counts."""
@@ -57,6 +58,8 @@ async def pipe(launch: Launch, log: ServerLog, ended: Ended) -> AsyncGenerator[A
     try:
         yield from_server, to_server
     finally:
+        if tasks[0].done():  # its output has ended: how the process ended says why
+            await asyncio.wait({tasks[-1]}, timeout=_GRACE_S)
         ended.set("it was stopped")
         for stream in (from_server, to_server):
             await stream.aclose()

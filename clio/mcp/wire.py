@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_TOOLS, MAX_OTHERS = 300, 1_000
 _MAX_PAGES = 50
+_MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
 _CONNECT_S = 30.0
 Progress = Callable[[str], None]
@@ -175,7 +176,13 @@ async def _transport(server: Server, launch: Launch, log: ServerLog, ended: Ende
     else:
         # A call may be silent for as long as `timeout_s`, which is watched elsewhere.
         patience = httpx2.Timeout(_CONNECT_S, read=None)
-        async with httpx2.AsyncClient(headers=launch.headers, timeout=patience) as http:
+
+        async def look(response: httpx2.Response) -> None:
+            if response.status_code >= 400:
+                ended.status = response.status_code
+
+        hooks: Any = {"response": [look]}
+        async with httpx2.AsyncClient(headers=launch.headers, timeout=patience, event_hooks=hooks) as http:
             yield streamable_http_client(launch.url, http_client=http)
 
 
@@ -250,14 +257,16 @@ def _elicitation(name: str, elicit: Elicit) -> Any:
 
 
 def questions(schema: dict[str, Any]) -> list[Question]:
-    """A form's fields, one question each; none where it holds what cannot be asked in words."""
+    """A form's fields, one question each; none where it needs what cannot be asked in words."""
     required = schema.get("required", [])
     found: list[Question] = []
-    for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:12]:
+    for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
         kind = field.get("type", "string")
         choices = field.get("enum") or [one.get("const") for one in field.get("oneOf", [])]
         if kind not in ("string", "number", "integer", "boolean"):
-            return []
+            if name in required:
+                return []
+            continue
         text = " ".join(str(field.get("description") or field.get("title") or name).split())
         found.append(
             Question(
