@@ -5,6 +5,8 @@ from typing import Literal
 from msgspec import Struct
 
 DEFAULT_TIMEOUT_S = 120.0
+HANDED = "the editor"
+"""`where` of a server that no file names: an editor handed it over for one session."""
 
 
 class Server(Struct, frozen=True, kw_only=True):

@@ -102,6 +102,7 @@ class AcpAgent:
             agent_info=schema.Implementation(name="clio", title="clio", version=__version__),
             agent_capabilities=schema.AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=schema.McpCapabilities(http=True, sse=True),
                 prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
                 session_capabilities=schema.SessionCapabilities(
                     list=schema.SessionListCapabilities(),
@@ -206,7 +207,7 @@ class AcpAgent:
         offer = Offer(
             folder=_folder(cwd),
             session_id=session_id,
-            servers=tuple(server.name for server in mcp_servers or ()),
+            servers=tuple(mcp_servers or ()),
             reads=self._can_read,
             writes=self._can_write,
         )

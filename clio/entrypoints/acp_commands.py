@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clio.commands.base import CommandResult, Shell, Table
 from clio.commands.checklist import to_markdown
-from clio.commands.registry import COMMANDS
+from clio.commands.registry import COMMANDS, added
 from clio.entrypoints.acp_listener import fenced
 from clio.ui.bar import bar_rows
 from clio.ui.plain import clean
@@ -15,7 +15,7 @@ _BAR_WIDTH = 60
 
 def offered(shell: Shell) -> Iterator[tuple[str, str, str]]:
     """The commands that work in an editor: name, what it does, and a hint at what it takes."""
-    for command in COMMANDS:
+    for command in (*COMMANDS, *added(shell)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 

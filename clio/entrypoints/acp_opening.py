@@ -1,9 +1,9 @@
 """Puts one conversation of an editor together: its configuration, its App, and who asks and tells on whose behalf."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, structs
 
@@ -12,6 +12,7 @@ from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.config.server import HANDED, Server
 from clio.config.show import withheld_note
 from clio.entrypoints.acp_approver import EditorApprover, EditorAsker, EditorDesk
 from clio.entrypoints.acp_files import EditorFiles
@@ -30,13 +31,13 @@ T = TypeVar("T")
 class Offer(Struct, frozen=True, kw_only=True):
     """What an editor asks for. folder: absolute, there, and written as the editor writes it.
 
-    session_id: of a stored conversation; None for a new one. servers: names of MCP servers it would like to be used.
+    session_id: of a stored conversation; None for a new one. servers: of MCP, handed over in the protocol's types.
     reads, writes: whether it tells what it shows of a file, and saves one.
     """
 
     folder: Path
     session_id: str | None
-    servers: tuple[str, ...]
+    servers: tuple[Any, ...]
     reads: bool
     writes: bool
 
@@ -49,6 +50,7 @@ async def open_session(
     Raises ConfigError and UsageError for its configuration, SessionNotFound, SessionLocked, StorageError, OSError.
     """
     loaded = await asyncio.to_thread(load, structs.replace(options, cwd=offer.folder), env)
+    loaded, refused = _with_servers(loaded, offer.servers)
     paths = _Paths(offer.folder)
     shelf = EditorShelf()
     sessions: list[EditorSession] = []
@@ -80,7 +82,7 @@ async def open_session(
     desk.session_id = app.session.id
     if offer.reads:
         _read_open_files(app, offer, paths, client)
-    for sentence in _to_know(loaded, offer):
+    for sentence in _to_know(loaded, refused):
         listener.handle(Notice(text=sentence, level="warning"))
     session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, shelf=shelf)
     sessions.append(session)
@@ -124,15 +126,47 @@ async def _asked(answer: Awaitable[T]) -> T:
         raise OSError(f"the editor says: {error}") from error
 
 
-def _to_know(loaded: Loaded, offer: Offer) -> list[str]:
+def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[str]]:
+    """The configuration with the MCP servers the editor hands over, and the names of those clio cannot reach.
+
+    A server of the same name in a file counts. What the editor hands over is the person's own setting.
+    """
+    known = {server.name for server in loaded.servers}
+    servers = list(loaded.servers)
+    refused: list[str] = []
+    for one in handed:
+        server = _server(one)
+        if server is None:
+            refused.append(str(one.name))
+        elif server.name not in known:
+            known.add(server.name)
+            servers.append(server)
+    return structs.replace(loaded, servers=tuple(servers)), refused
+
+
+def _server(one: Any) -> Server | None:
+    """A server as clio has it; None for one that only the editor itself can reach."""
+    kind = getattr(one, "type", "stdio")
+    if kind == "stdio":
+        env = {variable.name: variable.value for variable in one.env or ()}
+        return Server(
+            name=one.name, where=HANDED, own=True, command=str(one.command), args=tuple(one.args or ()), env=env
+        )
+    if kind not in ("http", "sse"):
+        return None
+    headers = {header.name: header.value for header in one.headers or ()}
+    return Server(name=one.name, where=HANDED, own=True, kind=kind, url=one.url, headers=headers)
+
+
+def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
     """What a person should know before their first words."""
     sentences: list[str] = []
     if loaded.withheld:
         sentences.append(withheld_note(loaded))
     if loaded.config.incognito:
         sentences.append("incognito: nothing is written and nothing is remembered")
-    if offer.servers:
-        sentences.append(f"the editor's MCP servers are not used: {', '.join(offer.servers)}")
+    if refused:
+        sentences.append(f"not reached from here, so not used: the editor's MCP servers {', '.join(refused)}")
     return sentences
 
 

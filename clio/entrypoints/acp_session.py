@@ -18,6 +18,8 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
+    MakeMeaning,
+    MakePrompt,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -26,6 +28,7 @@ from clio.commands.base import (
     SetModel,
     SleepNow,
     SwitchSession,
+    WaitFor,
 )
 from clio.commands.checklist import to_markdown
 from clio.commands.long_work import LongWork, Track
@@ -37,10 +40,11 @@ from clio.entrypoints.acp_commands import markdown, offered
 from clio.entrypoints.acp_listener import Listener
 from clio.entrypoints.acp_prompt import EditorShelf
 from clio.entrypoints.acp_replay import replay
-from clio.entrypoints.acp_updates import Outbox, Shown, UpdateMaker
+from clio.entrypoints.acp_updates import Outbox, Shown, Stand, UpdateMaker
 from clio.entrypoints.export_file import export
-from clio.entrypoints.sleeping import sleep_now
+from clio.entrypoints.sleeping import sleep_work
 from clio.errors import ClioError
+from clio.ids import new_id
 from clio.messages import Usage
 from clio.sessions.state import first_words
 
@@ -88,7 +92,8 @@ class EditorSession:
 
     def begin(self) -> None:
         """Tell the editor, which knows the session now, what there is to know at its start."""
-        self._put(self._make.commands(offered(self.app)))
+        self._told.pop("commands", None)
+        self._tell_commands()
         self._listener.open(self.id)
         self.tell()
 
@@ -170,11 +175,12 @@ class EditorSession:
         finally:
             self.app.mailbox.take_all()  # what came too late for a turn that did not end well is not sent
             self.tell()
+            self._tell_commands()
 
-    async def _turn(self, words: str) -> Stop:
-        """One turn. Raises ClioError where it failed."""
+    async def _turn(self, words: str, make: MakeMeaning | None = None) -> Stop:
+        """One turn. make: finds out what the words stand for. Raises ClioError where it failed."""
         self._listener.begin_turn()
-        finished = await self.app.run_turn(words)
+        finished = await self.app.run_turn(words, make)
         self.tell()
         for question, _ in self.app.doubts:
             self._listener.note(f"not remembered, for it may be meant for this work alone: {question}")
@@ -234,6 +240,8 @@ class EditorSession:
         match step:
             case RunPrompt(text=text):
                 return await self._turn(text)
+            case MakePrompt(said=said, make=make):
+                return await self._turn(said, make)
             case ReviewPlan():
                 words = await self._review()
                 return await self._turn(words) if words else "end_turn"
@@ -251,9 +259,14 @@ class EditorSession:
                 place = path if path == "-" else str(app.project / path)
                 self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
             case SleepNow():
-                self._show(await self._sleep(step))
-            case LongWork(work=work):
-                self._show(await asyncio.to_thread(work, Track()))
+                self._show(await self._work(sleep_work(app, step)))
+            case LongWork():
+                self._show(await self._work(step))
+            case WaitFor(saying=saying, work=work):
+                listener.note(f"{saying} …")
+                result = await work()
+                self._show(result)
+                return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
             case GrantTrust():
                 grant_all(app.loaded)
                 listener.note("trusted; the project's settings count in sessions that are opened from now on")
@@ -272,16 +285,31 @@ class EditorSession:
         options: list[tuple[str, str, Kind]] = [("yes", "Yes", "allow_once"), ("no", "No", "reject_once")]
         return await self._command(then) if await self._desk.choose(question, options) == "yes" else "end_turn"
 
-    async def _sleep(self, step: SleepNow) -> CommandResult:
-        stopped = threading.Event()
+    async def _work(self, step: LongWork) -> CommandResult:
+        """Carry out what takes long, as a call that tells how far it is; cancelling it keeps what is done by then."""
+        stopped, id = threading.Event(), f"work_{new_id()}"
+        self._put(self._make.call_started(id, "", step.label, status="in_progress"))
+
+        def tell(done: int, total: int) -> None:
+            self._outbox.put(self.id, self._make.call_news(id, shown=Shown(text=f"{done:,} of {total:,}")), key=id)
+
+        stand: Stand = "failed"
         try:
-            return await asyncio.to_thread(sleep_now, self.app, step, Track(stop=stopped.is_set))
+            result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=tell))
+            stand = "completed"
+            return result
         finally:
             stopped.set()
+            self._put(self._make.call_news(id, status=stand))
 
     def _show(self, result: CommandResult) -> None:
         if text := markdown(result):
             self._listener.text(f"\n\n{text}\n\n")
+
+    def _tell_commands(self) -> None:
+        """Files and MCP servers may have brought new ones."""
+        rows = tuple(offered(self.app))
+        self._tell("commands", rows, lambda: self._make.commands(rows))
 
     def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
         if self._told.get(what) != value:
