@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from clio.agent.events import ContextTrimmed
 from clio.commands.base import (
     Bar,
@@ -47,7 +49,9 @@ def show(shell: Shell, argument: str) -> CommandResult:
     share = 100 * (use.window - use.free - use.reserve) / use.window
     says = _WHO_SAYS.get(window.limits.source, window.limits.source)
     title = f"{shell.provider.model}: window {use.window:,} tokens ({says}), {share:.0f} % used"
-    return CommandResult(bar=Bar(title=title, parts=_parts(use)), table=_facts(shell.session, window, use))
+    facts = _facts(shell.session, window, use)
+    facts = replace(facts, rows=(*facts.rows, *_labelled("tools of MCP", _server_tools(shell))))
+    return CommandResult(bar=Bar(title=title, parts=_parts(use)), table=facts)
 
 
 def expand(shell: Shell, argument: str) -> CommandResult:
@@ -142,6 +146,14 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
         *_labelled("not in it", use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide=1)
+
+
+def _server_tools(shell: Shell) -> list[str]:
+    """What each MCP server's tools take of the window."""
+    count: dict[str, list[int]] = {}
+    for named in shell.servers.offered:
+        count.setdefault(named.server, []).append(named.tokens)
+    return [f"{server}: {_count(len(sizes), 'tool')}, about {sum(sizes):,} tokens" for server, sizes in count.items()]
 
 
 def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:

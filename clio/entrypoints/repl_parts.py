@@ -189,6 +189,7 @@ def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> No
         app.provider.warm_up()
     if not app.memory.is_silent:
         app.memory.styles.warm_up()
+    app.servers.warm_up()
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:

@@ -107,7 +107,7 @@ class Connection:
         self._failures, self._retry_at, self.why = 0, 0.0, ""
         task, self._task = self._task, None
         if task is not None and not task.done():
-            if self._ended is not None:
+            if self._wire is not None and self._ended is not None:
                 self._ended.set("it was stopped")
             else:
                 task.cancel()

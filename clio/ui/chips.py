@@ -1,5 +1,6 @@
 """What a line names with "@", as short labels under it while it is typed: "+ clio/app.py:10-40 · 31 lines"."""
 
+import re
 import stat
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from clio.tools.files.text_file import size_text
 _MAX_COUNTED_BYTES = 1_000_000
 """Of larger files the size is shown, not the lines: this is called at every key."""
 _MAX_CACHED = 200
+_RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+"""`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
 
 
 class Chips:
@@ -44,7 +47,7 @@ class Chips:
             if reading.lines is not None:
                 lines = max(min(reading.lines.last, lines) - reading.lines.first + 1, 0)
             return f"+ {reading.label} · {lines:,} line" + "s" * (lines != 1)
-        return ""
+        return f"+ {mention.label}" if _RESOURCE.match(mention.label) else ""
 
     def _count(self, path: Path, size: int, changed: int) -> int | None:
         if size > _MAX_COUNTED_BYTES or not path.is_file() or not self._workspace.contains(path):

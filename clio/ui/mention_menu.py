@@ -1,4 +1,4 @@
-"""What the menu offers after "@": the project's files by fuzzy match, earlier sessions, notes."""
+"""What the menu offers after "@": the project's files by fuzzy match, earlier sessions, notes, servers' resources."""
 
 import os
 import time
@@ -11,6 +11,7 @@ from clio.algorithms.fuzzy import FuzzyNames, score
 from clio.commands.base import Shell
 from clio.context.mentions import write_mention
 from clio.messages import Message, ToolMessage, UserMessage
+from clio.ui.plain import clean_line
 
 MAX_SHOWN = 60
 RECENT_BOOST = 12.0
@@ -57,7 +58,10 @@ class MentionMenu:
         """What may stand for `typed`, the text behind the "@", quotes included."""
         kind, colon, rest = typed.partition(":")
         bare = typed.removeprefix('"')
-        if colon and kind in _WORDS:
+        resources = self._resources() if typed else {}
+        if colon and kind in resources:
+            yield from _matching(resources[kind], rest)
+        elif colon and kind in _WORDS:
             yield from self._remembered(kind, rest.removeprefix('"'))
         elif bare.startswith(("/", "~")):
             for path in folder_entries(bare)[:MAX_SHOWN]:
@@ -69,6 +73,18 @@ class MentionMenu:
                     yield Offer(
                         text=f"@{word}:", shown=f"{word}:", note=f"an earlier {word}" if word != "note" else word
                     )
+            for server, found in resources.items():
+                if server.lower().startswith(bare.lower()):
+                    yield Offer(text=f"@{server}:", shown=f"{server}:", note=f"{len(found):,} of an MCP server")
+
+    def _resources(self) -> dict[str, list[Offer]]:
+        """By server what it offers, as far as it has been asked."""
+        shell, found = self._shell(), dict[str, list[Offer]]()
+        for server, one in shell.servers.resources() if shell else ():
+            note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
+            uri = clean_line(one.uri)
+            found.setdefault(server, []).append(Offer(text=f"@{server}:{uri}", shown=uri, note=note))
+        return found
 
     def _paths(self, typed: str) -> Iterator[Offer]:
         files = self.files
@@ -158,6 +174,14 @@ def _folders(files: Sequence[str]) -> list[str]:
             folders[path[: end + 1]] = None
             end = path.rfind("/", 0, end)
     return list(folders)
+
+
+def _matching(offers: Sequence[Offer], typed: str) -> Iterator[Offer]:
+    """Those of a server's resources that match, best first."""
+    rows = [(points, one) for one in offers if (points := score(typed, f"{one.shown} {one.note}")) is not None]
+    if typed:
+        rows.sort(key=lambda row: -row[0])
+    yield from (one for _, one in rows[:MAX_SHOWN])
 
 
 def _offer(kind: str, name: str, note: str) -> Offer:

@@ -16,6 +16,7 @@ from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
 from clio.errors import ClioError
+from clio.mcp.opening import open_servers
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
@@ -45,12 +46,17 @@ class Desk:
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, lambda: self.session)
         self.spending = open_spending(self.loaded)
+        self.servers = open_servers(self.loaded, {})
         self.added = AddedCommands()
         self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 
     async def output_of(self, command: str) -> str:
         """As if the command had printed itself."""
         return command
+
+    async def reload_servers(self) -> None:
+        """As a running clio does it."""
+        await self.servers.reload()
 
     @property
     def turn_files(self) -> TurnFiles:

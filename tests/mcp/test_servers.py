@@ -154,7 +154,9 @@ def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: py
 
 def test_a_silent_server_holds_nothing_up(tmp_path: Path) -> None:
     async def work() -> None:
-        async with opened(tmp_path, peer("--mute", name="mute"), peer(), first_wait_s=1.5) as (servers, told):
+        async with opened(tmp_path, peer()):
+            pass
+        async with opened(tmp_path, peer("--mute", name="mute"), peer(), first_wait_s=0.1) as (servers, told):
             assert told == ["MCP: 'mute' is still starting; its tools come with /mcp reload or the next session"]
             assert {one.server for one in servers.offered} == {"peer"}
 

@@ -100,7 +100,7 @@ class Peer:
                 self._send({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "unknown method"}})
 
     def _call(self, params: Json, number: Any) -> None:
-        given = params.get("arguments") or {}
+        given: Json = params.get("arguments") or {}
         match params["name"]:
             case "add":
                 self._text(number, str(given["a"] + given.get("b", 0)))
