@@ -18,6 +18,7 @@ _OUTSIDE = (
     f"/{FOLDER_NAME}/*",
     f"!/{FOLDER_NAME}/.gitignore",
     f"!/{FOLDER_NAME}/{SHARED_NAME}/",
+    f"!/{FOLDER_NAME}/{SHARED_NAME}/**",
 )
 _MAX_RULES = 4
 

@@ -79,12 +79,13 @@ class TeamKnowledge:
         files = self.folder.read()
         months, taken = files.months, files.forgotten | files.emptied
         confirmations: list[tuple[str, str]] = []
+        anew = _said_anew(document, there, stated=stated)
         for key, (one, base, was) in document.shared.items():
             if key not in there:
                 ended.append(one)
                 continue
             raw = one.raw
-            if _says_anew(one.kind, raw, was, stated=stated):
+            if key in anew:
                 new = self._statement(one.kind, raw, now, one, taken)
                 made.append(new)
                 ended.append(one)
@@ -151,6 +152,21 @@ class TeamKnowledge:
                 with suppress(OSError):  # the first error is the one to tell
                     path.unlink()
             raise
+
+
+def _said_anew(document: LtmDocument, there: Mapping[int, object], *, stated: bool) -> set[int]:
+    """Which of the shared objects others have to read again; with one side of a file both that a merge left there."""
+    found = {
+        key
+        for key, (one, _, was) in document.shared.items()
+        if key in there and _says_anew(one.kind, one.raw, was, stated=stated)
+    }
+    ending = {
+        name for key, (one, *_) in document.shared.items() if key not in there or key in found for name in one.names
+    }
+    return found | {
+        key for key, (one, *_) in document.shared.items() if key in there and not ending.isdisjoint(one.names)
+    }
 
 
 def _says_anew(kind: Kind, raw: Json, was: Json, *, stated: bool) -> bool:

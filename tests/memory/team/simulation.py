@@ -115,7 +115,7 @@ def make_team(folder: Path, clones: int, entries: int) -> list[Clone]:
 def play(folder: Path, *, clones: int, entries: int, rounds: int, steps: int, seed: int) -> dict[str, int]:
     """Play it, and check it: no conflict, one knowledge for all, nothing lost, nothing forgotten that comes back."""
     rng = random.Random(seed)
-    team = make_team(folder, clones, entries // 2)
+    team = make_team(folder, clones, max(entries - clones * rounds * steps // 2, 1))  # about half of the steps add one
     truth = Truth(entry_of={text: text for text in team[0].texts()})
     done: Counter[str] = Counter()
     for number in range(rounds):

@@ -1,0 +1,73 @@
+"""A shared folder in a test, without git: a person who trusts it, at a time that stands still."""
+
+from pathlib import Path
+from typing import Any
+
+from clio.config.team_folder import trust_team
+from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm_kinds import Json
+from clio.memory.records import Entry, Kind
+from clio.memory.team.folder import TeamFolder
+from clio.memory.team.share import Sharing
+from clio.memory.team.statement import Statement, make, read
+from clio.memory.undo import UndoLog
+
+NOW = 1_800_000_000.0
+
+
+class Person:
+    """One project folder with shared knowledge, and the person's clio."""
+
+    def __init__(self, folder: Path, *, trusts: bool = True, begun: bool = True) -> None:
+        self.project, self.home, self.now = folder, folder.with_name(f"{folder.name}.home"), NOW
+        self.ltm = folder / ".clio" / "ltm.json"
+        self.ltm.parent.mkdir(parents=True, exist_ok=True)
+        if trusts:
+            trust_team(folder, self.home)
+        self.folder = TeamFolder(self.ltm.with_name("ltm"), self.ltm.parent / "cache" / "ltm.team")
+        if begun:
+            self.folder.begin()
+        self.undo = UndoLog(self.ltm.with_name("memory.undo.jsonl"))
+        self.memory = self.other_process()
+        self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, clean=str)
+
+    def other_process(self) -> LongTermMemory:
+        """The memory as another clio has it."""
+        return LongTermMemory(self.ltm, project=self.project, undo=self.undo, clock=lambda: self.now, home=self.home)
+
+    def texts(self) -> list[str]:
+        return sorted(entry.text for entry in self.memory.read().entries)
+
+    def entry(self, text: str) -> Entry:
+        return next(entry for entry in self.memory.read().entries if entry.text == text)
+
+    def gets(self, statement: Statement, data: bytes) -> None:
+        """Another person's statement arrives."""
+        self.folder.put(statement.kind, statement.name, data)
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the folder."""
+        found = (path for path in self.folder.path.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.folder.path)): path.read_bytes() for path in found}
+
+
+def said(
+    text: str,
+    *,
+    by: str = "Ann",
+    at: float = NOW,
+    kind: Kind = "discovery",
+    after: Statement | None = None,
+    **more: Any,
+) -> tuple[Statement, bytes]:
+    """What somebody said, and its file. after: the statement it changes."""
+    field = {"discovery": "fact", "failure": "what", "rule": "rule", "pattern": "pattern"}[kind]
+    raw: Json = {field: text, "id": f"{kind[0]}-abc123", "confidence": 0.8, "timestamp": at} | more
+    if after is None:
+        return make(kind, raw, by=by, said=at)
+    return make(kind, raw, by=by, said=at, replaces=(after.name, *after.replaces), origins=after.began)
+
+
+def again(statement: Statement, data: bytes) -> Statement:
+    """The statement as a file of it is read."""
+    return read(statement.name, statement.kind, data)[0]

@@ -1,0 +1,203 @@
+"""Turning sharing on and off: nothing is lost on the way, wherever it is cut short."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from clio.memory.records import Entry
+from clio.memory.team.ignoring import add_lines, rule_in_the_way
+from clio.memory.team.share import Sharing
+from tests.memory.ltm_support import read_json, write_json
+from tests.memory.team.simulation import git
+from tests.memory.team.team_support import Person
+
+DOCUMENT = {
+    "patterns": {
+        "discoveries": [
+            {"fact": "Config is YAML", "confidence": 0.9, "count": 3, "timestamp": 1795229466, "odd": {"a": [1]}},
+            {"fact": "The key is hunter2", "confidence": 0.5},
+            "no entry",
+        ],
+        "problem_solutions": [{"error": "save fails", "solution": "chown", "solved_count": 2, "examples": ["a.py"]}],
+        "code_patterns": [{"pattern": "atomic writes", "confidence": 1}],
+        "workflows": [{"sequence": ["read", "fix"], "success_rate": 0.5, "count": 2, "name": "mend"}],
+        "failures": [
+            {"what": "changed an API", "impact": "errors", "prevention": "grep", "other_preventions": ["ask"]}
+        ],
+        "context_rules": {"lib/": ["use strict"], "*": ["no tabs"], "empty/": []},
+        "inventions": [{"of": "another program"}],
+    },
+    "metadata": {
+        "created": 1795229466,
+        "version": "1.0",
+        "context_rule_details": {"lib/": {"use strict": {"count": 4}}},
+    },
+    "another": {"program": True},
+}
+PROVENANCE = {"session": "s", "message": "m", "asserted_by": "user"}
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    found = Person(tmp_path / "project", begun=False)
+    document = json.loads(json.dumps(DOCUMENT))
+    document["patterns"]["code_patterns"][0]["provenance"] = PROVENANCE
+    write_json(found.ltm, document)
+    return found
+
+
+def unnamed(entry: Entry) -> str:
+    """All of an entry but whose it is."""
+    return repr(structs.replace(entry, by=""))
+
+
+def same(document: dict[str, Any]) -> dict[str, Any]:
+    """A document without what a rewrite may say anew, its sections in no order."""
+    plain: dict[str, Any] = json.loads(json.dumps(document))
+    plain["metadata"].pop("last_updated", None)
+    sections: list[Any] = list(plain["patterns"].values())
+    for section in sections:
+        for entry in section if isinstance(section, list) else ():  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(entry, dict):
+                entry.pop("id", None)  # pyright: ignore[reportUnknownMemberType]
+    for details in plain["metadata"]["context_rule_details"].values():
+        for name in list(details):
+            details[name].pop("id", None)
+            if not details[name]:
+                del details[name]
+    plain["metadata"]["context_rule_details"] = {
+        path: details for path, details in plain["metadata"]["context_rule_details"].items() if details
+    }
+    discoveries: list[Any] = plain["patterns"]["discoveries"]
+    plain["patterns"]["discoveries"] = sorted(discoveries, key=lambda one: json.dumps(one, sort_keys=True))
+    return plain
+
+
+def test_on_and_off_again_loses_no_entry_and_no_field(person: Person) -> None:
+    before = person.memory.read()
+    original = json.loads(person.ltm.read_text(encoding="utf-8"))
+    assert person.sharing.turn_on() == 8
+    left = read_json(person.ltm)
+    assert left["patterns"]["discoveries"] == ["no entry"]
+    assert (left["patterns"]["inventions"], left["another"]) == ([{"of": "another program"}], {"program": True})
+    assert left["patterns"]["context_rules"] == {"empty/": []}
+    shared = person.memory.read()
+    assert sorted(map(unnamed, shared.entries)) == sorted(map(unnamed, before.entries))
+    assert "hunter2" in "".join(data.decode() for data in person.files().values())  # this person's `clean` is str
+    assert person.sharing.turn_off() == 8
+    assert not person.folder.path.exists()
+    assert same(read_json(person.ltm)) == same(original)
+    assert not list(person.ltm.parent.glob("ltm.gone*"))
+
+
+def test_secrets_are_replaced_before_they_are_shown_or_shared(person: Person) -> None:
+    def clean(text: str) -> str:
+        return text.replace("hunter2", "[redacted]")
+
+    sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, clean=clean)
+    assert "The key is [redacted]" in [entry.text for entry in sharing.would_be_shared()]
+    sharing.turn_on()
+    everything = [*person.files().values(), *(path.read_bytes() for path in person.ltm.parent.glob("ltm.*"))]
+    assert not [data for data in everything if b"hunter2" in data]
+    assert "The key is [redacted]" in person.texts()
+    assert b'"session"' not in b"".join(person.files().values())
+
+
+def cut_short(person: Person, after: int, *, off: bool) -> bool:
+    """Convert in a process that is killed before its so-and-so-many-th rename; False where it came to its end."""
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def hook(event: str, arguments: object) -> None:
+            nonlocal count
+            if event in ("os.rename", "os.remove", "os.rmdir"):
+                count += 1
+                if count > after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(hook)
+        try:
+            person.sharing.turn_off() if off else person.sharing.turn_on()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] != 0
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_killed_at_any_instant_it_opens_whole_and_goes_on(tmp_path: Path, off: bool) -> None:
+    after, killed = 0, True
+    while killed:
+        person = Person(tmp_path / f"{after}", begun=False)
+        write_json(person.ltm, DOCUMENT)
+        wanted = person.texts()
+        if off:
+            person.sharing.turn_on()
+        killed = cut_short(person, after, off=off)
+        assert person.other_process().read().entries
+        assert person.texts() == wanted
+        if off and person.folder.exists():
+            person.sharing.turn_off()
+        elif not off:
+            person.sharing.turn_on()
+            assert read_json(person.ltm)["patterns"]["discoveries"] == ["no entry"]
+        assert person.texts() == wanted
+        after += 1
+    assert after > 8
+
+
+REPOSITORY_RULES = [
+    {},
+    {".gitignore": ".clio/\n"},
+    {".gitignore": "/.clio\n*.log\n"},
+    {".gitignore": ".clio/*\n"},
+    {".gitignore": "*.json\r\n"},
+    {".git/info/exclude": ".clio/\n"},
+    {".gitignore": ".*\n", ".clio/.gitignore": "*\n"},
+    {".clio/.gitignore": "*"},
+    {".clio/.gitignore": "*\n!.gitignore\n!ltm/\n!ltm/**\n"},
+]
+
+
+@pytest.fixture(scope="module")
+def bare_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty repository, which the tests copy their own of."""
+    folder = tmp_path_factory.mktemp("repository")
+    git(folder, "init", "--quiet")
+    return folder
+
+
+@pytest.mark.parametrize("rules", REPOSITORY_RULES)
+def test_the_lines_let_git_see_the_folder_and_nothing_else(
+    bare_project: Path, tmp_path: Path, rules: dict[str, str]
+) -> None:
+    shutil.copytree(bare_project, tmp_path / "project")
+    person = Person(tmp_path / "project")
+    for name, text in rules.items():
+        (person.project / name).write_bytes(text.encode())
+    write_json(person.ltm, {})
+    (person.ltm.parent / "memories.json").write_text("{}", encoding="utf-8")
+    before = {name: (person.project / name).read_bytes() for name in rules}
+    rule = rule_in_the_way(person.project)
+    assert {name: (person.project / name).read_bytes() for name in rules} == before  # unasked, nothing is changed
+    added = add_lines(person.project)
+    assert (rule is None) == (added == ())
+    assert rule_in_the_way(person.project) is None
+    seen = git(person.project, "status", "--porcelain", "--untracked-files=all").split()[1::2]
+    assert set(seen) - {".gitignore", ".clio/.gitignore"} == {".clio/ltm/format.json"}
+    assert add_lines(person.project) == ()
+
+
+def test_without_git_there_is_nothing_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    person = Person(tmp_path / "project")
+    assert rule_in_the_way(person.project) is None
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert rule_in_the_way(person.project) is None
+    assert person.sharing.status().uncommitted == 0

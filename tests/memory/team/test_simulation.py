@@ -1,0 +1,10 @@
+"""Real clones that merge with plain git: `make team` plays twenty of them."""
+
+from pathlib import Path
+
+from tests.memory.team.simulation import play
+
+
+def test_clones_that_merge_in_any_order_know_the_same_and_lose_nothing(tmp_path: Path) -> None:
+    found = play(tmp_path, clones=5, entries=120, rounds=3, steps=4, seed=3)
+    assert all(found[what] for what in ("added", "found alike", "changed", "forgot", "confirmed", "rivals", "late"))

@@ -1,0 +1,113 @@
+"""What a set of files comes to, as laws: the order files came in, and how often, says nothing."""
+
+import random
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.ltm_kinds import Json
+from clio.memory.team.state import MAX_TIMES, Living, hidden, living, month_began, month_of
+from clio.memory.team.statement import Statement
+from tests.memory.team.team_support import NOW, again, said
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
+    """What a few people said: anew, alike, and after each other, in branches; and which entries were forgotten."""
+    found: list[Statement] = []
+    for number in range(draw(st.integers(1, 12))):
+        former = draw(st.sampled_from([None, *found]))
+        by = draw(st.sampled_from(["Ann", "Bob", ""]))
+        text = f"fact {draw(st.integers(0, 5))}"
+        found.append(again(*said(text, by=by, at=NOW + number, after=former, count=draw(st.integers(1, 9)))))
+    firsts = [one.name for one in found if not one.origins]
+    return found, frozenset(draw(st.lists(st.sampled_from(firsts), max_size=2)))
+
+
+def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[Living]:
+    return living(statements, forgotten, {}, NOW + 1_000)
+
+
+def words(found: list[Living]) -> list[tuple[Json, tuple[str, ...]]]:
+    return [(one.raw, one.by) for one in found]
+
+
+@given(histories(), st.randoms(use_true_random=False))
+def test_order_and_repetition_say_nothing(history: tuple[list[Statement], frozenset[str]], rng: random.Random) -> None:
+    statements, forgotten = history
+    mixed = [*statements, *rng.sample(statements, rng.randrange(len(statements) + 1))]
+    rng.shuffle(mixed)
+    assert known(mixed, forgotten) == known(statements, forgotten)
+
+
+@given(histories())
+def test_what_lives_was_said_last_by_somebody_and_forgotten_by_nobody(
+    history: tuple[list[Statement], frozenset[str]],
+) -> None:
+    statements, forgotten = history
+    by_name = {one.name: one for one in statements}
+    found = known(statements, forgotten)
+    alive = {name for one in found for name in one.names}
+    replaced = {name for one in statements for name in one.replaces}
+    wanted = {name for name, one in by_name.items() if name not in replaced and not forgotten.issuperset(one.began)}
+    assert alive == wanted
+    assert len({one.handle for one in found}) == len(found)
+    late = {one.name for one in hidden(statements, forgotten)}
+    assert late == {
+        name
+        for name, one in by_name.items()
+        if one.origins and name not in replaced and forgotten.issuperset(one.began)
+    }
+
+
+@given(histories())
+def test_rivals_are_those_that_began_as_one_entry(history: tuple[list[Statement], frozenset[str]]) -> None:
+    found = known(*history)
+    for one in found:
+        wanted = [other.handle for other in found if other is not one and set(other.origins) & set(one.origins)]
+        assert sorted(wanted) == list(one.rivals)
+
+
+@given(histories())
+def test_emptied_files_change_nothing_that_lives(history: tuple[list[Statement], frozenset[str]]) -> None:
+    statements, forgotten = history
+    replaced = {name for one in statements for name in one.replaces}
+    kept = [one for one in statements if one.name not in replaced]
+    assert words(known(kept, forgotten)) == words(known(statements, forgotten))
+
+
+def test_two_who_say_the_same_are_one_entry_under_both_names() -> None:
+    one, two = said("The port is 8080", by="Ann"), said("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"])
+    [found] = known([again(*two), again(*one)])
+    assert (found.raw["fact"], found.by, found.raw["examples"]) == ("The port is 8080", ("Ann", "Bob"), ["a.py"])
+    changed = again(*said("The port is 8081", by="Cy", at=NOW + 2, after=again(*one)))
+    assert [one.raw["fact"] for one in known([again(*one), again(*two), changed])] == [
+        "the port is 8080.",
+        "The port is 8081",
+    ]
+    assert found.origins == (one[0].name, two[0].name)
+
+
+def test_an_entry_of_two_beginnings_ends_when_both_are_forgotten() -> None:
+    one, two = again(*said("a", by="Ann")), again(*said("a", by="Bob"))
+    assert known([one, two], frozenset({one.name}))[0].by == ("Bob",)
+    assert known([one, two], frozenset({one.name, two.name})) == []
+
+
+def test_nobody_claims_a_time_to_come_or_more_sayings_than_count() -> None:
+    one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
+    [found] = known([one])
+    assert (found.raw["timestamp"], found.raw["updated"], found.raw["count"]) == (NOW + 1_000, NOW + 1_000, MAX_TIMES)
+
+
+def test_a_confirmation_counts_from_its_month() -> None:
+    one = again(*said("a", at=month_began("2026-11") + 100))
+    later = month_began("2027-01")
+    [found] = living([one], NOBODY, {one.name: "2027-01"}, later + 5)
+    assert found.raw["updated"] == later
+    assert "updated" not in living([one], NOBODY, {one.name: "2026-11"}, later + 5)[0].raw
+    assert month_of(later) == "2027-01"
+    assert month_of(later - 1) == "2026-12"
