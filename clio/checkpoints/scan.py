@@ -148,8 +148,19 @@ class Scanner:
 
     def _rows(self, paths: Sequence[str], budget: "_Budget", like: str) -> dict[str, Row]:
         rows: dict[str, Row] = {}
+        before, prefix, lstat = self.seen.rows, self._prefix, os.lstat
         for path in paths:
-            row = self._row(path, self.seen.rows.get(path), budget, like)
+            known = before.get(path)
+            if known is not None and known.seen and not known.id.startswith(NOT_KEPT):
+                # Nearly all of many files: what was not touched costs a look at the file system and no more.
+                try:
+                    untouched = known.seen == signature(lstat(prefix + path))
+                except OSError:  # gone meanwhile
+                    continue
+                if untouched:
+                    rows[path] = known
+                    continue
+            row = self._row(path, known, budget, like)
             if row is not None:
                 rows[path] = row
         return rows

@@ -84,30 +84,31 @@ def walk(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iter
     top = _repository_of(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
         rules += _rules_in(above)
-    yield from _walk(str(folder), "", rules, hidden, links)
+    yield from _walk(str(folder), rules, hidden, links)
 
 
-def _walk(folder: str, relative: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator[str]:
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:  # not ours to read; ripgrep passes over it too
-        return
-    names = {entry.name for entry in entries}
-    rules = above
-    if not names.isdisjoint(_IGNORE_FILES) or ".git" in names:
-        rules = [*above, *_rules_in(Path(folder))]
-    for entry in entries:
-        name = entry.name
-        path = f"{relative}{name}"
-        if (name.startswith(".") and not hidden) or name in _REPOSITORIES:
+def _walk(top: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator[str]:
+    waiting: list[tuple[str, str, list[_Placed]]] = [(top, "", above)]
+    while waiting:
+        folder, relative, rules = waiting.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:  # not ours to read; ripgrep passes over it too
             continue
-        if entry.is_dir(follow_symlinks=False):
-            if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
-                yield from _walk(entry.path, path + "/", rules, hidden, links)
-            continue
-        wanted = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
-        if wanted and not _ignored(entry.path, rules, folder=False):
-            yield path
+        names = {entry.name for entry in entries}
+        if not names.isdisjoint(_IGNORE_FILES) or ".git" in names:
+            rules = [*rules, *_rules_in(Path(folder))]
+        for entry in entries:
+            name = entry.name
+            if (name.startswith(".") and not hidden) or name in _REPOSITORIES:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
+                    waiting.append((entry.path, f"{relative}{name}/", rules))
+                continue
+            wanted = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
+            if wanted and not _ignored(entry.path, rules, folder=False):
+                yield f"{relative}{name}"
 
 
 def _own_data(path: str) -> bool:
@@ -117,7 +118,8 @@ def _own_data(path: str) -> bool:
 def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
     """Whether the nearest rule that speaks of the path leaves it out."""
     for base, stated in reversed(rules):
-        verdict = stated.verdict(path[len(base) :].replace(os.sep, "/"), folder=folder)
+        below = path[len(base) :]
+        verdict = stated.verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
         if verdict is not None:
             return verdict
     return False

@@ -4,10 +4,15 @@ A walk asks about every folder before it enters it, so a rule has to match the p
 """
 
 import re
+from functools import lru_cache
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clio.tools.search.globs import translate
+
+
+_MOST_TOLD = 50_000
+"""A large tree is walked before every command, and most of its files are those of the last time."""
 
 
 class _Rule(Struct, frozen=True, kw_only=True):
@@ -17,13 +22,24 @@ class _Rule(Struct, frozen=True, kw_only=True):
 
 
 class IgnoreRules(Struct, frozen=True, kw_only=True):
-    """The rules of one file, for paths relative to the folder it lies in."""
+    """The rules of one file, for paths relative to the folder it lies in. told: what was said of files before."""
 
     rules: tuple[_Rule, ...]
     any_of_them: re.Pattern[str]
+    told: dict[str, bool | None] = field(default_factory=dict[str, bool | None])
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """True: ignored, False: expressly not ignored, None: nothing is said. Forward slashes, none at either end."""
+        if folder:
+            return self._verdict(path, folder=True)
+        if path in self.told:
+            return self.told[path]
+        if len(self.told) >= _MOST_TOLD:
+            self.told.clear()
+        said = self.told[path] = self._verdict(path, folder=False)
+        return said
+
+    def _verdict(self, path: str, *, folder: bool) -> bool | None:
         if not self.any_of_them.fullmatch(path):
             return None
         for rule in reversed(self.rules):
@@ -32,6 +48,7 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
         return None
 
 
+@lru_cache(maxsize=64)
 def parse_rules(text: str) -> IgnoreRules:
     """The rules in the text of an ignore file; lines that cannot be read say nothing, as with git."""
     rules = tuple(rule for line in text.splitlines() if (rule := _rule(line)) is not None)
