@@ -172,7 +172,7 @@ async def sleep_at_exit(app: "App") -> str:
         return ""
     ended = threading.Event()
     try:
-        with bar("sleeping", sys.stdout, "", EXIT_QUIET_S) as drawn:
+        with bar("sleeping", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
             report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:
         ended.set()  # cancelled: the thread must not keep the process

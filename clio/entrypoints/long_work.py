@@ -14,17 +14,17 @@ from clio.commands.long_work import LongWork, Track
 from clio.entrypoints.first_paint import can_draw
 
 
-async def until_key(step: LongWork, *, draws: bool = True) -> tuple[CommandResult, str]:
+async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
     """The result in the shell, where Esc or Ctrl-C ends the work; and what was typed meanwhile.
 
-    draws: whether the terminal shows a line that changes. Cancelling the caller ends the work, too. Raises what the
-    work raises.
+    draws: whether the terminal shows a line that changes. aloud: see `bar`. Cancelling the caller ends the work, too.
+    Raises what the work raises.
     """
     from clio.ui.keys import KeyWatch
 
     stopped = threading.Event()
     try:
-        with bar(step.label, sys.stdout if draws else None, "esc stops") as drawn:
+        with bar(step.label, sys.stdout if draws or aloud else None, "esc stops", aloud=aloud) as drawn:
 
             def stop() -> None:
                 stopped.set()
@@ -37,11 +37,11 @@ async def until_key(step: LongWork, *, draws: bool = True) -> tuple[CommandResul
     return result, watch.take_text().rstrip("\n")
 
 
-def until_interrupted(step: LongWork) -> CommandResult:
+def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
     """The same on the command line; Ctrl-C ends the work, and its result still is one."""
     stopped = threading.Event()
 
-    with bar(step.label, sys.stderr, "ctrl-c stops") as drawn:
+    with bar(step.label, sys.stderr, "ctrl-c stops", aloud=aloud) as drawn:
 
         def stop(number: int, frame: object) -> None:
             stopped.set()
@@ -75,10 +75,20 @@ class _NoBar:
 
 
 @contextmanager
-def bar(label: str, stream: TextIO | None, hint: str, after_s: float | None = None) -> Generator[Bar]:
-    """Draws how far work is, once it has taken `after_s`; its line is gone afterwards. Nothing where nobody looks."""
-    if stream is None or not can_draw(stream):
+def bar(
+    label: str, stream: TextIO | None, hint: str, after_s: float | None = None, *, aloud: bool = False
+) -> Generator[Bar]:
+    """Draws how far work is, once it has taken `after_s`; its line is gone afterwards. Nothing where nobody looks.
+
+    aloud: it is said instead, in lines that stay.
+    """
+    if stream is None or not (stream.isatty() if aloud else can_draw(stream)):
         yield _NoBar()
+        return
+    if aloud:
+        from clio.ui.spoken_progress import SpokenProgress
+
+        yield SpokenProgress(label, stream, hint=hint)
         return
     from clio.ui.progress import LONG_S, TerminalProgress
 

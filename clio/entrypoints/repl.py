@@ -290,7 +290,7 @@ class Repl:
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
         """Carry out what a command asked for; False to leave."""
-        app, screen = parts.app, parts.screen
+        app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
         match step:
             case Quit():
                 return False
@@ -331,10 +331,10 @@ class Repl:
             case SetTheme(name=name):
                 self._colours.follow(parts, name)
             case SleepNow():
-                result, self._prefill = await until_key(sleep_work(app, step), draws=self._terminal.live)
+                result, self._prefill = await until_key(sleep_work(app, step), draws=live, aloud=aloud)
                 screen.show_result(result)
             case LongWork():
-                result, self._prefill = await until_key(step, draws=self._terminal.live)
+                result, self._prefill = await until_key(step, draws=live, aloud=aloud)
                 screen.show_result(result)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")

@@ -94,6 +94,8 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
+    if loaded.config.screen_reader:
+        yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
     if loaded.config.incognito:
         yield "incognito: nothing is written and nothing is remembered"
     if loaded.withheld:

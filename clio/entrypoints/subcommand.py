@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from clio.security.redact import Redactor
     from clio.skills.shelf import SkillShelf
 
-_SLASH = re.compile(r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)")
+_SLASH = re.compile(
+    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)"
+)
 _SWITCH = "/session switch "
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -190,7 +192,7 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
         match result.follow_up:
             case Confirm(question=question, then=then, word=word):
                 if not json:
-                    _show(result)
+                    _show(result, aloud=shell.config.screen_reader)
                 _agreed(question, word, may_ask=not json)
                 command, argument = choose(table, then.partition(" ")[2], called)
                 result = command.handler(shell, argument)
@@ -202,11 +204,11 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
                 from clio.entrypoints.long_work import until_interrupted
                 from clio.entrypoints.sleeping import sleep_work
 
-                result = until_interrupted(sleep_work(shell, step))
+                result = until_interrupted(sleep_work(shell, step), aloud=shell.config.screen_reader)
             case LongWork() as step:
                 from clio.entrypoints.long_work import until_interrupted
 
-                result = until_interrupted(step)
+                result = until_interrupted(step, aloud=shell.config.screen_reader)
             case WaitFor(work=work):
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):
@@ -214,11 +216,14 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 if json:
                     raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")
-                _show(result)
+                _show(result, aloud=shell.config.screen_reader)
                 edited = edit_text(text, suffix)
                 result = CommandResult(text="Nothing was changed.") if edited is None else then(edited)
             case step:
-                (print_json if json else _show)(result)
+                if json:
+                    print_json(result)
+                else:
+                    _show(result, aloud=shell.config.screen_reader)
                 return step
 
 
@@ -261,9 +266,9 @@ def _table(word: str) -> tuple[Command, str]:
     return command, f"clio {door.name}"
 
 
-def _show(result: CommandResult) -> None:
+def _show(result: CommandResult, *, aloud: bool) -> None:
     if result.ok:
-        print_result(result, in_cli_words(result.text))
+        print_result(result, in_cli_words(result.text), aloud=aloud)
     else:
         say(f"clio: {in_cli_words(result.text)}")
 

@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import msgspec
+from msgspec import structs
 
 from clio.commands.base import CommandResult
 from clio.ui.output import Output
@@ -19,8 +20,17 @@ _PIPE_WIDTH = 100_000
 _BAR_WIDTH = 60
 
 
-def print_result(result: CommandResult, text: str) -> None:
-    """Print a result in the order a conversation shows it. text: its sentences, as they are to be read here."""
+def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> None:
+    """Print a result in the order a conversation shows it. text: its sentences, as they are to be read here.
+
+    aloud: for a screen reader, where this is a terminal.
+    """
+    if aloud and sys.stdout.isatty():
+        from clio.ui.spoken_results import spoken_result
+
+        lines = spoken_result(structs.replace(result, text=text, ok=True))
+        Output(sys.stdout).write("".join(f"{line}\n" for line in lines))
+        return
     width = _width()
     output = Output(sys.stdout)
     if result.bar is not None:

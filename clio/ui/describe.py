@@ -57,7 +57,8 @@ def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
     parsed = parse(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
     if len(runs) > 1 or (runs and runs[0] != command.strip()):
-        yield from (("runs", clean_line(visible(run))) for run in runs)
+        for run in runs:
+            yield "runs", clean_line(visible(run))
     for redirect in parsed.redirects:
         if redirect.target.text != "/dev/null":
             kind: CommandFact = "writes" if redirect.writes else "reads"

@@ -27,6 +27,7 @@ from clio.ui.prompt_line import HELD_HINT, PromptLine
 from clio.ui.reader_questions import ReaderQuestions
 from clio.ui.spoken import spoken
 from clio.ui.theme import Theme
+from clio.ui.typed_state import Waiting
 
 PROMPT = "you: "
 _VI_NORMAL = "vi normal: "
@@ -53,6 +54,7 @@ class ReaderLine(PromptLine):
         self._output = output
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
+        self._told: tuple[Waiting, ...] = ()
         self._found = _Search(HistorySearch(history))
         self._questions = ReaderQuestions(stream, size, keyboard=input)
         super().__init__(
@@ -74,11 +76,12 @@ class ReaderLine(PromptLine):
         on_ready: Callable[[], None] | None = None,
     ) -> str:
         """The next message; what waits since a turn was stopped is said first. See `PromptLine.read`."""
-        waiting = self._held.waiting() if self._held is not None else ()
-        for one in waiting:
-            self._write(f"{one.label}: {clean_line(one.text)}")
-        if waiting:
+        waiting = tuple(self._held.waiting()) if self._held is not None else ()
+        if waiting and waiting != self._told:
+            for one in waiting:
+                self._write(f"{one.label}: {clean_line(one.text)}")
             self._write(spoken(HELD_HINT))
+        self._told = waiting
         try:
             return await super().read(default=default, on_start=on_start, on_ready=on_ready)
         finally:

@@ -184,17 +184,15 @@ class ReaderScreen:
     def set_typed(self, typing: "Typing") -> None:
         """Show what the person types while the turn runs, and say what of it waits."""
         line = typing.line
+        fresh = [f"{one.label}: {clean_line(one.text)}" for one in typing.waiting if one not in self._waiting]
+        self._waiting = typing.waiting
+        if fresh or not line.text:
+            self._echo.end()
+            self._held[:0] = [*fresh, spoken(typing.hint)] if fresh and typing.hint else fresh
+            self._release()
         if line.text and not self._paused:
             self._typed_at = self._clock()
             self._echo.show(YOU, line.text, line.cursor)
-        else:
-            self._echo.end()
-        fresh = [one for one in typing.waiting if one not in self._waiting]
-        self._waiting = typing.waiting
-        if not line.text:
-            said = [f"{one.label}: {clean_line(one.text)}" for one in fresh]
-            self._held[:0] = [*said, spoken(typing.hint)] if said and typing.hint else said
-            self._release()
 
     @contextmanager
     def suspended(self) -> Generator[None]:
@@ -218,7 +216,7 @@ class ReaderScreen:
         self._release()
 
     def _begin_turn(self) -> None:
-        self._runs, self._waiting, self._speaks = True, (), False
+        self._runs, self._speaks = True, False
         self._said_at = self._activity.since = self._clock()
         self._ticker.start()
         in_background(preload)

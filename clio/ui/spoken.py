@@ -31,6 +31,8 @@ _WORDS = (
 )
 # Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
 _DRAWN = re.compile("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_HEADINGS = {"#": "number"}
+_CELLS = {"→": "in force"}
 _BREAKS = re.compile("[\u2028\u2029\x85]")
 
 
@@ -78,12 +80,14 @@ def spoken_retry(event: Retrying) -> str:
 
 def spoken_table(table: Table) -> Iterator[str]:
     """A line for each row, every cell under its heading: "row 2: name: x; size: 3". A key and a value stay a pair."""
-    named = any(heading.strip() for heading in table.columns)
-    several = len(table.rows) > 1 and named
+    headings = [_HEADINGS.get(heading.strip(), clean_line(heading)) for heading in table.columns]
+    named = any(headings)
+    several = len(table.rows) > 1 and named and table.columns[0].strip() != "#"
     for number, row in enumerate(table.rows, 1):
-        cells = [(clean_line(heading), clean_line(cell)) for heading, cell in zip(table.columns, row, strict=True)]
-        said = "; ".join(f"{heading}: {cell}" if heading else cell for heading, cell in cells if cell)
-        yield spoken(f"row {number}: {said}" if several else said if named else ": ".join(filter(None, row)))
+        cells = [_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
+        pairs = ((heading, cell) for heading, cell in zip(headings, cells, strict=True) if cell)
+        said = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
+        yield spoken(f"row {number}: {said}" if several else said)
 
 
 def spoken_bar(bar: Bar) -> Iterator[str]:

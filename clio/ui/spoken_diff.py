@@ -1,6 +1,6 @@
 """A unified diff in sentences: how much of which file changes, then what becomes of each line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from clio.ui.diff_parse import DiffRow, ParsedDiff, parse_diff
 from clio.ui.spoken import spoken, undrawn
@@ -27,11 +27,12 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
     if not parsed.rows:
         return
     if not named:
-        yield _counts([parsed.counts[place] for place in parsed.counts])
+        kinds = [row.kind for row in parsed.rows]
+        yield _counts(kinds.count("added"), kinds.count("removed"))
     for place, row in enumerate(parsed.rows):
         match row.kind:
             case "file" if named:
-                yield f"{spoken(row.text)}: {_counts([parsed.counts[place]])}"
+                yield f"{spoken(row.text)}: {_counts(*parsed.counts[place])}"
             case "added" | "removed":
                 yield f"line {row.number} {row.kind}: {_content(row)}"
             case "note":
@@ -40,9 +41,8 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
                 pass
 
 
-def _counts(counts: Sequence[tuple[int, int]]) -> str:
+def _counts(added: int, removed: int) -> str:
     """ "2 lines added, 1 line removed"."""
-    added, removed = (sum(one[side] for one in counts) for side in (0, 1))
     parts = [f"{plural(added, 'line')} added"] * bool(added) + [f"{plural(removed, 'line')} removed"] * bool(removed)
     return ", ".join(parts) or "no line changed"
 
