@@ -10,7 +10,6 @@ from msgspec import Struct, field
 
 from clio.tools.search.globs import translate
 
-
 _MOST_TOLD = 50_000
 """A large tree is walked before every command, and most of its files are those of the last time."""
 
