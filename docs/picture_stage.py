@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from tests.support.chat_server import ChatServer, Reply  # noqa: E402 the path must be set first
 from tests.support.desk import make_repository  # noqa: E402
 from tests.support.pty_session import PtySession  # noqa: E402
-from tests.support.terminal_picture import PictureScreen, screen_lines, svg_of  # noqa: E402
+from tests.support.terminal_picture import NIGHT, Paper, PictureScreen, screen_lines, svg_of  # noqa: E402
 
 PRICES = "openai:\n  gpt-5.6: {input: 1.25, cached: 0.125, output: 10}\n"
 _QUIET_S = 1.2  # what is typed in the first second of a question does not count
@@ -67,12 +67,12 @@ class Stage:
         while time.monotonic() < end:
             self.terminal.take_in(0.1)
 
-    def picture(self, title: str = "clio — shop", *, last_line: int | None = None) -> str:
+    def picture(self, title: str = "clio — shop", *, last_line: int | None = None, paper: Paper = NIGHT) -> str:
         """The screen as it stands, as an SVG."""
         self.terminal.take_in()
         still(self.terminal.screen)
         lift_status(self.terminal.screen)
-        return svg_of(self.terminal.screen, title=title, last_line=last_line)
+        return svg_of(self.terminal.screen, title=title, last_line=last_line, paper=paper)
 
 
 @contextmanager

@@ -35,8 +35,19 @@ COLOURS = {
     "bfightmagenta": "#e2c5ff",  # pyte's own spelling of one of its names
     "brightcyan": "#b3f0ff",
     "brightwhite": "#ffffff",
-    DIM_FG: DIM,
 }
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A terminal's own colours: its background, its text, and faint text."""
+
+    back: str = BACKGROUND
+    front: str = FOREGROUND
+    dim: str = DIM
+
+
+NIGHT = Paper()
 
 
 class PictureScreen(pyte.HistoryScreen):
@@ -129,20 +140,20 @@ def _runs(cells: dict[int, Char], columns: int) -> list[Run]:
     return runs
 
 
-def _colour(name: str, default: str) -> str:
-    if name == "default":
-        return default
+def _colour(name: str, default: str, paper: Paper) -> str:
+    if name in ("default", DIM_FG):
+        return default if name == "default" else paper.dim
     return COLOURS.get(name) or f"#{name}"
 
 
-def _draw(run: Run, top: float) -> Iterator[str]:
+def _draw(run: Run, top: float, paper: Paper) -> Iterator[str]:
     """The background and the text of one run, as SVG elements."""
     look = run.look
-    front, back = _colour(look.fg, FOREGROUND), _colour(look.bg, BACKGROUND)
+    front, back = _colour(look.fg, paper.front, paper), _colour(look.bg, paper.back, paper)
     if look.reverse:
         front, back = back, front
     left, width = PADDING + run.column * CELL_WIDTH, run.cells * CELL_WIDTH
-    if back != BACKGROUND:
+    if back != paper.back:
         yield f'<rect x="{left:.1f}" y="{top:.1f}" width="{width + 0.2:.1f}" height="{CELL_HEIGHT:g}" fill="{back}"/>'
     text = run.text if look.underscore or look.strikethrough else run.text.rstrip()
     if not text:
@@ -156,7 +167,7 @@ def _draw(run: Run, top: float) -> Iterator[str]:
             f' text-decoration="{decoration}"' * bool(decoration),
         ]
     )
-    colour = "" if front == FOREGROUND else f' fill="{front}"'
+    colour = "" if front == paper.front else f' fill="{front}"'
     baseline = top + CELL_HEIGHT * 0.74
     yield (
         f'<text x="{left:.1f}" y="{baseline:.1f}" textLength="{width:.1f}"{colour}{style}>'
@@ -164,7 +175,7 @@ def _draw(run: Run, top: float) -> Iterator[str]:
     )
 
 
-def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = None) -> str:
+def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = None, paper: Paper = NIGHT) -> str:
     """A picture of the screen as an SVG that needs no script, no network and no particular font.
 
     last_line: rows to draw from the top; without it the blank rows at the bottom are cut off.
@@ -176,7 +187,7 @@ def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = 
         element
         for row in range(rows)
         for run in _runs(screen.buffer[row], screen.columns)
-        for element in _draw(run, TITLE_BAR + row * CELL_HEIGHT)
+        for element in _draw(run, TITLE_BAR + row * CELL_HEIGHT, paper)
     ]
     dots = "".join(
         f'<circle cx="{20 + 18 * number}" cy="17" r="5.5" fill="{fill}"/>'
@@ -186,10 +197,11 @@ def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = 
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'height="{height:g}" role="img" aria-label="{escape(title)}">',
-            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
+            f'<rect width="100%" height="100%" rx="8" fill="{paper.back}"/>',
             dots,
-            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{FOREGROUND}" xml:space="preserve">',
-            f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{DIM}">{escape(title)}</text>',
+            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{paper.front}" xml:space="preserve">',
+            f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{paper.dim}">'
+            f"{escape(title)}</text>",
             *drawn,
             "</g>",
             "</svg>",

@@ -4,6 +4,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import BaseStyle, DynamicStyle, Style
 
 from clio.ui.theme import Theme
+from clio.ui.themes.look import Look
 from clio.ui.themes.palette import Palette
 
 _CLASSES = {
@@ -19,7 +20,6 @@ _CLASSES = {
     "completion-menu.meta.completion.current": "menu_note_current",
     "completion-menu.multi-column-meta": "menu_note",
     "scrollbar.background": "menu_note",
-    "scrollbar.button": "menu_current",
     "control-character": "accent",
     "digraph": "accent",
     "nbsp": "link",
@@ -54,6 +54,8 @@ def toolkit_depth(theme: Theme) -> ColorDepth:
 
 
 def _style(palette: Palette) -> Style:
-    return Style.from_dict(
-        {name: palette.looks[meaning].for_toolkit if meaning else "noinherit" for name, meaning in _CLASSES.items()}
-    )
+    looks = palette.looks
+    styles = {name: looks[meaning].for_toolkit if meaning else "noinherit" for name, meaning in _CLASSES.items()}
+    shade = looks["status"].front
+    button = Look(back=shade) if shade else Look(marks=("reverse",))
+    return Style.from_dict(styles | {"scrollbar.button": button.for_toolkit})
