@@ -88,6 +88,8 @@ def from_node(field: Field, node: Node) -> Value:
         if field.optional:
             return None
         raise ValueError(f"has no value; it must be {field.wanted}")
+    if node.kind == "bool" and (word := _choice_meant(field, node.text.lower())):
+        return word
     if node.kind == "bool" and field.kind in ("text", "choice"):
         truth = "true" if node.text.lower() in TRUE else "false"
         hint = "" if field.kind == "choice" else "; put it in quotes"
@@ -95,6 +97,15 @@ def from_node(field: Field, node: Node) -> Value:
     if field.kind == "switch" and node.kind != "bool":
         raise ValueError(_must_be(field, describe(node)))
     return from_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
+
+
+def _choice_meant(field: Field, word: str) -> str:
+    """The choice a word such as `off` stands for, which YAML takes for a truth value; "" where there is none."""
+    if word in field.choices:
+        return word
+    words = _TRUE_WORDS if word in TRUE else _FALSE_WORDS
+    alike = [choice for choice in field.choices if choice in words]
+    return alike[0] if len(alike) == 1 else ""
 
 
 def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:

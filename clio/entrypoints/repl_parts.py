@@ -76,7 +76,7 @@ def make_line(
             sys.stdout,
             terminal_size,
             history=history or InMemoryHistory(),
-            completer=LineCompleter(loaded.project, app, list_files),
+            completer=LineCompleter(app, list_files),
             status=facts.spoken,
             aside=aside,
             held=held,
@@ -88,7 +88,7 @@ def make_line(
     return PromptLine(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
-        completer=LineCompleter(loaded.project, app, list_files),
+        completer=LineCompleter(app, list_files),
         status=facts.parts,
         aside=aside,
         held=held,

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -22,9 +21,7 @@ class LineCompleter(Completer):
     Called in a thread: neither blocks the line.
     """
 
-    def __init__(
-        self, project: Path, shell: Callable[[], Shell | None], list_files: Callable[[], Sequence[str]]
-    ) -> None:
+    def __init__(self, shell: Callable[[], Shell | None], list_files: Callable[[], Sequence[str]]) -> None:
         self._shell = shell
         self._mentions = MentionMenu(shell, list_files)
 

@@ -13,6 +13,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from clio.ui.fast_paste import quicken
 from clio.ui.typed_keys import TypedKeys
 
 # An arrow key arrives as ESC [ A in one go; an ESC that stays alone this long was the Esc key.
@@ -88,6 +89,7 @@ class KeyWatch:
     def _attach(self) -> None:
         if self._keyboard is None or self._attached is not None:
             return
+        quicken(self._keyboard)
         with ExitStack() as stack:
             stack.enter_context(self._keyboard.raw_mode())
             stack.enter_context(self._keyboard.attach(self._read))

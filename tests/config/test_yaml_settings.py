@@ -7,6 +7,7 @@ import pytest
 
 from clio.config.yaml_file import MAX_BYTES
 from clio.config.yaml_settings import read_settings
+from clio.config.yaml_value import set_value
 from clio.errors import ConfigError
 
 WRONG = {
@@ -32,6 +33,7 @@ WRONG = {
     "max_steps: true": "config.yaml:1: max_steps must be a whole number of at least 1, not 'true'",
     "max_steps: [1]": "config.yaml:1: max_steps must be a whole number of at least 1, not a list",
     "approve: yes": "config.yaml:1: approve must be one of ask, edits, all, plan: YAML reads an unquoted yes as true",
+    "approve: off": "config.yaml:1: approve must be one of ask, edits, all, plan: YAML reads an unquoted off as false",
     "approve: edit": "config.yaml:1: approve must be one of ask, edits, all, plan, not 'edit'; did you mean 'edits'?",
     "approve: [ask]": "config.yaml:1: approve must be one of ask, edits, all, plan, not a list",
     "approve:": "config.yaml:1: approve has no value; it must be one of ask, edits, all, plan",
@@ -193,3 +195,22 @@ def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) 
     forbidden.symlink_to(forbidden)
     with pytest.raises(ConfigError, match=r"config\.yaml cannot be read: Too many levels of symbolic links"):
         read_settings(forbidden, "config.yaml")
+
+
+@pytest.mark.parametrize("word", ["off", "Off", "OFF", "'off'", "no", "false"])
+def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"notify: {word}\n", encoding="utf-8")
+    (setting,) = read_settings(path, "config.yaml") or ()
+    assert (setting.name, setting.value) == ("notify", "off")
+    set_value(path, "notify", "bell")
+    set_value(path, "notify", "off")
+    assert path.read_text(encoding="utf-8") == "notify: off\n"
+
+
+@pytest.mark.parametrize("word", ["on", "yes", "true"])
+def test_a_truth_value_no_choice_is_like_is_refused(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"notify: {word}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"YAML reads an unquoted {word} as true"):
+        read_settings(path, "config.yaml")

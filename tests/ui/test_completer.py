@@ -12,7 +12,7 @@ FILES = ["README.md", "clio/app.py", "clio/ui/screen.py", "clio/ui/keys.py", "te
 
 
 def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> list[str]:
-    completer = LineCompleter(Path("/nowhere"), lambda: None, lambda: FILES if files is None else files)
+    completer = LineCompleter(lambda: None, lambda: FILES if files is None else files)
     event = CompleteEvent(completion_requested=tab, text_inserted=not tab)
     whole: list[str] = []
     for completion in completer.get_completions(Document(text), event):

@@ -20,7 +20,7 @@ def test_every_key_the_line_binds_is_on_the_page_and_the_other_way_round(tmp_pat
     line = PromptLine(
         text="> ",
         history=InMemoryHistory(),
-        completer=LineCompleter(tmp_path, lambda: None, list),
+        completer=LineCompleter(lambda: None, list),
         status=tuple,
         input=DummyInput(),
         output=DummyOutput(),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 import pytest
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 
 from clio.ui.keys import FLUSH_S, KeyWatch
 
@@ -111,6 +112,32 @@ def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None
 
     watched = run(play)
     assert (watched.interrupts, watched.watch.pending_text) == (0, f"{typed}z")
+
+
+def test_a_paste_of_a_megabyte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pasted = "".join(f"line {number}: some words of a log\n" for number in range(33_000))
+    looked_at: list[int] = []
+    feed = Vt100Parser.feed
+
+    def counting(parser: Vt100Parser, data: str) -> None:
+        looked_at.append(len(getattr(parser, "_paste_buffer", "")) + len(data))
+        feed(parser, data)
+
+    monkeypatch.setattr(Vt100Parser, "feed", counting)
+
+    async def play(watched: Watched) -> None:
+        await asyncio.to_thread(_write_all, watched.person, f"a\x1b[200~{pasted}\x1b[201~b".encode())
+        await until(lambda: watched.watch.pending_text.endswith("b"))
+
+    watched = run(play)
+    assert len(pasted) > 1_000_000
+    assert watched.watch.pending_text == f"a{pasted}b"
+    assert sum(looked_at) < 3 * len(pasted)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]
 
 
 def test_an_arrow_that_comes_in_pieces_is_still_an_arrow() -> None:

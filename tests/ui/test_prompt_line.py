@@ -21,7 +21,7 @@ def make_line(keys: PipeInput, history: History | None = None) -> PromptLine:
     return PromptLine(
         text="> ",
         history=history or InMemoryHistory(),
-        completer=LineCompleter(Path("/nowhere"), lambda: None, lambda: ["clio/app.py"]),
+        completer=LineCompleter(lambda: None, lambda: ["clio/app.py"]),
         status=lambda: ("model", "ask"),
         input=keys,
         output=DummyOutput(),
