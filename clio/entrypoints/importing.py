@@ -4,21 +4,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import get_terminal_size
 
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
 from clio.commands.base import CommandResult
 from clio.commands.import_door import Wanted, wanted_of
+from clio.commands.long_work import Track
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
-from clio.entrypoints import first_paint
 from clio.entrypoints.import_words import Outcome, outcome_result, question, survey_result
+from clio.entrypoints.long_work import bar
 from clio.entrypoints.subcommand import LightShell, in_cli_words
-from clio.entrypoints.subcommand_output import ask, print_json, print_result, say
+from clio.entrypoints.subcommand_output import ask, print_json, print_result
 from clio.errors import ClioError, UserError
 from clio.importing.facts import Fact, facts_of
 from clio.importing.ledger import Imports, Ledger
@@ -28,13 +28,10 @@ from clio.importing.run import Importer
 from clio.memory.ltm_text import normal
 from clio.memory.records import Entry, Provenance
 from clio.ui.plain import clean
-from clio.ui.progress import TerminalProgress
 
 _BY_THEM = Provenance(asserted_by="model")
 """As for `/memory import`: nobody at this clio has said it."""
 _ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
-
-Progress = Callable[[int, int], None]
 
 
 def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
@@ -47,7 +44,13 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     if loaded.config.incognito:
         raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
     shell = LightShell(loaded)
-    show = print_json if json else _show
+
+    def show(result: CommandResult) -> None:
+        if json:
+            print_json(result)
+        else:
+            print_result(result, in_cli_words(result.text), aloud=loaded.config.screen_reader)
+
     try:
         looker = Looker(loaded.project, os.environ)
         if wanted.agent is None:
@@ -86,17 +89,18 @@ def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -
         raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
     ledger = _ledger(shell)
     importer = Importer(shell.store.folder, ledger, lambda text: shell.redactor.redact(text).text, MAX_RESULT_CHARS)
-    with _interruptible() as stop:
+    with _watched(f"importing {agent}", shell, quiet=quiet) as track:
         report = importer.run(
             [file for file in found.files if file.ours],
             since=wanted.since,
             again=wanted.again,
             dry_run=wanted.dry_run,
-            stop=stop,
-            progress=_bar(f"importing {agent}", quiet),
+            stop=track.stop,
+            progress=track.tell,
         )
-        if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
-            shell.memory.refresh_index(stop, _bar("indexing", quiet))
+    if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
+        with _watched("indexing", shell, quiet=quiet) as track:
+            shell.memory.refresh_index(track.stop, track.tell)
     secrets = shell.redactor.total
     known = Imports() if wanted.again else ledger.read()
     facts, known_facts, unreadable = _offered(shell, looker, wanted, known)
@@ -176,30 +180,21 @@ def _ledger(shell: LightShell) -> Ledger:
     return Ledger(shell.store.folder.parent / "cache")
 
 
-def _bar(label: str, quiet: bool) -> Progress:
-    """Draws how far it is where a person sees it."""
-    if quiet or not first_paint.can_draw(sys.stderr):
-        return lambda done, total: None
-    return TerminalProgress(label, sys.stderr, width=lambda: get_terminal_size().columns).at
-
-
 @contextmanager
-def _interruptible() -> Generator[Callable[[], bool]]:
-    """Ctrl-C asks to stop, and is answered at the next block; a second one ends it at once."""
+def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[Track]:
+    """Work with a bar; Ctrl-C asks it to stop, which it does at the next block, a second one ends it at once."""
     stopped = threading.Event()
+    stream = None if quiet else sys.stderr
+    with bar(label, stream, "ctrl-c stops", aloud=shell.config.screen_reader) as drawn:
 
-    def stop(number: int, frame: object) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
-        say("\nstopping; Ctrl-C again leaves at once")
+        def stop(number: int, frame: object) -> None:
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            stopped.set()
+            drawn.say("stopping")
 
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopped.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _show(result: CommandResult) -> None:
-    print_result(result, in_cli_words(result.text))
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            yield Track(stop=stopped.is_set, tell=drawn.at)
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -21,7 +21,7 @@ MAX_FACT_CHARS = 2_000
 _WHOLE_CHARS = 800
 _GEMINIS = "Gemini Added Memories"
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-_BULLET = re.compile(r"\s{0,3}(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _SAID = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
@@ -99,13 +99,24 @@ def _under_headings(text: str) -> Iterator[tuple[str, str]]:
             lines.append(line)
             continue
         found = _HEADING.match(line)
-        if found or _BULLET.match(line) or (not line.strip() and not _goes_on(lines)):
+        if found or _begins(line, lines) or (not line.strip() and not _goes_on(lines)):
             if item := _joined(lines):
                 yield heading, item
             lines = [] if found or not line.strip() else [line]
             heading = found[2].strip("*_` ") if found else heading
         else:
             lines.append(line)
+
+
+def _begins(line: str, lines: list[str]) -> bool:
+    """Whether a line begins an item: a bullet, unless it stands indented below the bullet being read."""
+    if not _BULLET.match(line):
+        return False
+    return not (lines and _BULLET.match(lines[0]) and _indent(line) > _indent(lines[0]))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _goes_on(lines: list[str]) -> bool:

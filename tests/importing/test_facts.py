@@ -49,7 +49,7 @@ def test_items_are_bullets_and_paragraphs_under_their_heading() -> None:
 
 
 def test_a_file_of_one_memory_is_one_fact() -> None:
-    text = "---\nname: broker\ndescription: the port of the broker\ntype: project\n---\nIt is 1883.\n\n**Why:** firewall.\n"
+    text = "---\nname: broker\ndescription: the port of the broker\n---\nIt is 1883.\n\n**Why:** firewall.\n"
     assert list(items_of(text)) == ["the port of the broker\nIt is 1883.\n\n**Why:** firewall."]
 
 

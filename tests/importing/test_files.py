@@ -25,7 +25,7 @@ def ignore(done: int) -> None:
     pass
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     document=st.lists(values, max_size=4)
     | st.fixed_dictionaries({"id": values, "messages": st.lists(values, max_size=4), "b": values}),
@@ -92,13 +92,13 @@ def test_a_huge_line_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pyt
 
 def test_a_long_file_is_never_held(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_bytes((b'{"a":"' + b"x" * 2000 + b'"}\n') * 10_000)
+    path.write_bytes((b'{"a":"' + b"x" * 2000 + b'"}\n') * 3_000)
     tracemalloc.start()
-    assert sum(1 for _ in records_of(path, Tally(), ignore)) == 10_000
+    assert sum(1 for _ in records_of(path, Tally(), ignore)) == 3_000
     document = tmp_path / "x.json"
-    document.write_bytes(b'{"messages":[' + b",".join([b'{"a":"' + b"x" * 2000 + b'"}'] * 10_000) + b"]}")
+    document.write_bytes(b'{"messages":[' + b",".join([b'{"a":"' + b"x" * 2000 + b'"}'] * 3_000) + b"]}")
     tracemalloc.reset_peak()
-    assert sum(1 for _ in elements_of(document, frozenset({"messages"}), Tally(), ignore)) == 10_000
+    assert sum(1 for _ in elements_of(document, frozenset({"messages"}), Tally(), ignore)) == 3_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4_000_000
+    assert peak < 3_000_000

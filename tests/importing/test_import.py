@@ -114,7 +114,9 @@ def test_secrets_stay_behind(place: Place) -> None:
     )
     place.run()
     stored = b"".join(place.contents().values())
-    assert (SECRET.encode() in stored, stored.count(b"[REDACTED")) == (False, 5), "words, call, output twice, name"
+    assert (SECRET.encode() in stored, stored.count(b"[REDACTED")) == (False, 6), (
+        "words twice, call, output twice, name"
+    )
     call = place.store.read(ID)[1]
     assert isinstance(call, AssistantMessage)
     assert json.loads(call.tool_calls[0].arguments)["n"] == 1, "the arguments are JSON still"
@@ -123,13 +125,14 @@ def test_secrets_stay_behind(place: Place) -> None:
 def test_long_outputs_and_pictures_lie_beside_the_session(place: Place) -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
     odd = {"type": "base64", "media_type": "image/svg+xml", "data": "aGVsbG8="}
+    shown = [{"type": "image", "source": one} for one in (source, odd)]
     claude_file(
         place.home,
         place.project,
-        claude_line("user", "u1", [{"type": "text", "text": "see"}, {"type": "image", "source": source}, {"type": "image", "source": odd}], cwd=str(place.project)),
+        claude_line("user", "u1", [{"type": "text", "text": "see"}, *shown], cwd=str(place.project)),
         claude_line("assistant", "a1", [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]),
         claude_line("user", "u2", [{"type": "tool_result", "tool_use_id": "t", "content": "row\n" * 5000}]),
-    )  # fmt: skip
+    )
     place.run()
     session = place.store.open(ID, persist=False)
     words, _, result = session.messages
@@ -215,7 +218,7 @@ def test_it_stops_where_it_is_and_goes_on_from_there(place: Place) -> None:
     told: list[int] = []
     report = place.run(stop=lambda: len(told) > 4, progress=lambda done, total: told.append(done))
     assert report.stopped and 0 < report.fates["new"] < 4
-    assert [name for name in os.listdir(place.store.folder) if name.endswith((".tmp", ".lock"))] == []
+    assert [path for path in place.store.folder.iterdir() if path.suffix in (".tmp", ".lock")] == []
     rest = place.run()
     assert (rest.fates["new"] + report.fates["new"], rest.unchanged) == (4, report.files)
 
@@ -228,7 +231,8 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
         "import os, signal, sys; from pathlib import Path\n"
         "from clio.importing.ledger import Ledger; from clio.importing.places import Looker\n"
         "from clio.importing.run import Importer\n"
-        "project, home = map(Path, sys.argv[1:]); files = Looker(project, {'HOME': str(home)}).look('claude', None).files\n"
+        "project, home = map(Path, sys.argv[1:])\n"
+        "files = Looker(project, {'HOME': str(home)}).look('claude', None).files\n"
         "def redact(text):\n"
         "    if len(os.listdir(project / '.clio/sessions')) > 9: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return text\n"

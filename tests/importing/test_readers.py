@@ -306,7 +306,8 @@ def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
     chats = tmp_path / ".aider.chat.history.md"
     chats.write_text(
         "\n# aider chat started at 2024-05-06 10:11:12\n\n> Model: gpt-4o with diff edit format\n\n"
-        "#### add a marmot  \n#### and a vole  \n\nSure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py\n"
+        "#### add a marmot  \n#### and a vole  \n\n"
+        "Sure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py\n"
         "\n# aider chat started at 2024-05-07 09:00:00\r\n\r\n#### thanks\r\n\r\nWelcome.\r\n",
         encoding="utf-8",
     )

@@ -1,0 +1,160 @@
+"""`clio import` as a person meets it: the page about it, the questions, the errors, Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+from contextlib import nullcontext
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from clio.cli import main
+from clio.config.help_page import help_text
+from clio.entrypoints import importing
+from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "import.md"
+CHATS = """
+# aider chat started at 2024-05-06 10:11:12
+
+#### add a marmot to the zoo
+
+Sure: the zoo has one now.
+
+# aider chat started at 2024-05-07 09:00:00
+
+#### thanks
+
+Welcome.
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "zoo"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+def test_the_example_on_the_page_is_what_happens(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / ".aider.chat.history.md").write_text(CHATS, encoding="utf-8")
+    block = re.search(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    for example in block[1].split("$ ")[1:]:
+        command, *expected = example.rstrip("\n").split("\n")
+        assert main(command.split()[1:]) == 0
+        shown = capsys.readouterr().out
+        pattern = "\n".join(expected).replace("[", "[[]").replace("…", "*")
+        assert fnmatchcase(shown.rstrip("\n"), pattern), f"{command}\n{shown}"
+
+
+def test_facts_are_offered_one_by_one(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claude_file(home, project)
+    (project / "CLAUDE.md").write_text("- one\n- two\n- three\n- four\n- five\x1b[31m\n", encoding="utf-8")
+    answers = iter(["y", "n", "", "a"])
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    monkeypatch.setattr(importing, "ask", ask)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["import", "claude"]) == 0
+    shown = capsys.readouterr().out
+    assert len(asked) == 4 and "\x1b[31m" not in shown
+    assert "3 facts of claude's came into the project knowledge" in shown
+    main(["memory", "list", "--json"])
+    entries = json.loads(capsys.readouterr().out)
+    told = {(entry["text"], entry["provenance"]["asserted_by"]) for entry in entries["entries"]}
+    assert told == {("one", "model"), ("four", "model"), ("five\x1b[31m", "model")}
+    main(["import", "claude", "--json"])
+    assert [fact["text"] for fact in json.loads(capsys.readouterr().out)["facts"]] == ["three"], "two was declined"
+
+
+def test_in_a_pipe_facts_are_listed_and_none_is_taken(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "CLAUDE.md").write_text("- tests run with make\n", encoding="utf-8")
+    claude_file(home, project)
+    main(["import", "claude"])
+    shown = capsys.readouterr().out
+    assert "none was taken" in shown and "- tests run with make" in shown
+    main(["import", "claude", "--facts", "yes"])
+    assert "1 fact of claude's came into" in capsys.readouterr().out
+    main(["import", "claude"])
+    assert capsys.readouterr().out == "From claude: 1 file unchanged since the last import.\n"
+
+
+def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = [
+        {"type": "weather"},
+        claude_line("user", "u9", [{"type": "tool_result", "tool_use_id": "?", "content": "x"}]),
+    ]
+    claude_file(home, project, *claude_talk(str(project)), *odd, end="{")
+    claude_file(home, project.parent / "other", name=CLAUDE_ID.replace("6", "7"))
+    main(["import", "claude", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["sessions"] == {"new": 1, "grown": 0, "known": 0, "old": 0, "empty": 0, "busy": 0}
+    assert (told["messages"], told["of_other_projects"], told["torn"]) == (5, 1, 1)
+    assert (told["not_understood"], told["results_without_call"]) == ({"weather": 1}, 1)
+    main(["sessions", "list", "--json"])
+    assert [info["imported_from"] for info in json.loads(capsys.readouterr().out)] == ["claude"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["claud"], "clio cannot import from 'claud'; did you mean 'clio import claude'?"),
+        (["claude", "nowhere"], "There is nothing at 'nowhere'; give a file or a folder of claude's"),
+        (["claude", "a", "b"], "One path at a time, and 'b' is a second one; quotes go around a path with blanks"),
+        (["claude", "--facts", "maybe"], "--facts takes yes or no, not 'maybe'; without it you are asked"),
+        (["claude"], "claude keeps nothing where it usually does; write clio import claude PATH"),
+        (["--all"], "Whose? Write clio import with one of claude, codex, gemini, aider, clio, then --all"),
+        (["aider", "--incognito"], "an incognito clio stores nothing, so it imports nothing; leave out --incognito"),
+    ],
+)
+def test_what_cannot_be_meant(project: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", *words]) == 2
+    assert capsys.readouterr().err == f"clio: {says}\n"
+    assert not (project / ".clio").exists()
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        claude_file(home, project, *claude_talk(str(project)), name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
+
+    class Interrupted:
+        def at(self, done: int, total: int) -> None:
+            if 0 < done < total:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def say(self, hint: str) -> None:
+            assert hint == "stopping"
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, "bar", lambda *a, **k: nullcontext(Interrupted()))  # pyright: ignore[reportUnknownLambdaType]
+        assert main(["import", "claude"]) == 130
+    assert "Stopped with 2 files left; the same command goes on from there." in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert main(["import", "claude"]) == 0
+    assert "2 new, 1 file unchanged" in capsys.readouterr().out
+
+
+def test_it_stands_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "clio import ..." in help_text()
+    assert main(["import", "--help"]) == 0
+    assert "clio import claude [PATH]" in capsys.readouterr().out
