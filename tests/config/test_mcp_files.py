@@ -1,0 +1,164 @@
+"""The files that name MCP servers: what they say, what is wrong with them, whom they ask for trust, how they change."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clio.config.mcp_files import Found, make_server, read_servers
+from clio.config.mcp_trust import configured, trust_added
+from clio.config.mcp_write import add_server, remove_server
+from clio.config.server import Server
+from clio.errors import ConfigError
+
+
+def read(tmp_path: Path, *, user: str = "", shared: object = None, project: str = "", trust: bool = True) -> Found:
+    files = {"home/mcp.yaml": user, "p/.clio/mcp.yaml": project}
+    if shared is not None:
+        files["p/.mcp.json"] = shared if isinstance(shared, str) else json.dumps(shared)
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text:
+            path.write_text(text, encoding="utf-8")
+    return read_servers(tmp_path / "home", tmp_path / "p", lambda value: trust)
+
+
+def test_every_field_of_yaml_and_json(tmp_path: Path) -> None:
+    user = """
+mcpServers:
+  files:
+    command: npx
+    args: [-y, server, 8080, yes]
+    env: {PORT: 8080, TOKEN: "${TOKEN}"}
+    cwd: sub
+    enabled: on
+    timeout_s: 5
+    tools: [read, list]
+    read_only: [read]
+"""
+    entry = {"url": "https://h/mcp", "type": "streamable-http", "headers": {"X": "1"}, "autoApprove": ["x"]}
+    shared = {"mcpServers": {"web": entry, "off": {"command": "x", "args": [1], "disabled": True}}}
+    assert read(tmp_path, user=user, shared=shared).servers == (
+        Server(
+            name="files",
+            where="~/.clio/mcp.yaml:3",
+            own=True,
+            command="npx",
+            args=("-y", "server", "8080", "yes"),
+            env={"PORT": "8080", "TOKEN": "${TOKEN}"},
+            cwd="sub",
+            timeout_s=5.0,
+            tools=("read", "list"),
+            read_only=("read",),
+        ),
+        Server(name="web", where=".mcp.json", own=False, kind="http", url="https://h/mcp", headers={"X": "1"}),
+        Server(name="off", where=".mcp.json", own=False, command="x", args=("1",), enabled=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mcpServers: {a: {}}", "neither a command nor a url"),
+        ("mcpServers: {a: {comand: x}}", "unknown key 'comand'; did you mean 'command'?"),
+        ("mcpServers: {a: {command: x, url: 'http://h'}}", "a command and a url"),
+        ("mcpServers: {a: {url: 'ftp://h'}}", "must begin with http"),
+        ("mcpServers: {a: {command: x, type: tcp}}", "stdio, http or sse"),
+        ("mcpServers: {a: {command: x, type: http}}", "needs a url"),
+        ("mcpServers: {a: {command: x, timeout_s: never}}", "timeout_s"),
+        ("mcpServers: {'a b': {command: x}}", "a name begins with"),
+        ("mcpServers: {session: {command: x}}", "means something else"),
+        ("mcpServers: [a]", "must be a mapping"),
+        ("servers: {}", "unknown key 'servers'"),
+        ("mcpServers: {a: {command: [}", "mcp.yaml"),
+    ],
+)
+def test_what_is_wrong_is_said_and_the_rest_counts(tmp_path: Path, text: str, said: str) -> None:
+    found = read(tmp_path, user=text, shared={"mcpServers": {"good": {"command": "y"}}})
+    [problem] = found.problems
+    assert said in problem
+    assert "mcp.yaml" in problem
+    assert [server.name for server in found.servers] == ["good"]
+
+
+def test_a_project_waits_for_trust_and_is_shown_without_its_secrets(tmp_path: Path) -> None:
+    env = {"API_TOKEN": "abc123", "OTHER": "${HOME}"}
+    shared = {"mcpServers": {"a": {"command": "sh", "args": ["-c", "x\x1b[2J"], "env": env}}}
+    found = read(tmp_path, user="mcpServers: {a: {command: mine}}", shared=shared, trust=False)
+    assert [server.command for server in found.servers] == ["mine"]
+    [held] = found.withheld
+    assert held.key == "mcpServers.a"
+    assert "abc123" not in held.value
+    assert "\x1b" not in held.value
+    assert "OTHER=${HOME}" in held.value
+    other = read(
+        tmp_path, shared={"mcpServers": {"a": {"command": "sh", "args": ["-c", "y"], "env": env}}}, trust=False
+    )
+    assert other.withheld[0].fingerprint != held.fingerprint
+
+
+def test_the_user_changes_a_projects_server_and_a_project_only_takes_away(tmp_path: Path) -> None:
+    shared = {"mcpServers": {"a": {"command": "x", "read_only": ["t"]}, "b": {"command": "y", "tools": ["t"]}}}
+    user = "mcpServers: {a: {read_only: [u], timeout_s: 3}, b: {enabled: false}, own: {command: z}}"
+    project = "mcpServers: {own: {tools: [t], read_only: [t]}, b: {enabled: true, tools: [t, u]}}"
+    servers = {server.name: server for server in read(tmp_path, user=user, shared=shared, project=project).servers}
+    assert (servers["a"].read_only, servers["a"].timeout_s) == (("u",), 3.0)
+    assert (servers["b"].enabled, servers["b"].tools) == (False, ("t",))
+    assert (servers["own"].tools, servers["own"].read_only) == (("t",), ())
+
+
+def test_the_users_word_on_reading_is_not_for_a_projects_other_program(tmp_path: Path) -> None:
+    user = "mcpServers: {a: {command: mine, read_only: [t]}}"
+    [server] = read(tmp_path, user=user, shared={"mcpServers": {"a": {"command": "theirs"}}}).servers
+    assert (server.command, server.read_only) == ("theirs", ())
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "# only a comment\n",
+        "mcpServers: {}\n# after\n",
+        "mcpServers:\n    # first\n    old:\n        command: x   # why\n        args:\n        - |\n          two\n\n# end\n",
+        "mcpServers:\r\n  old: {command: x}\r\n",
+        "mcpServers:\n  old:\n    command: x",
+    ],
+)
+def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "mcp.yaml"
+    path.write_bytes(before.encode())
+    fields = {"command": "npx", "args": ["-y", "a b", "#", "yes", "ü"], "env": {"A": "${B}", "C: d": '"'}}
+    server = make_server("new", fields, "here", own=True)
+    add_server(path, server)
+    text = path.read_text(encoding="utf-8")
+    assert all(line in text for line in before.splitlines() if line.strip() and "{}" not in line)
+    added = {one.name: one for one in read_servers(tmp_path, tmp_path / "p", lambda value: True).servers}["new"]
+    assert (added.command, added.args, added.env) == (server.command, server.args, server.env)
+    with pytest.raises(ConfigError, match="there is an MCP server 'new'"):
+        add_server(path, server)
+    assert remove_server(path, "new")
+    assert not remove_server(path, "new")
+    after = path.read_bytes().decode()
+    assert [line for line in after.split() if line not in ("mcpServers:", "{}")] == [
+        word for word in before.split() if word not in ("mcpServers:", "{}")
+    ]
+
+
+def test_a_file_that_cannot_be_changed_without_more_stays(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.yaml"
+    path.write_text("mcpServers: {old: {command: x}}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="by hand"):
+        add_server(path, make_server("new", {"command": "y"}, "here", own=True))
+    assert path.read_text(encoding="utf-8") == "mcpServers: {old: {command: x}}\n"
+
+
+def test_what_somebody_adds_themselves_is_trusted(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "p").mkdir()
+    for name in ("mine", "other"):
+        add_server(tmp_path / "p" / ".clio" / "mcp.yaml", make_server(name, {"command": "x"}, "here", own=False))
+    trust_added(tmp_path / "home", tmp_path / "p", "mine")
+    found = configured(tmp_path / "home", tmp_path / "p")
+    assert [server.name for server in found.servers] == ["mine"]
+    assert [value.key for value in found.withheld] == ["mcpServers.other"]
