@@ -20,7 +20,7 @@ from clio.agent.turn_files import TurnFiles
 from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.commands.added import AddedCommands
-from clio.commands.base import MakeMeaning, Meaning
+from clio.commands.called import MakeMeaning, Meaning
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
+from clio.commands.called import MakePrompt
 from clio.commands.long_work import LongWork
 from clio.config.schema import ApprovalMode, Config
 
@@ -99,36 +100,6 @@ class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
     """Send this text as if the person had typed it."""
 
     text: str
-
-
-class Meaning(Struct, frozen=True, kw_only=True):
-    """What a command that was typed stands for.
-
-    text: what the model is told the person asks for. source: who wrote it: a file, a server.
-    named: the part of it whose "@" mentions are looked up, as if they had been typed.
-    model: answers this one turn; "" is the model of the session.
-    tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
-    lead: the prompt that says what the text is to the words.
-    """
-
-    text: str
-    source: str
-    named: str = ""
-    model: str = ""
-    tools: tuple[str, ...] | None = None
-    lead: str = "context/command"
-
-
-MakeMeaning = Callable[[], Awaitable[Meaning]]
-"""Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
-stopped with Esc. Raises ClioError where there is to be no turn."""
-
-
-class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
-    """Begin a turn with the line `said`, once `make` has found out what it stands for."""
-
-    said: str
-    make: MakeMeaning
 
 
 class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):

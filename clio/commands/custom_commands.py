@@ -5,7 +5,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from clio.commands.base import Command, CommandResult, MakePrompt, Meaning, Shell, code, refuse
+from clio.commands.base import Command, CommandResult, Shell, code, refuse
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.custom_files import CustomFile, CustomFolders
 from clio.commands.custom_template import commands_of, fill, fill_command, join, pieces, put_output
 from clio.config.loaded import Widening

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clio.commands.base import Command, CommandResult, MakePrompt, Meaning, Shell, refuse
+from clio.commands.base import Command, CommandResult, Shell, refuse
+from clio.commands.called import MakePrompt, Meaning
 from clio.errors import ClioError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
 

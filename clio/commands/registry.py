@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from clio.commands.base import (
     Command,
     CommandResult,
-    MakePrompt,
     RunPrompt,
     Shell,
     Suggestion,
@@ -14,6 +13,7 @@ from clio.commands.base import (
     code,
     refuse,
 )
+from clio.commands.called import MakePrompt
 from clio.commands.checkpoint_commands import CHECKPOINT
 from clio.commands.context_commands import CONTEXT
 from clio.commands.cost_commands import COST

@@ -8,14 +8,13 @@ from clio.commands.base import (
     Command,
     CommandResult,
     EditText,
-    MakePrompt,
-    Meaning,
     Shell,
     Suggestion,
     Table,
     code,
     refuse,
 )
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.dispatch import split
 from clio.commands.matching import nearest
 from clio.config.paths import FOLDER_NAME

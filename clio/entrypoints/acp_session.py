@@ -18,8 +18,6 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
-    MakeMeaning,
-    MakePrompt,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -30,6 +28,7 @@ from clio.commands.base import (
     SwitchSession,
     WaitFor,
 )
+from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.checklist import to_markdown
 from clio.commands.long_work import LongWork, Track
 from clio.commands.registry import is_command, run_command

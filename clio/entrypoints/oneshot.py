@@ -13,7 +13,8 @@ from msgspec import Struct
 from clio.agent.events import EXIT_CODES, Emit, Event, ToolFinished, TurnFinished
 from clio.algorithms.money import Cost
 from clio.app import App, build_app
-from clio.commands.base import MakePrompt, RunPrompt
+from clio.commands.base import RunPrompt
+from clio.commands.called import MakePrompt
 from clio.commands.checklist import to_markdown
 from clio.commands.registry import added_prompt
 from clio.config.loaded import Loaded

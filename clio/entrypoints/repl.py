@@ -18,8 +18,6 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
-    MakeMeaning,
-    MakePrompt,
     NewSession,
     Prefill,
     Quit,
@@ -32,6 +30,7 @@ from clio.commands.base import (
     SwitchSession,
     WaitFor,
 )
+from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.long_work import LongWork
 from clio.commands.registry import is_command, run_command
 from clio.config.layers import load

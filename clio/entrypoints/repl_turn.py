@@ -16,7 +16,7 @@ from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
-    from clio.commands.base import MakeMeaning
+    from clio.commands.called import MakeMeaning
     from clio.ui.chips import Chips
     from clio.ui.keys import KeyWatch
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, ToolFinished
-from clio.commands.base import MakePrompt, WaitFor
+from clio.commands.base import WaitFor
+from clio.commands.called import MakePrompt
 from clio.commands.registry import complete, run_command
 from clio.config.layers import load
 from clio.config.options import Options

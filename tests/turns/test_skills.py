@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from clio.agent.events import Notice
-from clio.commands.base import EditText, MakePrompt
+from clio.commands.base import EditText
+from clio.commands.called import MakePrompt
 from clio.commands.registry import added_prompt, run_command
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
