@@ -16,7 +16,10 @@ exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context c
   4 an approval was needed and nobody could give it, 5 --max-cost was reached, 130 interrupted
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
-_FAMILIES = {"config": "print the settings or where they are; let this project's count"}
+_FAMILIES = {
+    "config": "print the settings or where they are; let this project's count",
+    "mcp": "offer this memory over MCP; with list, add, remove, test: servers to use",
+}
 _USAGE_WIDTH = 27
 
 
@@ -24,7 +27,7 @@ def help_text() -> str:
     """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_usage(first), _FAMILIES.get(first) or COMMANDS[first,]) for first in families]
-    commands += [(f"clio {door.name} ...", door.summary) for door in DOORS]
+    commands += [(f"clio {door.name} ...", door.summary) for door in DOORS if door.name not in families]
     parts = [_USAGE, _group("without a conversation (clio NAME --help tells more of those with dots)", commands)]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
