@@ -35,10 +35,11 @@ year: $(READY)
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py
 
-# The pictures of docs/tour.md and the README, from real sessions with a scripted model.
+# The pictures of docs/tour.md, docs/themes.md and the README, from real sessions with a scripted model.
 tour: $(READY)
 	$(BIN)/python docs/make_tour.py
 	$(BIN)/python docs/make_picture.py
+	$(BIN)/python docs/make_themes.py
 
 clean:
 	rm -rf $(VENV)

@@ -31,6 +31,8 @@ from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_wor
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
+from clio.ui.themes.builtin import builtin  # noqa: E402
+from clio.ui.themes.palette import MEANINGS  # noqa: E402
 
 PAGES = (
     "README.md",
@@ -39,6 +41,7 @@ PAGES = (
     "docs/sessions.md",
     "docs/preferences.md",
     "docs/keys.md",
+    "docs/themes.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -122,6 +125,13 @@ def events() -> str:
     return table(("type", "fields", "meaning"), rows)
 
 
+def meanings() -> str:
+    """What a theme gives a look to, with the looks of two of clio's own."""
+    dark, light = builtin("dark").looks, builtin("light").looks
+    rows = [(f"`{name}`", what, f"`{dark[name].words}`", f"`{light[name].words}`") for name, what in MEANINGS.items()]
+    return table(("key", "what", "in `dark`", "in `light`"), rows)
+
+
 def form_table(command: Command, called: str) -> str:
     """A command's forms."""
     return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in forms(command, called)])
@@ -132,6 +142,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands,
     "events": events,
     "keys": keys,
+    "meanings": meanings,
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "sessions_door": sessions_door,

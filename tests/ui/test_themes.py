@@ -1,5 +1,6 @@
 """Themes: what they are made of, that they can be read, a person's own, and which one is in force."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from clio.ui.themes.themes import Themes
 from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
 from clio.ui.themes.user_file import read_user_theme
 
+ROOT = Path(__file__).parent.parent.parent
 FAINT = {"faint", "status", "code_comment"}
 WITH_COLOURS = [table for table in TABLES if builtin(table).papers]
 
@@ -109,7 +111,7 @@ def test_code_and_markdown_have_no_looks_of_their_own() -> None:
     ],
 )
 def test_a_look_in_words(words: str, look: Look) -> None:
-    assert parse_look(words) == look
+    assert parse_look(words) == parse_look(look.words) == look
     Style.parse(look.for_rich)
 
 
@@ -136,7 +138,7 @@ def test_what_is_no_look(words: str, problem: str) -> None:
 )
 def test_both_libraries_understand_every_look(front: str, back: str, marks: set[str]) -> None:
     look = Look(front=front, back=back, marks=tuple(sorted(marks)))
-    assert parse_look(" ".join([*look.marks, front, *(["on", back] if back else [])])) == look
+    assert parse_look(look.words) == look
     style = Style.parse(look.for_rich)
     assert (style.color is None, style.bgcolor is None) == (not front, not back)
     theme = Theme(depth="truecolor")
@@ -237,7 +239,9 @@ def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     [
         ("accnt: red", r"themes/mine\.yaml:1: unknown key 'accnt'; did you mean 'accent'"),
         ("extends: dark\naccent: gren", r"themes/mine\.yaml:2: accent has 'gren', .* did you mean 'green'"),
-        ("accent: #ff8700", r"mine\.yaml:1: accent has no value; a colour such as \"#ff8700\" must be in quotes"),
+        ("accent: #ff8700", r"mine\.yaml:1: accent ends before the #, which begins a comment; put the whole in quotes"),
+        ("accent: bold #ff8700 on black", r"mine\.yaml:1: accent ends before the #"),
+        ("accent:", r"mine\.yaml:1: accent has no value"),
         ("accent: [red]", r"mine\.yaml:1: accent must be words such as 'bold red', not a list"),
         ("accent: 12", r"mine\.yaml:1: accent must be words .*, not '12'"),
         ("extends: other", r"mine\.yaml:1: extends must be one of auto, dark, light, high-contrast, none, not 'other'"),
@@ -257,6 +261,22 @@ def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, probl
     with pytest.raises(ConfigError):
         themes.use("mine")
     assert themes.name == "auto"
+
+
+def test_the_page_says_what_is(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "themes.md").read_text(encoding="utf-8")
+    example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    own(tmp_path, "dusk", example[0])
+    assert read_user_theme(tmp_path, "dusk").looks["added_word"] == Look(front="black", back="bright-green")
+    own(tmp_path, "dusk", example[0].replace("added: bright-green", "added: bright-gren"))
+    with pytest.raises(ConfigError) as caught:
+        read_user_theme(tmp_path, "dusk")
+    said = re.findall(r"(themes/dusk\.yaml:.*)", page)[0]
+    assert re.fullmatch(".*".join(map(re.escape, said.split("…"))), str(caught.value))
+    picture = (ROOT / "docs" / "themes.svg").read_text(encoding="utf-8")
+    for table in ("dark", "light", "high contrast dark"):
+        for meaning in ("accent", "removed", "code_keyword"):
+            assert builtin(table).looks[meaning].front in picture, "make tour draws it anew"
 
 
 @pytest.mark.parametrize("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])

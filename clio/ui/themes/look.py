@@ -30,6 +30,12 @@ class Look(Struct, frozen=True, kw_only=True):
         """Whether it needs any colour."""
         return bool(self.front or self.back)
 
+    @property
+    def words(self) -> str:
+        """As it is written in a file; `parse_look` gives the same look again."""
+        behind = ["on", self.back] if self.back else []
+        return " ".join([*self.marks, *([self.front] if self.front else []), *behind]) or "plain"
+
     def marked(self, mark: str) -> "Look":
         """The same with one more of MARKS."""
         return Look(front=self.front, back=self.back, marks=tuple(dict.fromkeys((*self.marks, mark))))

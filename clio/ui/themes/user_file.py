@@ -1,6 +1,7 @@
 """Reads a person's own theme, `~/.clio/themes/NAME.yaml`: looks by meaning, on top of one of clio's own."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
 from clio.errors import ConfigError
 from clio.ui.themes.look import Look, parse_look
 from clio.ui.themes.palette import MEANINGS
+
+_CUT_OFF = re.compile(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):
@@ -29,13 +32,14 @@ def read_user_theme(home: Path, name: str) -> UserTheme:
         raise ConfigError(
             f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
         )
+    lines = data.decode("utf-8-sig", "replace").splitlines()
     extends, looks = "auto", dict[str, Look]()
     for key, entry in parse(data, shown).entries.items():
         where = f"{shown}:{entry.line}"
         if key == "extends":
             extends = _base(entry, where)
         elif key in MEANINGS:
-            looks[key] = _look(key, entry, where)
+            looks[key] = _look(key, entry, where, lines)
         else:
             known = ("extends", *MEANINGS)
             raise ConfigError(f"{where}: unknown key {key[:64]!r}{did_you_mean(key, known) or _known(known)}")
@@ -49,10 +53,12 @@ def _base(entry: Entry, where: str) -> str:
     raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe(node)}")
 
 
-def _look(key: str, entry: Entry, where: str) -> Look:
+def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Look:
     node = entry.node
+    if isinstance(node, Scalar) and _CUT_OFF.fullmatch("".join(lines[node.end[0] : node.end[0] + 1])[node.end[1] :]):
+        raise ConfigError(f"{where}: {key} ends before the #, which begins a comment; put the whole in quotes")
     if isinstance(node, Scalar) and node.kind == "null":
-        raise ConfigError(f'{where}: {key} has no value; a colour such as "#ff8700" must be in quotes')
+        raise ConfigError(f"{where}: {key} has no value; write a look such as 'bold red', or plain")
     if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
         raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe(node)}")
     try:
