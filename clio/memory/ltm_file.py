@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from clio.errors import NewerDocument
 from clio.memory.ltm_kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
@@ -19,14 +19,32 @@ _LISTS = tuple(shape.section for kind, shape in SHAPES.items() if kind != "rule"
 _DETAILS = "context_rule_details"
 
 
+class Shared(Struct, frozen=True, kw_only=True, eq=False):
+    """An object that came from the shared folder: what it is there, itself, and its JSON when it was read."""
+
+    living: Living
+    raw: Json
+    was: bytes
+
+    @property
+    def before(self) -> Json:
+        """The object as it was when it was read."""
+        return msgspec.json.decode(self.was)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it is other than it was."""
+        return msgspec.json.encode(self.raw) != self.was
+
+
 class LtmDocument:
     """The document, and its entries kind by kind as plain objects; changing those changes the document.
 
     Rules lie in the file as `{"path": ["rule", …]}`; here each is an object like all others, and `encode` puts what
     that layout has no room for into `metadata.context_rule_details`.
 
-    shared: of the objects that came from the shared folder, by their `id()`, what they are there, as everybody reads
-        them, and as they were when the document was read. private: all that lay in the file then, by its `id()`.
+    shared: the objects that came from the shared folder, by their `id()`.
+    private: all that lay in the file when it was read, by its `id()`.
     """
 
     def __init__(self, document: object) -> None:
@@ -41,7 +59,7 @@ class LtmDocument:
         if not isinstance(rules, dict | list):
             raise ValueError("'context_rules' is neither an object nor a list")
         self._rules = _read_rules(cast("Json | list[Any]", rules), self.metadata.get(_DETAILS))
-        self.shared: dict[int, tuple[Living, Json, Json]] = {}
+        self.shared: dict[int, Shared] = {}
         self.private: dict[int, object] = {}
 
     def section(self, kind: Kind) -> list[Any]:
@@ -105,7 +123,7 @@ class LtmDocument:
     def _entry(self, kind: Kind, raw: Json, handle: str) -> Entry:
         entry = to_entry(kind, raw, handle)
         if found := self.shared.get(id(raw)):
-            return structs.replace(entry, by=", ".join(found[0].by), rivals=found[0].rivals)
+            return structs.replace(entry, by=", ".join(found.living.by), rivals=found.living.rivals)
         return entry
 
 

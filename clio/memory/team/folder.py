@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+import clio
 from clio.config.team_folder import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
@@ -63,6 +64,13 @@ class _Seen(Struct, frozen=True, array_like=True):
     why: str = ""
 
 
+class _Cache(Struct, frozen=True, array_like=True):
+    """The cache file: another clio may read statements otherwise."""
+
+    clio: str
+    seen: dict[str, _Seen]
+
+
 class _Format(Struct):
     version: int = VERSION
 
@@ -78,13 +86,17 @@ class TeamFolder:
         self.path = path
         self._cache = cache
         self._seen: dict[str, _Seen] | None = None
+        self._last = Files()
 
     def exists(self) -> bool:
         """Whether there is one: a folder, no link, that says what it is."""
         return is_shared(self.path)
 
     def read(self) -> Files:
-        """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument."""
+        """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument.
+
+        While nothing changes the same object is given.
+        """
         self._refuse_newer()
         problems: list[Problem] = []
         known = self._known()
@@ -108,14 +120,19 @@ class TeamFolder:
         for place, one in seen.items():
             if one.why:
                 _note(problems, place, one.why)
-        self._remember(seen, sum(known.get(place) is not one for place, one in seen.items()))
-        return Files(
-            statements=tuple(statement for one in seen.values() for statement in one.statements),
+        opened = sum(known.get(place) is not one for place, one in seen.items())
+        is_known = not opened and len(seen) == len(known)
+        self._remember(seen, opened)
+        found = Files(
+            statements=self._last.statements if is_known and self._last.statements else _all(seen),
             emptied=frozenset(emptied),
             forgotten=frozenset(name for name in _names(self.path / _FORGOTTEN, problems) if NAME.fullmatch(name)),
             months=_months(_names(self.path / _CONFIRMED, problems)),
             problems=tuple(problems),
         )
+        if found != self._last:
+            self._last = found
+        return self._last
 
     def size(self) -> int:
         """The size of all its files."""
@@ -210,7 +227,8 @@ class TeamFolder:
     def _known(self) -> dict[str, _Seen]:
         if self._seen is None:
             try:
-                self._seen = msgspec.msgpack.decode(_content(self._cache), type=dict[str, _Seen])
+                cache = msgspec.msgpack.decode(_content(self._cache), type=_Cache)
+                self._seen = cache.seen if cache.clio == clio.__version__ else {}
             except (OSError, ValueError, RecursionError):
                 self._seen = {}
         return self._seen
@@ -221,7 +239,7 @@ class TeamFolder:
             return
         with suppress(OSError):  # the next start reads the files again
             make_ignored_folder(self._cache.parent, self._cache.parent.parent)
-            write_atomic(self._cache, msgspec.msgpack.encode(seen), durable=False)
+            write_atomic(self._cache, msgspec.msgpack.encode(_Cache(clio.__version__, seen)), durable=False)
 
 
 def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat_result]]:
@@ -243,6 +261,10 @@ def _files(folder: Path, problems: list[Problem]) -> Iterator[tuple[str, os.stat
             yield entry.name, info
         else:
             _note(problems, f"{folder.name}/{entry.name}", "it is a link" if entry.is_symlink() else "it is no file")
+
+
+def _all(seen: dict[str, _Seen]) -> tuple[Statement, ...]:
+    return tuple(statement for one in seen.values() for statement in one.statements)
 
 
 def _names(folder: Path, problems: list[Problem]) -> list[str]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from clio.config.team_folder import SHARED_NAME, is_trusted
-from clio.memory.ltm_file import LtmDocument
+from clio.memory.ltm_file import LtmDocument, Shared
 from clio.memory.ltm_kinds import SHAPES, Json, identity, share
 from clio.memory.ltm_merge import confirmed
 from clio.memory.ltm_prune import DAY_S
 from clio.memory.records import Because, Kind
 from clio.memory.team.author import author
-from clio.memory.team.folder import TeamFolder
-from clio.memory.team.own import Own, copied, own_of, put_double_on, put_on, read_own, write_own
+from clio.memory.team.folder import Files, TeamFolder
+from clio.memory.team.own import Own, own_of, put_double_on, put_on, read_own, write_own
 from clio.memory.team.state import Living, living, month_of, words_of
 from clio.memory.team.statement import MAX_NAMED, Statement, make
 
@@ -39,6 +39,7 @@ class TeamKnowledge:
         self.project = project
         self.home = home
         self._clock = clock
+        self._known: tuple[Files | None, list[Living]] = (None, [])
 
     @property
     def in_use(self) -> bool:
@@ -50,20 +51,21 @@ class TeamKnowledge:
 
         What is there in the same words is taken for the same entry, as after a conversion that was cut short.
         """
-        files = self.folder.read()
-        found = living(files.statements, files.forgotten, files.months, self._clock())
+        found, now = self._living(), self._clock()
         own = read_own(self.own_path) if found else Own()
         doubles = _take_doubles(document, found)
         document.private = {id(raw): raw for kind in SHAPES for raw in document.section(kind)}
-        for kind in SHAPES:
-            mine = [one for one in found if one.kind == kind]
-            document.section(kind)[:0] = [one.raw for one in mine]
+        sections: dict[Kind, list[Json]] = {kind: [] for kind in SHAPES}
         for one in found:
-            base = copied(one.raw)
-            put_on(one, own)
-            if (double := doubles.get(one.handle)) is not None:
-                put_double_on(one, double, own)
-            document.shared[id(one.raw)] = (one, base, copied(one.raw))
+            raw = one.raw(now)
+            put_on(raw, one, own)
+            was = msgspec.json.encode(raw)
+            if doubles and (double := doubles.get(one.handle)) is not None:
+                put_double_on(raw, one, double, own)
+            sections[one.kind].append(raw)
+            document.shared[id(raw)] = Shared(living=one, raw=raw, was=was)
+        for kind, raws in sections.items():
+            document.section(kind)[:0] = raws
 
     def write(self, document: LtmDocument, now: float, why: Mapping[str, Because], *, stated: bool = False) -> None:
         """Bring the folder to what the document says: new files, and emptied ones. Nothing else is touched.
@@ -72,47 +74,44 @@ class TeamKnowledge:
         Where this fails, what was written is taken back.
         """
         there: dict[int, tuple[Kind, Json]] = {id(raw): (kind, raw) for kind, raw in document.all()}
-        known = read_own(self.own_path)
-        own = dict(known.entries)  # also of what is not there: it comes back with another branch
-        made: list[tuple[Statement, bytes]] = []
-        ended: list[Living] = []
         files = self.folder.read()
-        months, taken = files.months, files.forgotten | files.emptied
+        taken = files.forgotten | files.emptied
+        own = dict(read_own(self.own_path).entries)  # also of what is not there: it comes back with another branch
+        gone = [one.living for key, one in document.shared.items() if key not in there]
+        changed = [one for key, one in document.shared.items() if key in there and one.is_changed]
+        anew = [one for one in changed if _says_anew(one, stated=stated)]
+        anew += _other_sides(document, there, [*gone, *(one.living for one in anew)])
         confirmations: list[tuple[str, str]] = []
-        anew = _said_anew(document, there, stated=stated)
-        for key, (one, base, was) in document.shared.items():
-            if key not in there:
-                ended.append(one)
-                continue
-            raw = one.raw
-            if key in anew:
-                new = self._statement(one.kind, raw, now, one, taken)
-                made.append(new)
-                ended.append(one)
-                own[new[0].name] = own_of(one.kind, raw, _as_read(new[0], now))
-            else:
-                for name in one.names:
-                    own.pop(name, None)
-                if mine := own_of(one.kind, raw, base):
-                    own[one.names[0]] = mine
-                month, name = month_of(confirmed(raw)), one.names[0]
-                if confirmed(raw) > confirmed(was) and month > max(months.get(name, ""), month_of(confirmed(base))):
-                    confirmations.append((name, month))
-        for key, (kind, raw) in there.items():
-            if key not in document.shared and key not in document.private:
-                new = self._statement(kind, raw, now, None, taken)
-                made.append(new)
-                own[new[0].name] = own_of(kind, raw, _as_read(new[0], now))
+        for shared in (one for one in changed if one not in anew):
+            raw, base, name = shared.raw, shared.living.raw(now), shared.living.names[0]
+            own.pop(name, None)
+            if mine := own_of(shared.living.kind, raw, base):
+                own[name] = mine
+            month = month_of(confirmed(raw))
+            if confirmed(raw) > confirmed(shared.before) and month > max(
+                files.months.get(name, ""), month_of(confirmed(base))
+            ):
+                confirmations.append((name, month))
+        made: list[tuple[Statement, bytes]] = []
+        new: list[tuple[Kind, Json, Living | None]] = [(one.living.kind, one.raw, one.living) for one in anew]
+        new += [
+            (kind, raw, None)
+            for key, (kind, raw) in there.items()
+            if key not in document.shared and key not in document.private
+        ]
+        for kind, raw, former in new:
+            made.append(self._statement(kind, raw, now, former, taken))
+            own[made[-1][0].name] = own_of(kind, raw, _as_read(made[-1][0], now))
         self._carry_out(made)
-        taken_out = [one for one in ended if id(one.raw) not in there and why.get(one.handle) == "forgotten"]
-        self.folder.forget(name for one in taken_out if not one.rivals for name in one.origins)
-        for one in ended:
+        forgotten = [one for one in gone if why.get(one.handle) == "forgotten" and not one.rivals]
+        self.folder.forget(name for one in forgotten for name in one.origins)
+        for one in (*gone, *(shared.living for shared in anew)):
             for name in one.names:
                 self.folder.empty(one.kind, name)
                 own.pop(name, None)
         for name, month in confirmations:
             self.folder.confirm(name, month)
-        if made or ended:
+        if made or gone:
             self.folder.settle()
         write_own(self.own_path, dict(list(own.items())[-MAX_OWN:]))
 
@@ -123,6 +122,13 @@ class TeamKnowledge:
     def is_mine(self, by: str) -> bool:
         """Whether that name is this person's."""
         return by == author(self.project)
+
+    def _living(self) -> list[Living]:
+        """The entries that live; worked out anew only when a file is another."""
+        files = self.folder.read()
+        if files is not self._known[0]:
+            self._known = (files, living(files.statements, files.forgotten, files.months))
+        return self._known[1]
 
     def _statement(
         self, kind: Kind, raw: Json, now: float, former: Living | None, taken: frozenset[str]
@@ -154,23 +160,20 @@ class TeamKnowledge:
             raise
 
 
-def _said_anew(document: LtmDocument, there: Mapping[int, object], *, stated: bool) -> set[int]:
-    """Which of the shared objects others have to read again; with one side of a file both that a merge left there."""
-    found = {
-        key
-        for key, (one, _, was) in document.shared.items()
-        if key in there and _says_anew(one.kind, one.raw, was, stated=stated)
-    }
-    ending = {
-        name for key, (one, *_) in document.shared.items() if key not in there or key in found for name in one.names
-    }
-    return found | {
-        key for key, (one, *_) in document.shared.items() if key in there and not ending.isdisjoint(one.names)
-    }
+def _other_sides(document: LtmDocument, there: Mapping[int, object], ending: list[Living]) -> list[Shared]:
+    """What lies in one file with what ends, as both sides of a merge by hand do: it needs one of its own."""
+    names = {name for one in ending for name in one.names}
+    handles = {one.handle for one in ending}
+    return [
+        one
+        for key, one in document.shared.items()
+        if key in there and one.living.handle not in handles and not names.isdisjoint(one.living.names)
+    ]
 
 
-def _says_anew(kind: Kind, raw: Json, was: Json, *, stated: bool) -> bool:
+def _says_anew(one: Shared, *, stated: bool) -> bool:
     """Whether others have to read it: other words, a doubt, or a confidence somebody set."""
+    kind, raw, was = one.living.kind, one.raw, one.before
     if words_of(kind, raw) != words_of(kind, was):
         return True
     unstated = SHAPES[kind].unstated
@@ -180,13 +183,14 @@ def _says_anew(kind: Kind, raw: Json, was: Json, *, stated: bool) -> bool:
 
 def _take_doubles(document: LtmDocument, found: list[Living]) -> dict[str, Json]:
     """Take the objects out of the file that the folder has in the same words; each by the handle it has there."""
-    shared = {(one.kind, *identity(one.kind, one.raw)): one for one in found}
     doubles: dict[str, Json] = {}
-    for kind in SHAPES:
-        for raw in document.raws(kind):
-            twin = shared.get((kind, *identity(kind, raw)))
-            if twin is not None and _same_words(kind, twin.raw, raw):
-                doubles[twin.handle] = raw
+    if not (private := document.all()):
+        return doubles
+    shared = {(one.kind, *one.words): one for one in found}
+    for kind, raw in private:
+        twin = shared.get((kind, *identity(kind, raw)))
+        if twin is not None and _same_words(kind, msgspec.json.decode(twin.entry), raw):
+            doubles[twin.handle] = raw
     if doubles:
         gone = {id(raw) for raw in doubles.values()}
         for kind in SHAPES:
@@ -203,4 +207,4 @@ def _same_words(kind: Kind, one: Json, other: Json) -> bool:
 def _as_read(statement: Statement, now: float) -> Json:
     """The entry as everybody reads it."""
     again = msgspec.structs.replace(statement, replaces=(), origins=())
-    return living([again], frozenset(), {}, now)[0].raw
+    return living([again], frozenset(), {})[0].raw(now)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from clio.memory.ltm_kinds import SHAPES, Json, times_of
@@ -40,9 +39,9 @@ def write_own(path: Path, entries: dict[str, Json]) -> None:
         write_atomic(path, encode(Document(value=Own(entries=entries), unknown=before.unknown), FORMAT))
 
 
-def put_on(living: Living, own: Own) -> None:
+def put_on(raw: Json, living: Living, own: Own) -> None:
     """Give an entry what is the person's own of it; of words that were changed since, only how often and when."""
-    raw, kind = living.raw, living.kind
+    kind = living.kind
     for name in living.names:
         for field, value in own.entries.get(name, {}).items():
             if field not in own_fields(kind):
@@ -60,13 +59,13 @@ def put_on(living: Living, own: Own) -> None:
             raw["updated"] = confirmed(former)
 
 
-def put_double_on(living: Living, double: Json, own: Own) -> None:
+def put_double_on(raw: Json, living: Living, double: Json, own: Own) -> None:
     """Give an entry what the file still had of it, where a conversion was cut short before that was noted."""
     if not any(name in own.entries for name in living.names):
         fields = own_fields(living.kind) - {"updated"}
-        living.raw.update({name: value for name, value in double.items() if name in fields})
-        if confirmed(double) > confirmed(living.raw):
-            living.raw["updated"] = confirmed(double)
+        raw.update({name: value for name, value in double.items() if name in fields})
+        if confirmed(double) > confirmed(raw):
+            raw["updated"] = confirmed(double)
 
 
 def own_of(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Json:
@@ -74,8 +73,3 @@ def own_of(kind: Kind, raw: Mapping[str, Any], shared: Mapping[str, Any]) -> Jso
     fields = own_fields(kind)
     found = {name: value for name, value in raw.items() if name in fields and value != shared.get(name)}
     return found | {name: None for name in fields if name in shared and name not in raw}
-
-
-def copied(raw: Json) -> Json:
-    """The object again, sharing nothing with it."""
-    return msgspec.json.decode(msgspec.json.encode(raw))

@@ -71,7 +71,9 @@ class Sharing:
             return Status(there=True, trusted=False, problems=files.problems, rule=rule)
         document = self._store.read()
         entries = document.knowledge().entries
-        shared = tuple(entry for entry in entries if entry.id in {one.handle for one, *_ in document.shared.values()})
+        shared = tuple(
+            entry for entry in entries if entry.id in {one.living.handle for one in document.shared.values()}
+        )
         return Status(
             there=True,
             trusted=True,
@@ -135,10 +137,10 @@ class Sharing:
                 "What is shared here is not yet trusted; /memory share on reads it, then off takes it over."
             )
         with self._store.changing() as (document, now):
-            for one, *_ in document.shared.values():
-                others = [name for name in one.by if not team.is_mine(name)]
-                if others and len(others) == len(one.by):
-                    one.raw["by"] = others[0]
+            for one in document.shared.values():
+                by = one.living.by
+                if by and not any(map(team.is_mine, by)):
+                    one.raw["by"] = by[0]
             document.touch(now)
             write_ltm(self._store.path, document)
             _take_away(team.folder.path)

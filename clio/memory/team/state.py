@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.memory.ltm_kinds import SHAPES, Json, identity, new_handle, set_handle, share, stored_id, times_of
+from clio.memory.ltm_kinds import SHAPES, Json, new_handle, set_handle, share, times_of
 from clio.memory.ltm_merge import absorb, confirmed
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_NAMED, Statement
@@ -20,43 +20,55 @@ MAX_TIMES = 100
 class Living(Struct, frozen=True, kw_only=True):
     """One entry that lives.
 
+    entry: its object in JSON, of all statements that say it. handle: no other entry has it.
+    month: in which somebody confirmed it last, as far as others are told.
     names: its statements; several where people said the same without knowing of each other. replaces, origins: of all.
     by: who said it, each once. rivals: handles of the entries that say of the same something else.
     """
 
     kind: Kind
-    raw: Json
+    entry: bytes
+    handle: str
+    month: str
     names: tuple[str, ...]
     replaces: tuple[str, ...]
     origins: tuple[str, ...]
     by: tuple[str, ...]
+    words: tuple[str, ...]
     rivals: tuple[str, ...] = ()
 
-    @property
-    def handle(self) -> str:
-        """Its handle, which no other entry has."""
-        return self.raw["id"]
+    def raw(self, now: float) -> Json:
+        """Its object, for changing. It claims no time to come, and no more sayings than count."""
+        raw = msgspec.json.decode(self.entry)
+        if raw.get("id") != self.handle:
+            set_handle(raw, self.handle)
+        for name in ("timestamp", "updated", "since"):
+            stated = raw.get(name)
+            if isinstance(stated, int | float) and stated > now:
+                raw[name] = now
+        count = SHAPES[self.kind].count
+        if count in raw and times_of(self.kind, raw) > MAX_TIMES:
+            raw[count] = MAX_TIMES
+        if self.month and (since := min(month_began(self.month), now)) > confirmed(raw):
+            raw["updated"] = since
+        return raw
 
 
-def living(
-    statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str], now: float
-) -> list[Living]:
+def living(statements: Iterable[Statement], forgotten: frozenset[str], months: Mapping[str, str]) -> list[Living]:
     """The entries that live, kind by kind, the oldest first.
 
     A statement lives unless another replaces it, or all that its entry began with is forgotten.
     forgotten: names of first statements. months: of a statement, the last month somebody confirmed it in, "2026-04".
-    now: no time in a file is later.
     """
-    listed = {(one.name, bytes(one.entry)): one for one in statements}
+    listed = {(one.name, one.entry): one for one in statements}
     gone = {name for one in listed.values() for name in one.replaces if name != one.name}
     alive = [one for one in listed.values() if one.name not in gone and not forgotten.issuperset(one.began)]
-    alive.sort(key=lambda one: (KINDS.index(one.kind), one.said, one.name, bytes(one.entry)))
+    alive.sort(key=lambda one: (_PLACES[one.kind], one.said, one.name, one.entry))
     same: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for one in alive:
-        same[one.kind, *identity(one.kind, one.raw())].append(one)
-    found = [_joined(group, months, now) for group in same.values()]
-    _give_handles(found)
-    return _with_rivals(found)
+        same[one.kind, *one.words].append(one)
+    taken: set[str] = set()
+    return _with_rivals([_joined(group, months, taken) for group in same.values()])
 
 
 def hidden(statements: Iterable[Statement], forgotten: frozenset[str]) -> list[Statement]:
@@ -67,48 +79,31 @@ def hidden(statements: Iterable[Statement], forgotten: frozenset[str]) -> list[S
     return sorted(late, key=lambda one: (-one.said, one.name))
 
 
-def _joined(group: list[Statement], months: Mapping[str, str], now: float) -> Living:
-    first = group[0]
-    raw = _bounded(first, now)
-    for other in group[1:]:
-        more = _bounded(other, now)
-        more["confidence"] = share(more.get("confidence"), SHAPES[first.kind].unstated)
-        absorb(first.kind, raw, more)
-    month = max((months[one.name] for one in group if one.name in months), default="")
-    if month and (since := min(month_began(month), now)) > confirmed(raw):
-        raw["updated"] = since
+def _joined(group: list[Statement], months: Mapping[str, str], taken: set[str]) -> Living:
+    """The entry of statements that say the same. taken: handles of entries before it, which it must not have."""
+    first, entry = group[0], group[0].entry
+    if len(group) > 1:
+        raw = first.raw()
+        for other in group[1:]:
+            more = other.raw()
+            more["confidence"] = share(more.get("confidence"), SHAPES[first.kind].unstated)
+            absorb(first.kind, raw, more)
+        entry = msgspec.json.encode(raw)
+    handle = first.handle
+    if not handle or handle in taken:
+        handle = new_handle(first.kind, first.raw(), taken)
+    taken.add(handle)
     return Living(
         kind=first.kind,
-        raw=raw,
+        entry=entry,
+        handle=handle,
+        month=max((months[one.name] for one in group if one.name in months), default=""),
         names=tuple(dict.fromkeys(one.name for one in group)),
         replaces=tuple(dict.fromkeys(name for one in group for name in one.replaces))[:MAX_NAMED],
         origins=tuple(dict.fromkeys(name for one in group for name in one.began))[:MAX_NAMED],
         by=tuple(dict.fromkeys(one.by for one in group if one.by)),
+        words=first.words,
     )
-
-
-def _bounded(one: Statement, now: float) -> Json:
-    """The object, claiming no time to come and no more sayings than count."""
-    raw = one.raw()
-    for name in ("timestamp", "updated", "since"):
-        stated = raw.get(name)
-        if isinstance(stated, int | float) and stated > now:
-            raw[name] = now
-    count = SHAPES[one.kind].count
-    if count in raw and times_of(one.kind, raw) > MAX_TIMES:
-        raw[count] = MAX_TIMES
-    return raw
-
-
-def _give_handles(found: list[Living]) -> None:
-    """Give those another one where two have the same: the first keeps it."""
-    taken: set[str] = set()
-    for one in found:
-        handle = stored_id(one.raw)
-        if not handle or handle in taken:
-            handle = new_handle(one.kind, one.raw, taken)
-        set_handle(one.raw, handle)
-        taken.add(handle)
 
 
 def _with_rivals(found: list[Living]) -> list[Living]:
@@ -138,8 +133,8 @@ def month_began(month: str) -> float:
 
 def words_of(kind: Kind, raw: Json) -> dict[str, Any]:
     """What a statement is about: everything but what each person has of their own."""
-    source = raw.get("provenance")
-    said = {name: value for name, value in raw.items() if name not in own_fields(kind)}
+    source, own = raw.get("provenance"), own_fields(kind)
+    said = {name: value for name, value in raw.items() if name not in own}
     if isinstance(source, dict) and "asserted_by" in source:
         said["provenance"] = {"asserted_by": source["asserted_by"]}
     return said
@@ -147,9 +142,11 @@ def words_of(kind: Kind, raw: Json) -> dict[str, Any]:
 
 def own_fields(kind: Kind) -> frozenset[str]:
     """Fields that change with each use and are each person's own: how sure, how often, when, in which session."""
-    return _OWN | {SHAPES[kind].count}
+    return _OWN_OF[kind]
 
 
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _OWN = frozenset(
     ("confidence", "success_rate", "timestamp", "updated", "since", "version", "example_hashes", "provenance", "by")
 )
+_OWN_OF: dict[Kind, frozenset[str]] = {kind: _OWN | {SHAPES[kind].count} for kind in KINDS}

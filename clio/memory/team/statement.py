@@ -8,11 +8,11 @@ import re
 from typing import Any, cast
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from clio.memory.inert import one_line, shortened
 from clio.memory.ltm_draft import MAX_CHARS
-from clio.memory.ltm_kinds import Json, is_entry, set_handle
+from clio.memory.ltm_kinds import Json, identity, is_entry, set_handle, stored_id
 from clio.memory.records import Kind
 
 MAX_BYTES = 256 * 1024
@@ -32,7 +32,8 @@ class Statement(Struct, frozen=True, kw_only=True):
     name: of its file, without the ending; unlike that of any other statement.
     by: the person's name, empty where git knows none. said: when, in seconds since the epoch.
     replaces: the statements it stands in for, the nearest first. origins: those its entry began with; none: itself.
-    entry: the object as `ltm.json` would have it, without what belongs to one person.
+    entry: the object as `ltm.json` would have it, without what belongs to one person, in JSON.
+    handle, words: of that object its handle, if it has one, and what makes it this entry (see `identity`).
     """
 
     name: str
@@ -41,7 +42,9 @@ class Statement(Struct, frozen=True, kw_only=True):
     said: float = 0.0
     replaces: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
-    entry: Raw
+    entry: bytes
+    handle: str
+    words: tuple[str, ...]
 
     @property
     def began(self) -> tuple[str, ...]:
@@ -73,8 +76,18 @@ def make(
     if not (isinstance(handle, str) and _HANDLE.fullmatch(handle)):
         handle = f"{kind[0]}-{hashlib.sha256(str(handle).encode('utf-8', 'replace')).hexdigest()[:6]}"
     name = f"{handle}.{hashlib.sha256(kind.encode() + data).hexdigest()[:16]}"
-    entry = Raw(msgspec.json.encode(raw))
-    return Statement(name=name, kind=kind, by=by, said=said, replaces=replaces, origins=origins, entry=entry), data
+    statement = Statement(
+        name=name,
+        kind=kind,
+        by=by,
+        said=said,
+        replaces=replaces,
+        origins=origins,
+        entry=msgspec.json.encode(raw),
+        handle=stored_id(raw),
+        words=identity(kind, raw),
+    )
+    return statement, data
 
 
 def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
@@ -109,7 +122,9 @@ def _read(name: str, kind: Kind, data: bytes) -> Statement:
         said=max(file.said, 0.0),
         replaces=_names(file.replaces),
         origins=_names(file.origins),
-        entry=Raw(msgspec.json.encode(file.entry)),
+        entry=msgspec.json.encode(file.entry),
+        handle=stored_id(file.entry),
+        words=identity(kind, file.entry),
     )
 
 

@@ -28,11 +28,11 @@ def histories(draw: st.DrawFn) -> tuple[list[Statement], frozenset[str]]:
 
 
 def known(statements: Sequence[Statement], forgotten: frozenset[str] = NOBODY) -> list[Living]:
-    return living(statements, forgotten, {}, NOW + 1_000)
+    return living(statements, forgotten, {})
 
 
 def words(found: list[Living]) -> list[tuple[Json, tuple[str, ...]]]:
-    return [(one.raw, one.by) for one in found]
+    return [(one.raw(NOW + 1_000), one.by) for one in found]
 
 
 @given(histories(), st.randoms(use_true_random=False))
@@ -82,9 +82,13 @@ def test_emptied_files_change_nothing_that_lives(history: tuple[list[Statement],
 def test_two_who_say_the_same_are_one_entry_under_both_names() -> None:
     one, two = said("The port is 8080", by="Ann"), said("the port is 8080.", by="Bob", at=NOW + 1, examples=["a.py"])
     [found] = known([again(*two), again(*one)])
-    assert (found.raw["fact"], found.by, found.raw["examples"]) == ("The port is 8080", ("Ann", "Bob"), ["a.py"])
+    assert (found.raw(NOW + 1_000)["fact"], found.by, found.raw(NOW + 1_000)["examples"]) == (
+        "The port is 8080",
+        ("Ann", "Bob"),
+        ["a.py"],
+    )
     changed = again(*said("The port is 8081", by="Cy", at=NOW + 2, after=again(*one)))
-    assert [one.raw["fact"] for one in known([again(*one), again(*two), changed])] == [
+    assert [one.raw(NOW + 1_000)["fact"] for one in known([again(*one), again(*two), changed])] == [
         "the port is 8080.",
         "The port is 8081",
     ]
@@ -100,14 +104,19 @@ def test_an_entry_of_two_beginnings_ends_when_both_are_forgotten() -> None:
 def test_nobody_claims_a_time_to_come_or_more_sayings_than_count() -> None:
     one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
     [found] = known([one])
-    assert (found.raw["timestamp"], found.raw["updated"], found.raw["count"]) == (NOW + 1_000, NOW + 1_000, MAX_TIMES)
+    assert (
+        found.raw(NOW + 1_000)["timestamp"],
+        found.raw(NOW + 1_000)["updated"],
+        found.raw(NOW + 1_000)["count"],
+    ) == (NOW + 1_000, NOW + 1_000, MAX_TIMES)
 
 
 def test_a_confirmation_counts_from_its_month() -> None:
     one = again(*said("a", at=month_began("2026-11") + 100))
     later = month_began("2027-01")
-    [found] = living([one], NOBODY, {one.name: "2027-01"}, later + 5)
-    assert found.raw["updated"] == later
-    assert "updated" not in living([one], NOBODY, {one.name: "2026-11"}, later + 5)[0].raw
+    [found] = living([one], NOBODY, {one.name: "2027-01"})
+    assert found.raw(later + 5)["updated"] == later
+    assert found.raw(later - 5)["updated"] == later - 5
+    assert "updated" not in living([one], NOBODY, {one.name: "2026-11"})[0].raw(later + 5)
     assert month_of(later) == "2027-01"
     assert month_of(later - 1) == "2026-12"
