@@ -74,13 +74,13 @@ def _agent(name: Agent, summary: str) -> Command:
 
 IMPORT = Command(
     name="import",
-    summary="what other agents keep of this project: a table, nothing is imported",
+    summary="what other agents keep of this project; imports nothing",
     handler=_at_the_door,
     subcommands=(
-        _agent("claude", "the sessions of Claude Code, its sub-agents' too; CLAUDE.md and its notes one by one"),
-        _agent("codex", "the sessions of Codex; its notes one by one"),
-        _agent("gemini", "the chats of Gemini CLI, and what it was told to remember"),
-        _agent("aider", "the chats of aider: .aider.chat.history.md"),
-        _agent("clio", "the sessions of another clio, or of the Perl original: PATH is its project"),
+        _agent("claude", "sessions of Claude Code and its sub-agents, then its notes one by one"),
+        _agent("codex", "sessions of Codex, then its notes one by one"),
+        _agent("gemini", "chats of Gemini CLI, then what it was told to remember"),
+        _agent("aider", "chats of aider: .aider.chat.history.md"),
+        _agent("clio", "sessions of the clio, or Perl original, in the project PATH"),
     ),
 )
