@@ -1,0 +1,87 @@
+"""`/theme` as it is carried out: what is shown, what is remembered, and what is said where that is in vain."""
+
+import io
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from clio.entrypoints.repl_parts import Parts
+from clio.entrypoints.repl_theme import Colours
+from clio.errors import ConfigError
+from clio.ui.pipe_screen import PipeScreen
+from clio.ui.screen import Screen
+from clio.ui.theme import Terminal
+from clio.ui.themes.builtin import builtin
+from tests.config.desk import Desk
+
+ABLE = Terminal(live=True, escapes=True, colour=True, reflows=True, depth="truecolor")
+GREY = Terminal(live=True, escapes=True, colour=False, reflows=True)
+
+
+class Place:
+    """A person's configuration and a screen."""
+
+    def __init__(
+        self, desk: Desk, terminal: Terminal = ABLE, env: dict[str, str] | None = None, **flags: object
+    ) -> None:
+        self.stream = io.StringIO()
+        self.colours = Colours(desk.load(env or {}, **flags), terminal)  # type: ignore[arg-type]
+        live = Screen(self.stream, terminal, lambda: (80, 24))
+        self.screen: Screen | PipeScreen = live if terminal.live else PipeScreen(self.stream, self.stream)
+
+    def theme(self, name: str = "") -> str:
+        """Carry it out; what the screen says."""
+        self.colours.follow(Parts(app=None, screen=self.screen, suspended=None, plans=None), name)  # type: ignore[arg-type]
+        return self.stream.getvalue()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_choice_is_remembered_beside_what_stands_there(desk: Desk) -> None:
+    desk.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
+    place = Place(desk)
+    assert "also from the next start on" in place.theme("light")
+    assert desk.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
+    assert ABLE.looks.palette is builtin("light")
+    assert "→ light" in place.theme()
+
+
+def test_who_else_decides_is_named(desk: Desk) -> None:
+    said = Place(desk, env={"CLIO_THEME": "dark"}).theme("none")
+    assert "but there environment CLIO_THEME says otherwise" in said
+    desk.write_home("theme: none\n")
+    desk.write_project("theme: dark\n")
+    assert "but there .clio/config.yaml:1 says otherwise" in Place(desk).theme("none")
+
+
+def test_an_incognito_clio_writes_nothing(desk: Desk) -> None:
+    said = Place(desk, incognito=True).theme("none")
+    assert "until you leave" in said
+    assert not desk.home.exists()
+
+
+def test_without_colour_it_is_said_why(desk: Desk) -> None:
+    place = Place(desk, GREY, env={"NO_COLOR": "1"})
+    assert "nothing is coloured in any case: color is off (environment NO_COLOR)" in place.theme("dark")
+    assert GREY.looks.palette is builtin("none")
+
+
+def test_a_broken_theme_is_shown_as_such_and_not_taken(desk: Desk) -> None:
+    (desk.home / "themes").mkdir(parents=True)
+    (desk.home / "themes" / "mine.yaml").write_text("accent: gren\n", encoding="utf-8")
+    place = Place(desk)
+    assert "themes/mine.yaml:1: accent has 'gren'" in place.theme()
+    with pytest.raises(ConfigError, match="mine"):
+        place.theme("mine")
+    assert not desk.home_file.exists()
+
+
+def test_a_screen_without_colours_lists_names(desk: Desk) -> None:
+    dumb = Terminal(live=False, escapes=False, colour=False, reflows=False)
+    said = Place(desk, dumb).theme()
+    assert "high-contrast" in said and "the most legible" in said and "\x1b" not in said
+    assert cast(object, dumb.looks.palette) is builtin("none")
