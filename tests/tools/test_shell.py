@@ -156,6 +156,25 @@ def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     assert asyncio.run(scenario()) == []
 
 
+def test_cancelling_while_it_starts_leaves_no_process(tmp_path: Path, pids: Path) -> None:
+    """The command runs, and has children, before asyncio hands it over."""
+    started = tmp_path / "started"
+    os.mkfifo(started)
+
+    async def scenario() -> list[int]:
+        command = "sleep 60 & echo $! $$ >> pids; echo > started; wait"
+        task = asyncio.create_task(processes.run(command, tmp_path, timeout_s=20))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        started.read_text(encoding="utf-8")  # in the loop's own thread, so that nothing goes on there meanwhile
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return still_alive(noted_pids(pids))
+
+    assert asyncio.run(scenario()) == []
+
+
 def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> list[int]:
         stubborn = "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done"

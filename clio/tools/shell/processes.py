@@ -218,8 +218,8 @@ async def start(command: str | Sequence[str], cwd: Path, env: Mapping[str, str] 
     Raises ToolFailed where it cannot be started.
     """
     argv = shell_argv(command) if isinstance(command, str) else list(command)
-    try:
-        _, process = await asyncio.get_running_loop().subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
             RunningProcess,
             *argv,
             stdin=subprocess.DEVNULL,
@@ -230,6 +230,15 @@ async def start(command: str | Sequence[str], cwd: Path, env: Mapping[str, str] 
             start_new_session=sys.platform != "win32",
             creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
         )
+    )
+    try:
+        _, process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # asyncio would kill the command alone, which may have started others before anybody here knew of it.
+        with contextlib.suppress(OSError, ValueError):
+            _, process = await starting
+            await process.stop(CANCEL_GRACE_S)
+        raise
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
