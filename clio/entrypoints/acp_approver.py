@@ -9,7 +9,7 @@ from clio.entrypoints.acp_listener import CURRENT_CALL, fenced
 from clio.entrypoints.acp_updates import Outbox, Place, Shown, Stand, UpdateMaker
 from clio.errors import ToolFailed
 from clio.ids import new_id
-from clio.security.actions import ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
+from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.plain import clean_line, visible
 
@@ -120,6 +120,8 @@ class EditorApprover:
             case ReadFiles(paths=paths):
                 names = [self._editor_path(path) for path in paths]
                 return "read", Shown(text=f"{fenced(visible(chr(10).join(names)))}\n\n{why}"), []
+            case CallServer(arguments=arguments):
+                return "other", Shown(text=f"{fenced(visible(self.redact(arguments)))}\n\n{why}"), []
             case _:
                 return "other", Shown(text=why), []
 

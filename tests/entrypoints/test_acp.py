@@ -1,8 +1,11 @@
 """`clio acp` as a real process, driven by the SDK's own client, a scripted model behind it."""
 
+import asyncio
 import base64
 import json
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,10 @@ from typing import Any
 import pytest
 from acp import RequestError, image_block, resource_block, resource_link_block
 from acp.helpers import embedded_text_resource
+from acp.schema import EnvVariable, McpServerStdio
 
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import ROOT, Place, make_place
 from tests.support.acp_editor import Editor, both, editor, kind
 from tests.support.chat_server import ChatServer, finish, stall, text, tool_calls
 
@@ -163,18 +167,20 @@ def test_always_is_kept_as_a_rule_and_asks_no_more(ed: Editor, place: Place, pro
 
 def test_a_command_is_stopped_with_its_children(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
-    loud = "echo begun; (sleep 300 & echo $! > child; wait)"
+    loud = "sleep 300 & echo $! > child; wait"
+    fifo, written = project / "child", list[str]()
+    os.mkfifo(fifo)
     script(place, tool_calls([("run_command", {"command": loud})]), text("never"))
 
     async def stop_it() -> list[Any]:
         async def cancel() -> None:
-            await ed.until(lambda id, update: id == session and "begun" in str(getattr(update, "content", "")))
+            written.append(await asyncio.to_thread(fifo.read_text, encoding="utf-8"))
             await ed.agent.cancel(session_id=session)
 
         return await both(ed.say(session, "run it"), cancel())
 
     assert ed.call(stop_it())[0] == "cancelled"
-    child = int((project / "child").read_text(encoding="utf-8"))
+    child = int(written[0])
     assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text(encoding="utf-8")
     script(place, text("I go on."))
     assert ed.prompt(session, "and now?") == "end_turn"
@@ -402,6 +408,22 @@ def test_a_session_that_another_clio_writes_is_refused(ed: Editor, place: Place,
     held.close()
 
 
+def test_the_editors_mcp_servers_are_used(ed: Editor, place: Place, project: Path) -> None:
+    peer = McpServerStdio(
+        name="peer",
+        command=sys.executable,
+        args=["-S", "-m", "tests.support.mcp_peer"],
+        env=[EnvVariable(name="PYTHONPATH", value=str(ROOT))],
+    )
+    answer = ed.call(ed.agent.new_session(cwd=str(project), mcp_servers=[peer]))
+    script(place, tool_calls([("mcp_peer_add", {"a": 2, "b": 3})]), text("Five."))
+    assert ed.prompt(answer.session_id, "add") == "end_turn"
+    [question] = ed.questions
+    assert '"a"' in question.content[0].content.text
+    assert ed.of_kind(answer.session_id, "tool_call_update")[-1].content[0].content.text.count("5") >= 1
+    ed.call(ed.agent.close_session(session_id=answer.session_id))
+
+
 def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     script(place, text("First."), text("Second."))
@@ -415,31 +437,28 @@ def test_closing_and_resuming(ed: Editor, place: Place, project: Path) -> None:
     assert [message["content"] for message in last_request(place) if message["role"] == "assistant"] == ["First."]
 
 
-def test_killed_in_mid_answer_nothing_is_lost(place: Place, project: Path) -> None:
-    with ChatServer([edit(), stall("half an")]) as server:
-        env = Place(project, place.home, server).env()
-        with editor(env, project.parent, "--approve", "edits") as first:
-            session = first.new(project)
+def test_killed_in_mid_answer_nothing_is_lost(ed: Editor, place: Place, project: Path) -> None:
+    script(place, edit(), stall("half an answer"))
+    with editor(place.env(), project.parent, "--approve", "edits") as first:
+        session = first.new(project)
 
-            async def kill() -> None:
-                await first.until(lambda id, update: "half" in str(getattr(update, "content", "")))
-                first.process.send_signal(signal.SIGKILL)
-                await first.process.wait()
+        async def kill() -> None:
+            await first.until(lambda id, update: "half" in str(getattr(update, "content", "")))
+            first.process.send_signal(signal.SIGKILL)
+            await first.process.wait()
 
-            first.call(both_or_gone(first, session, kill))
-        server.add(text("Whole."))
-        with editor(env, project.parent) as second:
-            second.call(second.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
-            assert second.said(session, "user_message_chunk") == "make it two [REDACTED:openai-key]"
-            [call] = second.of_kind(session, "tool_call")
-            assert (call.kind, call.status, call.locations[0].path) == ("edit", "completed", str(project / "a.py"))
-            [diff] = second.of_kind(session, "tool_call_update")[0].content
-            assert (diff.old_text, diff.new_text) == ("return 1", "return 2")
-            assert second.prompt(session, "go on") == "end_turn"
-            assert second.said(session).endswith("Whole.")
-            second.process.send_signal(signal.SIGTERM)
-            assert second.call(second.process.wait()) == 143
-        assert (project.parent / "errors.txt").read_text(encoding="utf-8") == ""
+        first.call(both_or_gone(first, session, kill))
+    script(place, text("Whole."))
+    ed.call(ed.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
+    assert ed.said(session, "user_message_chunk") == "make it two [REDACTED:openai-key]"
+    [call] = ed.of_kind(session, "tool_call")
+    assert (call.kind, call.status, call.locations[0].path) == ("edit", "completed", str(project / "a.py"))
+    [diff] = ed.of_kind(session, "tool_call_update")[0].content
+    assert (diff.old_text, diff.new_text) == ("return 1", "return 2")
+    assert ed.prompt(session, "go on") == "end_turn"
+    assert ed.said(session).endswith("Whole.")
+    assert (project.parent / "errors.txt").read_text(encoding="utf-8") == ""
+    assert ed.errors.read_text(encoding="utf-8") == ""
 
 
 async def both_or_gone(one: Editor, session: str, kill: Callable[[], Any]) -> None:
