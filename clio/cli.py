@@ -91,7 +91,7 @@ def _run(argv: list[str]) -> int:
     if arguments.words:
         commands = {"acp": _acp, "doctor": _doctor, "init": _init, "mcp": _mcp}
         return commands.get(arguments.words[0], _config_command)(arguments)
-    if arguments.prompt is not None or not _is_terminal(sys.stdin):
+    if arguments.prompt is not None or arguments.input is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
     return _repl(arguments)
 
@@ -124,7 +124,8 @@ def _one_shot(arguments: "Arguments") -> int:
     loaded = load(options, os.environ)
     if should_ask(loaded):
         print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
-    options = with_prompt(options, whole_prompt(arguments.prompt or ""))
+    talks = options.input == "stream-json"  # the input is not one prompt but many lines
+    options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import oneshot
 
     return oneshot.run(options, loaded)

@@ -47,6 +47,8 @@ HEAVY: dict[str, set[str]] = {
         "clio.entrypoints.acp_server",
         "clio.entrypoints.acp_updates",
     },
+    "jsonschema": {"clio.entrypoints.answer_schema"},
+    "referencing": {"clio.entrypoints.answer_schema"},
     "json_repair": {"clio.agent.arguments"},
     "tree_sitter": {"clio.security.shell_syntax"},
     "tree_sitter_bash": {"clio.security.shell_syntax"},

@@ -74,7 +74,7 @@ def from_text(field: Field, text: str) -> Value:
             return stripped.lower() in _TRUE_WORDS
         case "choice" if stripped in field.choices:
             return stripped
-        case "text" if stripped:
+        case "text" | "texts" if stripped:
             return stripped
         case _:
             raise ValueError(_must_be(field, repr(_short(stripped)), stripped))

@@ -21,13 +21,17 @@ class Arguments(argparse.Namespace):
     continue_latest: bool = False
     resume: str | None = None
     new: bool = False
+    input: str | None = None
     output: str | None = None
+    json_schema: str | None = None
     cwd: str | None = None
     config: str | None = None
     model: str | None = None
     provider: str | None = None
     base_url: str | None = None
     approve: str | None = None
+    allow: Sequence[str] | None = None
+    deny: Sequence[str] | None = None
     max_steps: str | None = None
     max_cost: str | None = None
     context_window: str | None = None
@@ -52,7 +56,7 @@ class Arguments(argparse.Namespace):
 class Flag:
     """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
 
-    field: the Config field it sets, and `value` the value a switch gives it.
+    field: the Config field it sets, and `value` the value a switch gives it. many: it may be given several times.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Flag:
         dest: str = "",
         field: str = "",
         value: bool = True,
+        many: bool = False,
     ) -> None:
         self.names = tuple(names.split())
         self.summary = summary
@@ -73,6 +78,7 @@ class Flag:
         self.dest = dest or self.names[-1].lstrip("-").replace("-", "_")
         self.field = field
         self.value = value
+        self.many = many
 
     @property
     def long_name(self) -> str:
@@ -90,6 +96,8 @@ _WHAT, _SESSION, _MODEL, _LIMITS, _REST = "what to do", "which session", "which 
 FLAGS: tuple[Flag, ...] = (
     Flag("-p --prompt", "answer one prompt and leave; piped text is appended", group=_WHAT, metavar="[TEXT]"),
     Flag("--output", "form of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--input", "form of what is piped in: text or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--json-schema", "the answer must be JSON that fits the schema in this file", group=_WHAT, metavar="FILE"),
     Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
     Flag("-c --continue", "go on with the newest session here", group=_SESSION, dest="continue_latest"),
     Flag(
@@ -106,6 +114,10 @@ FLAGS: tuple[Flag, ...] = (
         "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
         field="approve",
     ),
+    Flag("--allow", "a command that runs without asking, such as 'git log *'", group=_LIMITS, metavar="RULE",
+         field="allow", many=True),
+    Flag("--deny", "a command that never runs; both may be given often", group=_LIMITS, metavar="RULE", field="deny",
+         many=True),
     Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
     Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
@@ -127,6 +139,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
+INPUTS = ("text", "stream-json")
 OUTPUTS = ("text", "json", "stream-json")
 COMMANDS: dict[tuple[str, ...], str] = {
     ("init",): "begin a .clio/ in this project: settings and instructions to fill in",
@@ -159,13 +172,17 @@ def parse(argv: Sequence[str]) -> Arguments:
     return arguments
 
 
-def overrides(arguments: Arguments) -> dict[str, str | bool]:
-    """The Config fields that flags set."""
-    found: dict[str, str | bool] = {}
+def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
+    """The Config fields that flags set; those of flags that may be given several times with all their values."""
+    found: dict[str, str | bool | tuple[str, ...]] = {}
     for flag in FLAGS:
-        value: str | bool | None = getattr(arguments, flag.dest)
-        if flag.field and value is not None and value is not False:
-            found[flag.field] = readable(value) if isinstance(value, str) else flag.value
+        value: str | bool | Sequence[str] | None = getattr(arguments, flag.dest)
+        if not flag.field or value is None or value is False:
+            continue
+        if isinstance(value, bool):
+            found[flag.field] = flag.value
+        else:
+            found[flag.field] = readable(value) if isinstance(value, str) else tuple(map(readable, value))
     return found
 
 
@@ -197,6 +214,8 @@ def _parser() -> argparse.ArgumentParser:
             parser.add_argument(*flag.names, dest=flag.dest, action="store_true")
         elif flag.metavar.startswith("["):
             parser.add_argument(*flag.names, dest=flag.dest, nargs="?", const="")
+        elif flag.many:
+            parser.add_argument(*flag.names, dest=flag.dest, action="append")
         else:
             parser.add_argument(*flag.names, dest=flag.dest)
     return parser
@@ -228,9 +247,10 @@ def _check(arguments: Arguments) -> None:
     ) if on]  # fmt: skip
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
-    if arguments.output is not None and arguments.output not in OUTPUTS:
-        hint = did_you_mean(arguments.output, OUTPUTS)
-        raise UsageError(f"--output must be one of {', '.join(OUTPUTS)}, not {arguments.output!r}{hint}")
+    for name, form, known in (("--output", arguments.output, OUTPUTS), ("--input", arguments.input, INPUTS)):
+        if form is not None and form not in known:
+            hint = did_you_mean(form, known)
+            raise UsageError(f"{name} must be one of {', '.join(known)}, not {form!r}{hint}")
     if arguments.words:
         _check_command(arguments.words, one_shot)
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
@@ -246,10 +266,20 @@ def _check(arguments: Arguments) -> None:
             f"--json belongs to 'clio config show' and to clio {', '.join(names)} and {last}; "
             "for a one-shot answer it is --output json"
         )
-    if arguments.output not in (None, "text") and not one_shot and not arguments.words:
-        raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
+    _check_one_shot(arguments, asked=one_shot or arguments.input is not None)
     if one_shot and arguments.resume == "":
         raise UsageError("--resume needs a session's id, name or number where -p is given; nobody is there to choose")
+
+
+def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
+    if arguments.output not in (None, "text") and not asked and not arguments.words:
+        raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
+    if arguments.json_schema is not None and not asked:
+        raise UsageError("--json-schema needs a prompt; add -p TEXT")
+    if arguments.input == "stream-json" and arguments.output != "stream-json":
+        raise UsageError("--input stream-json needs --output stream-json, by which its turns are told apart")
+    if arguments.input == "stream-json" and arguments.json_schema is not None:
+        raise UsageError("--json-schema is for one answer; leave out --input stream-json")
 
 
 def _check_command(words: Sequence[str], one_shot: bool) -> None:

@@ -144,7 +144,11 @@ def _sift(
 
 def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> tuple[Setting, ...]:
     """Environment and flags, which speak with one voice about the server: both belong to this start."""
-    flags = tuple(_flag(name, value) for name, value in options.overrides.items())
+    flags = tuple(
+        _flag(name, one)
+        for name, value in options.overrides.items()
+        for one in (value if isinstance(value, tuple) else (value,))
+    )
     given = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI), *flags)}
     return (*read_environment(env, without=_not_for_openai(given, env, values)), *flags)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from clio.config.flags import Arguments, overrides, readable
 from clio.errors import UsageError
 
+InputFormat = Literal["text", "stream-json"]
 OutputFormat = Literal["text", "json", "stream-json"]
 
 
@@ -18,7 +19,7 @@ class Options(Struct, frozen=True, kw_only=True):
     prompt: the whole text of a one-shot turn, piped text included; None starts the REPL.
     resume: the session to go on with, "" to choose from a list, None for no resuming.
     overrides: values of Config fields given as flags, still as text where a flag takes text.
-    cwd, config_file: absolute.
+    json_schema: the file whose schema the answer must fit. cwd, config_file, json_schema: absolute.
     """
 
     cwd: Path
@@ -26,9 +27,11 @@ class Options(Struct, frozen=True, kw_only=True):
     continue_latest: bool = False
     resume: str | None = None
     new: bool = False
+    input: InputFormat = "text"
     output: OutputFormat = "text"
+    json_schema: Path | None = None
     config_file: Path | None = None
-    overrides: dict[str, str | bool] = {}
+    overrides: dict[str, str | bool | tuple[str, ...]] = {}
 
 
 def make_options(arguments: Arguments) -> Options:
@@ -39,8 +42,10 @@ def make_options(arguments: Arguments) -> Options:
         continue_latest=arguments.continue_latest,
         resume=None if arguments.resume is None else readable(arguments.resume),
         new=arguments.new,
+        input=cast(InputFormat, arguments.input or "text"),
         output=cast(OutputFormat, arguments.output or "text"),
-        config_file=here / Path(arguments.config).expanduser() if arguments.config is not None else None,
+        json_schema=_file(here, arguments.json_schema),
+        config_file=_file(here, arguments.config),
         overrides=overrides(arguments),
     )
 
@@ -55,6 +60,10 @@ def _current_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise UsageError("the current folder no longer exists; go to another, or give one with --cwd") from None
+
+
+def _file(here: Path, name: str | None) -> Path | None:
+    return here / Path(name).expanduser() if name is not None else None
 
 
 def _folder(here: Path, name: str) -> Path:

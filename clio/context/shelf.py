@@ -39,6 +39,10 @@ class Shelf:
             )
         )
 
+    def lay(self, fragment: Fragment) -> None:
+        """Put a piece of context before the next message, once."""
+        self._offered.append(fragment)
+
     @property
     def offered(self) -> int:
         """How many outputs wait for the next message."""

@@ -2,16 +2,16 @@
 
 import asyncio
 import contextlib
+import io
+import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import msgspec
-from msgspec import Struct
-
-from clio.agent.events import EXIT_CODES, Emit, Event, ToolFinished, TurnFinished
-from clio.algorithms.money import Cost
+from clio import __version__
+from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
 from clio.app import App, build_app
 from clio.commands.base import RunPrompt
 from clio.commands.called import MakePrompt
@@ -19,43 +19,18 @@ from clio.commands.checklist import to_markdown
 from clio.commands.registry import added_prompt
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.entrypoints.answer_schema import AnswerSchema
+from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
+from clio.entrypoints.schema_run import run_to_schema
+from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
+from clio.entrypoints.stream_input import read_said
+from clio.entrypoints.stream_run import StreamRun
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
-from clio.messages import Usage
 from clio.providers.registry import OFFLINE
 from clio.providers.transport import start_import
 from clio.security.approval import Answer, ApprovalRequest
-from clio.sessions.state import Todo
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.plain import clean
-
-
-class ToolCallReport(Struct, frozen=True, kw_only=True):
-    """One tool call in the JSON report."""
-
-    name: str
-    ok: bool
-    summary: str
-    seconds: float
-
-
-class Report(Struct, frozen=True, kw_only=True):
-    """What `--output json` prints, one object on one line. style: the answer's, "" while styles are off.
-
-    plan: what was proposed in plan mode, as the list of work would be. cost: None where no server billed anything.
-    """
-
-    session_id: str
-    status: str
-    text: str
-    steps: int
-    tool_calls: list[ToolCallReport]
-    files_changed: list[str]
-    usage: Usage
-    seconds: float
-    error: str
-    style: str = ""
-    cost: Cost | None = None
-    plan: tuple[Todo, ...] = ()
 
 
 class NobodyThere:
@@ -65,7 +40,7 @@ class NobodyThere:
         """Raises ApprovalNeeded, which names what would have allowed the action."""
         raise ApprovalNeeded(
             f"{request.title} needs approval and nobody can be asked in a one-shot run; "
-            "allow it with --approve edits, --approve all, or a rule under `allow` in .clio/config.yaml"
+            "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in .clio/config.yaml"
         )
 
 
@@ -75,42 +50,6 @@ class NoAnswer:
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Raises ToolFailed: the model must decide for itself."""
         raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
-
-
-class Reporter:
-    """Collects the events of a turn into a Report."""
-
-    def __init__(self) -> None:
-        self._calls: list[ToolCallReport] = []
-        self._changed: dict[str, None] = {}  # a dict keeps the order in which the files changed
-        self._finished: TurnFinished | None = None
-
-    def handle(self, event: Event) -> None:
-        """Listen to the loop."""
-        if isinstance(event, ToolFinished):
-            call = ToolCallReport(name=event.name, ok=event.ok, summary=event.summary, seconds=event.seconds)
-            self._calls.append(call)
-            self._changed.update(dict.fromkeys(event.files_changed))
-        elif isinstance(event, TurnFinished):
-            self._finished = event
-
-    def report(self, session_id: str, style: str, plan: tuple[Todo, ...]) -> Report:
-        """The whole turn in one object."""
-        end = self._finished or TurnFinished(status="interrupted", text="", steps=0, usage=Usage(), seconds=0.0)
-        return Report(
-            session_id=session_id,
-            status=end.status,
-            text=end.text,
-            steps=end.steps,
-            tool_calls=self._calls,
-            files_changed=list(self._changed),
-            usage=end.usage,
-            seconds=end.seconds,
-            error=end.error,
-            style=style,
-            cost=end.cost,
-            plan=plan,
-        )
 
 
 def run(options: Options, loaded: Loaded) -> int:
@@ -125,22 +64,68 @@ async def _run(options: Options, loaded: Loaded) -> int:
     assert task is not None
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    schema = AnswerSchema(options.json_schema) if options.json_schema else None
     reporter = Reporter()
-    listen = _listener(options, reporter, stop=lambda: _cancel(task))
-    app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=listen, env=os.environ)
-    exit_code = EXIT_CODES["interrupted"]
+    listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
+    desk = StreamDesk(print_line)
+    talks = options.input == "stream-json"
+    approver = StreamApprover(desk) if talks else NobodyThere()
+    asker = StreamAsker(desk) if talks else NoAnswer()
+    app = build_app(loaded, approver=approver, asker=asker, emit=listen, env=os.environ)
+    if isinstance(approver, StreamApprover):
+        approver.clean, approver.display = lambda text: app.redactor.redact(text).text, app.workspace.display
+    more: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
         try:
             _choose_session(app, options)
-            finished = await _run_turn(app, options.prompt or "")
-            exit_code = finished.exit_code
-            if options.output == "text" and (plan := app.planning.proposed):
-                _print_plan(plan, below=finished.text)
+            if options.output == "stream-json":
+                print_line(_started(app, loaded))
+            if talks:
+                more["exit_code"] = await _talk(app, desk, options.prompt or "")
+            elif schema:
+                more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
+            else:
+                more["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
+            if options.output == "text":
+                _print_rest(app, reporter, more)
         finally:
             await app.close()
+    report = reporter.report(app.session.id, style=_style(app), plan=app.planning.proposed, **more)
     if options.output == "json":
-        _print_line(reporter.report(app.session.id, _style(app), app.planning.proposed))
-    return exit_code
+        print_line(report)
+    elif options.output == "stream-json":
+        print_line(as_result(report))
+    return report.exit_code
+
+
+async def _talk(app: App, desk: StreamDesk, first: str) -> int:
+    run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_line)
+    return await run.run(first, read_said(sys.stdin.buffer, run.refuse))
+
+
+def _started(app: App, loaded: Loaded) -> SessionStarted:
+    return SessionStarted(
+        session_id=app.session.id,
+        model=app.provider.model,
+        server=app.provider.name,
+        cwd=str(loaded.project),
+        approve=app.policy.mode,
+        clio=__version__,
+    )
+
+
+def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
+    """What is not printed while it comes: a plan, and an answer that had to fit a schema first."""
+    with contextlib.suppress(BrokenPipeError):  # whoever read the answer has seen enough
+        if more.get("structured") is not None or "error" in more:
+            if error := more.get("error"):
+                sys.stderr.write(f"clio: {clean(error)}\n")
+            else:
+                sys.stdout.write(json.dumps(more["structured"], ensure_ascii=False) + "\n")
+        elif plan := app.planning.proposed:
+            gap = "\n" if reporter.text else ""
+            sys.stdout.write(gap + clean(to_markdown(plan)))
+        sys.stdout.flush()
 
 
 async def _run_turn(app: App, text: str) -> TurnFinished:
@@ -156,14 +141,6 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
             return await app.run_turn(words)
         case None:
             return await app.run_turn(text)
-
-
-def _print_plan(todos: tuple[Todo, ...], below: str) -> None:
-    """The plan below the answer, as a Markdown checklist."""
-    gap = "\n" if below else ""
-    with contextlib.suppress(BrokenPipeError):  # whoever read the answer has seen enough
-        sys.stdout.write(gap + clean(to_markdown(todos)))
-        sys.stdout.flush()
 
 
 def _style(app: App) -> str:
@@ -186,17 +163,23 @@ def _choose_session(app: App, options: Options) -> None:
         app.open_session(latest)
 
 
-def _listener(options: Options, reporter: Reporter, stop: Callable[[], None]) -> Emit:
-    """Who hears the events. stop: called when nobody reads the answer any more."""
+def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds: bool) -> Emit:
+    """Who hears the events. stop: called when nobody reads the answer any more. holds: the answer is printed later."""
     match options.output:
         case "json":
-            return reporter.handle
+            show: Emit = _ignore
         case "stream-json":
-            return _print_line
+            show = print_line
         case "text":
-            return PipeScreen(sys.stdout, sys.stderr, on_broken=stop).handle
+            screen = PipeScreen(io.StringIO() if holds else sys.stdout, sys.stderr, on_broken=stop)
+            show = screen.handle
+
+    def listen(event: Event) -> None:
+        reporter.handle(event)
+        show(event)
+
+    return listen
 
 
-def _print_line(value: Struct) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
-    sys.stdout.buffer.flush()
+def _ignore(event: Event) -> None:
+    """The report says it all at the end."""

@@ -65,7 +65,7 @@ def test_json_is_one_object_with_every_field(project: Path) -> None:
     assert done.stdout.count("\n") == 1
     assert set(report) == {
         *("session_id", "status", "text", "steps", "tool_calls"),
-        *("files_changed", "usage", "seconds", "error", "style", "plan", "cost"),
+        *("files_changed", "usage", "seconds", "error", "style", "plan", "cost", "exit_code", "structured"),
     }
     assert (report["status"], report["text"], report["steps"]) == ("done", "Done.", 2)
     assert report["files_changed"] == ["new.txt"]
@@ -81,7 +81,7 @@ def test_stream_json_is_one_event_a_line(project: Path) -> None:
     events = [json.loads(line) for line in done.stdout.splitlines()]
     kinds = [event["type"] for event in events]
     assert "turn_started" in kinds
-    assert kinds[-1] == "turn_finished"
+    assert (kinds[0], kinds[-2], kinds[-1]) == ("session", "turn_finished", "result")
     assert "".join(event["text"] for event in events if event["type"] == "text") == "Hello there."
 
 

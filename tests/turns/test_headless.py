@@ -1,0 +1,218 @@
+"""clio driven by a program: lines in and out, answers to its questions, answers that fit a schema, rules of a run."""
+
+import base64
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.chat_server import ChatServer, stall, text, tool_calls
+from tests.turns.test_oneshot import TOUCH, WRITE, clio, environment, project
+
+__all__ = ["project"]  # the fixture
+
+PNG_BASE64 = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 40).decode()
+SCHEMA = {
+    "type": "object",
+    "properties": {"files": {"type": "array", "items": {"type": "string"}}, "sure": {"type": "boolean"}},
+    "required": ["files", "sure"],
+    "additionalProperties": False,
+}
+
+
+class Talk:
+    """A running clio on the other end of two pipes."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self.process = process
+        self._to, self._from = process.stdin, process.stdout
+        self.events: list[dict[str, Any]] = []
+
+    def say(self, line: object) -> None:
+        self._to.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+        self._to.flush()
+
+    def until(self, kind: str) -> dict[str, Any]:
+        while line := self._from.readline():
+            self.events.append(json.loads(line))
+            if self.events[-1]["type"] == kind:
+                return self.events[-1]
+        raise AssertionError(f"no {kind}; {[event['type'] for event in self.events]}")
+
+    def end(self) -> tuple[dict[str, Any], int]:
+        self._to.close()
+        return self.until("result"), self.process.wait(20)
+
+
+@contextmanager
+def talk(project: Path, server: ChatServer, *words: str) -> Iterator[Talk]:
+    command = [sys.executable, "-m", "clio", "--input", "stream-json", "--output", "stream-json", *words]
+    with subprocess.Popen(
+        command, cwd=project, env=environment(server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield Talk(process)
+        finally:
+            process.kill()
+
+
+def test_several_turns_with_questions_answered_by_the_program(project: Path) -> None:
+    replies = [tool_calls([WRITE]), tool_calls([TOUCH]), text("Both."), text("Again.")]
+    with ChatServer(replies) as server, talk(project, server) as one:
+        began = one.until("session")
+        assert (began["version"], began["model"], began["cwd"]) == (1, "test-model", str(project))
+        one.say({"type": "user", "text": "do both"})
+        asked = one.until("approval_requested")
+        assert "+hello" in asked["diff"] and asked["risk"] in ("low", "medium", "high")
+        one.say("not json")
+        assert one.until("input_refused")["line"] == 2
+        one.say({"type": "answer", "id": asked["id"], "answer": "yes"})
+        asked = one.until("approval_requested")
+        assert asked["command"] == "touch made"
+        one.say({"type": "answer", "id": asked["id"], "answer": "no", "reason": "not today"})
+        one.say({"type": "user", "text": "and again"})
+        assert one.until("turn_finished")["text"] == "Both."
+        assert one.until("turn_finished")["text"] == "Again."
+        result, code = one.end()
+    assert (project / "new.txt").read_text(encoding="utf-8") == "hello\n"
+    assert not (project / "made").exists()
+    assert "not today" in server.requests[2].body["messages"][-1]["content"]
+    assert (result["status"], result["text"], result["files_changed"]) == ("done", "Again.", ["new.txt"])
+    assert (result["session_id"], result["steps"]) == (began["session_id"], 4)
+    assert code == 2  # one line was not understood
+
+
+def test_a_running_turn_is_steered_and_stopped(project: Path) -> None:
+    with ChatServer([tool_calls([TOUCH]), stall("Working on"), text("Next.")]) as server, talk(project, server) as one:
+        one.say({"type": "user", "text": "begin"})
+        asked = one.until("approval_requested")
+        one.say({"type": "steer", "text": "only in docs/"})
+        one.say({"type": "answer", "id": asked["id"], "answer": "no"})
+        assert one.until("steered")["text"] == "only in docs/"
+        one.until("text")
+        one.say({"type": "interrupt"})
+        assert one.until("turn_finished")["status"] == "interrupted"
+        one.say({"type": "user", "text": "go on"})
+        assert one.until("turn_finished")["status"] == "done"
+        result, code = one.end()
+    assert (code, result["text"]) == (0, "Next.")
+
+
+def test_a_question_nobody_answers_any_more_ends_as_one_that_needs_approval(project: Path) -> None:
+    with ChatServer([tool_calls([TOUCH]), text("no")]) as server, talk(project, server, "-p", "touch it") as one:
+        one.until("approval_requested")
+        result, code = one.end()
+    assert (result["status"], result["exit_code"], code) == ("approval_needed", 4, 4)
+
+
+def test_an_interrupt_of_the_process_reports_and_leaves(project: Path) -> None:
+    with ChatServer([stall("Working on")]) as server, talk(project, server, "-p", "long work") as one:
+        one.until("text")
+        one.process.send_signal(signal.SIGINT)
+        result = one.until("result")
+        assert (result["status"], one.process.wait(20)) == ("interrupted", 130)
+
+
+def test_pictures_come_as_base64(project: Path) -> None:
+    with ChatServer([text("A dot.")]) as server, talk(project, server, "-m", "gpt-4o") as one:
+        one.say({"type": "user", "text": "what is this?", "images": [{"data": PNG_BASE64}]})
+        one.say({"type": "user", "text": "and this?", "images": [{"data": "%%%"}]})
+        one.until("turn_finished")
+        _, code = one.end()
+    assert any(part.get("type") == "image_url" for part in server.requests[0].body["messages"][-1]["content"])
+    assert code == 2
+
+
+def schema_file(project: Path, schema: object = SCHEMA) -> str:
+    path = project.parent / "answer.schema.json"
+    path.write_text(schema if isinstance(schema, str) else json.dumps(schema), encoding="utf-8")
+    return str(path)
+
+
+GOOD = '{"files": ["calc.py"], "sure": true}'
+
+
+def test_an_answer_that_fits_is_all_that_is_printed(project: Path) -> None:
+    with ChatServer([tool_calls([("read_file", {"path": "calc.py"})]), text(f"```json\n{GOOD}\n```")]) as server:
+        done = clio(project, "-p", "which files?", "--json-schema", schema_file(project), server=server)
+    assert (done.returncode, json.loads(done.stdout)) == (0, json.loads(GOOD))
+    assert '"additionalProperties": false' in str(server.requests[0].body["messages"][-1]["content"])
+
+
+def test_one_that_does_not_is_told_why_and_asked_again(project: Path) -> None:
+    replies = [text("The file is calc.py."), text('{"files": [1], "sure": true}'), text(GOOD)]
+    with ChatServer(replies) as server:
+        done = clio(project, "-p", "which?", "--json-schema", schema_file(project), "--output", "json", server=server)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["structured"], report["steps"]) == (0, json.loads(GOOD), 3)
+    assert "at files/0: 1 is not of type 'string'" in server.requests[2].body["messages"][-1]["content"]
+
+
+def test_after_two_more_tries_it_is_given_up(project: Path) -> None:
+    with ChatServer([text("no"), text("[]"), text("{}")]) as server:
+        done = clio(project, "-p", "which?", "--json-schema", schema_file(project), server=server)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert "does not fit --json-schema after 2 more tries: the whole: 'files' is a required property" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [("{", "is not JSON"), ('{"type": "strin"}', "is not a JSON Schema: at type"), ("[]", "must be an object")],
+)
+def test_a_schema_that_is_none_is_refused_before_anything_is_sent(project: Path, schema: str, said: str) -> None:
+    with ChatServer([]) as server:
+        done = clio(project, "-p", "which?", "--json-schema", schema_file(project, schema), server=server)
+    assert done.returncode == 2 and said in done.stderr
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--allow", "touch *"), 0),
+        (("--allow", "ls *", "--allow", "touch *"), 0),
+        (("--allow", "touch *", "--deny", "touch *"), 0),
+        (("--allow", "ls *"), 4),
+    ],
+)
+def test_rules_of_one_run(project: Path, words: tuple[str, ...], code: int) -> None:
+    with ChatServer([tool_calls([TOUCH]), text("ok")]) as server:
+        done = clio(project, "-p", "go", *words, server=server)
+    assert done.returncode == code, done.stderr
+    assert (project / "made").exists() is (words[-1] == "touch *" and "--deny" not in words)
+    assert not (project / ".clio" / "config.yaml").exists()
+
+
+def test_what_cannot_be_together_is_said_at_once(project: Path) -> None:
+    for words, said in (
+        (("--input", "stream-json"), "needs --output stream-json"),
+        (("--input", "yaml", "-p", "x"), "--input must be one of text, stream-json, not 'yaml'"),
+        (("--json-schema", "x.json", "-p", "x"), "cannot be read: No such file or directory"),
+    ):
+        done = clio(project, *words, OPENAI_BASE_URL="http://127.0.0.1:9", OPENAI_API_KEY="k")
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_a_killed_reader_ends_it(project: Path) -> None:
+    with ChatServer([text("a " * 50_000)]) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clio", "-p", "hi", "--output", "stream-json"],
+            cwd=project,
+            env=environment(server),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(20) == 141
+        assert b"Traceback" not in process.stderr.read()
+        process.stderr.close()
