@@ -148,7 +148,7 @@ def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples
     for letter, meaning in choices.items():
         cells = cells_of(f"  {letter} {meaning} ")
         wraps = bool(used) and used + cells >= columns
-        shown += [("", "\n  " if wraps else "  "), ("bold", letter), ("", f" {meaning} ")]
+        shown += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
         used = cells if wraps else used + cells
     return shown
 

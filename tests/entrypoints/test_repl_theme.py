@@ -37,14 +37,17 @@ class Place:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    made = Desk(tmp_path)
+    monkeypatch.setenv("HOME", str(made.user))
+    return made
 
 
 def test_a_choice_is_remembered_beside_what_stands_there(desk: Desk) -> None:
     desk.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
     place = Place(desk)
-    assert "also from the next start on" in place.theme("light")
+    said = place.theme("light")
+    assert "also from the next start on" in said and "otherwise" not in said
     assert desk.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
     assert ABLE.looks.palette is builtin("light")
     assert "→ light" in place.theme()

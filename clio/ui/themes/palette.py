@@ -19,7 +19,7 @@ MEANINGS: dict[str, str] = {
     "bad": "errors; high risk",
     "warning": "warnings and questions; medium risk",
     "faint": "what is said beside the matter: footers, hints, counts",
-    "strong": "headings of clio's own",
+    "strong": "headings of clio's own, and keys that answer a question",
     "reasoning": "what the model thinks aloud",
     "prompt": "the arrow before the line you type on",
     "status": "the line below it",

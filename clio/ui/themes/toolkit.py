@@ -24,6 +24,7 @@ _CLASSES = {
     "digraph": "accent",
     "nbsp": "link",
     "hint": "status",
+    "choice": "strong",
 }
 """prompt_toolkit's names of what it draws → the meaning it has here; "" is plain."""
 _DEPTHS = {
