@@ -93,12 +93,9 @@ class TeamKnowledge:
             ):
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
-        new: list[tuple[Kind, Json, Living | None]] = [(one.living.kind, one.raw, one.living) for one in anew]
-        new += [
-            (kind, raw, None)
-            for key, (kind, raw) in there.items()
-            if key not in document.shared and key not in document.private
-        ]
+        new: list[tuple[Kind, Json, Living | None]] = []
+        new += [(one.living.kind, one.raw, one.living) for one in anew]
+        new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
             own[made[-1][0].name] = own_of(kind, raw, _as_read(made[-1][0], now))
