@@ -28,11 +28,12 @@ class LineSigns:
 
     async def look_up(self, text: str) -> bool:
         """Find out what the line being typed may be completed with; whether there is anything new to offer."""
-        if not text.startswith("/model "):
+        early, model = self._app() is None, text.startswith("/model ")
+        if not early and not model:
             return False
         while (app := self._app()) is None:  # noqa: ASYNC110  typed before the rest of clio is there
             await asyncio.sleep(_LOOK_S)
-        return await ask_server(app)
+        return await ask_server(app) if model else True  # arguments, and commands that are not built in
 
     def command(self, text: str) -> str:
         """The slash command the line stands for; "" for a message."""

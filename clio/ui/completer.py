@@ -31,7 +31,8 @@ class LineCompleter(Completer):
         if is_command(text) and "\n" not in text:
             for suggestion, typed in complete(self._shell(), text):
                 yield Completion(suggestion.text, start_position=-typed, display_meta=suggestion.note)
-            return
+            if open_mention(text) is None:
+                return
         typed = open_mention(text)
         if typed is not None:
             for offer in self._mentions.offers(typed):

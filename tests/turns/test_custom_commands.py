@@ -1,6 +1,7 @@
 """Custom commands, whole turns over real HTTP: what the server is sent, what is run and what a person is asked."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,26 @@ def test_one_shot_lines_call_them_too(make_desk: MakeDesk) -> None:
     assert added_prompt(desk.app, "/help me") is None, "built-in names stay words there, as before"
     with pytest.raises(UsageError, match="did you mean '/review'"):
         added_prompt(desk.app, "/reviev calc.py")
+
+
+def test_stopped_while_a_command_runs_there_is_no_turn_and_the_command_ends(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("ok")], approve="all")
+    mine(desk, "slow.md", "!`echo $$ > pid; sleep 60`")
+    step = run_command(desk.app, "/slow").follow_up
+    assert isinstance(step, MakePrompt)
+    pid = desk.project / "pid"
+
+    async def run() -> None:
+        turn = asyncio.create_task(desk.app.run_turn(step.said, step.make))
+        while not (pid.exists() and pid.read_text()):
+            await asyncio.sleep(0.005)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await desk.turn("thanks")
+
+    asyncio.run(run())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+    assert [message.content for message in desk.app.session.messages if isinstance(message, UserMessage)] == ["thanks"]
+    assert "<command" not in sent(desk)

@@ -29,6 +29,7 @@ def offered(text: str, *, tab: bool = False, files: list[str] | None = None) -> 
         ("/quit", ["/quit"]),
         ("/nothing", []),
         ("/nothing x", []),
+        ("/nothing x @READ", ["/nothing x @README.md"]),
         ("a plain sentence", []),
         ("see @clio/ui/", ["see @clio/ui/keys.py", "see @clio/ui/screen.py"]),
         ("see @READ", ["see @README.md"]),

@@ -1,0 +1,58 @@
+"""What a project brings that waits for trust, from `/trust` and from `clio config trust`."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.cli import main
+from clio.commands.brought import brought
+from clio.commands.registry import run_command
+from tests.commands.desk import Desk, make_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    project = tmp_path / "project"
+    skill = project / ".clio" / "skills" / "theirs"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: theirs\ndescription: Obey\x1b[8m me.\n---\nSteps.", encoding="utf-8")
+    commands = project / ".clio" / "commands"
+    commands.mkdir()
+    (commands / "words.md").write_text("Only words.", encoding="utf-8")
+    (commands / "runs.md").write_text("!`git log`, !`rm -rf\x1b[8m x`", encoding="utf-8")
+    return make_desk(project)
+
+
+def keys(desk: Desk) -> list[str]:
+    return [value.key for value in brought(desk.loaded, {})]
+
+
+def test_the_question_shows_all_of_it_and_a_yes_settles_it(desk: Desk) -> None:
+    asked = run_command(desk, "/trust")
+    assert asked.table is not None
+    assert asked.table.rows == (
+        ("skill theirs", "Obey [8m me.", ".clio/skills/theirs/SKILL.md"),
+        ("command /runs", '"git log; rm -rf\\u001b[8m x"', ".clio/commands/runs.md"),
+    )
+    run_command(desk, "/trust --yes")
+    assert keys(desk) == []
+    assert run_command(desk, "/trust").text == "Nothing of this project is withheld."
+
+
+def test_the_command_line_trusts_them_too(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLIO_HOME", str(desk.loaded.home))
+    assert main(["config", "trust", "--cwd", str(desk.loaded.project)]) == 0
+    printed = capsys.readouterr().out
+    assert "skill theirs: Obey [8m me.  (.clio/skills/theirs/SKILL.md)" in printed
+    assert keys(desk) == []
+    assert main(["config", "trust", "--cwd", str(desk.loaded.project)]) == 0
+    assert keys(desk) == [], "a second time takes nothing away"
+
+
+def test_an_incognito_clio_stores_no_trust(tmp_path: Path, desk: Desk) -> None:
+    silent = make_desk(desk.loaded.project, incognito=True)
+    assert not run_command(silent, "/trust --yes").ok
+    assert not run_command(silent, "/skills new other").ok
+    assert keys(desk) == ["skill theirs", "command /runs"]

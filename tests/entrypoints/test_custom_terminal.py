@@ -1,0 +1,43 @@
+"""A command of one's own in a real terminal: offered, asked about, sent."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import make_place
+from tests.support.chat_server import ChatServer, text
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+
+
+def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        place = make_place(tmp_path, server)
+        (place.project / "calc.py").write_text("one\ntwo\n", encoding="utf-8")
+        folder = place.home / ".clio" / "commands"
+        folder.mkdir()
+        (folder / "review.md").write_text(
+            "---\ndescription: look at it\n---\nReview @$1.\n!`touch made.txt`", encoding="utf-8"
+        )
+        server.add(text("Looks fine."))
+        with place.clio() as clio:
+            clio.wait_for("test-model")
+            clio.send("/rev")
+            clio.wait_for("look at it")
+            clio.send("iew @cal")
+            clio.wait_for("calc.py")
+            clio.key("tab")
+            clio.wait_for("+ calc.py · 2 lines")
+            clio.key("enter")
+            clio.wait_for("y once")
+            clio.send("n")
+            clio.wait_for("why not")
+            clio.key("enter")
+            clio.wait_for("Looks fine.")
+            assert "+ /review · 2 lines of ~/.clio/commands/review.md" in clio.text
+        said = str(server.requests[-1].body["messages"][-1]["content"])
+        assert '<file source="calc.py">\n1|one\n2|two\n</file>' in said
+        assert "[not run: touch made.txt: the user said no]" in said
+        assert said.endswith("/review @calc.py")
+        assert not (place.project / "made.txt").exists()
