@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from typing import Any, cast
+from weakref import WeakSet
 
 from prompt_toolkit.input import Input
 
 READ_BYTES = 65_536
 _END = "\x1b[201~"
+_QUICK: WeakSet[object] = WeakSet()  # others may stand between the input and the parser too
 
 
 def quicken(keyboard: Input) -> None:
     """Let an input read more at once, and its parser look at each piece of a paste once. Harmless for other inputs."""
     parser: Any = getattr(keyboard, "vt100_parser", None)
     reader: Any = getattr(keyboard, "stdin_reader", None)
-    if parser is None or reader is None or isinstance(getattr(parser.feed, "__self__", None), _Paste):
+    if parser is None or reader is None or parser in _QUICK:
         return
+    _QUICK.add(parser)
     parser.feed = _Paste(parser).feed
     read = cast("Callable[[int], str]", reader.read)
     reader.read = lambda count=READ_BYTES: read(max(count, READ_BYTES))
