@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench year docs clean
+.PHONY: run test check fuzz bench year team docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -31,6 +31,10 @@ bench: $(READY)
 # A year of work day by day, and its curves in docs/year.svg: two to five minutes. make year ARGS='--sessions 60'
 year: $(READY)
 	$(BIN)/python -m bench.year $(ARGS)
+
+# Twenty git clones that learn, contradict, forget and merge at random, in the end all alike: two to five minutes.
+team: $(READY)
+	$(BIN)/python -m tests.memory.team.simulation $(ARGS)
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py
