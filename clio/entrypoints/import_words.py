@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.commands.base import CommandResult, Table, code
+from clio.commands.base import CommandResult, Table
 from clio.commands.import_door import Wanted
 from clio.commands.memory_words import count
 from clio.config.paths import display
@@ -87,11 +87,14 @@ def outcome_result(outcome: Outcome) -> CommandResult:
         lines.append(f"Stopped with {count(report.left, 'file', 'files')} left; the same command goes on from there.")
     elif report.fates["new"] and not wanted.dry_run:
         lines.append("clio sessions list shows them, clio recall WORDS searches them; clio -r ID goes on in a copy.")
-    if facts := _facts(outcome):
-        lines.append(facts)
+    return CommandResult(text="\n".join(lines), data=_data(outcome, unreadable))
+
+
+def facts_result(outcome: Outcome) -> CommandResult:
+    """What became of the facts, with those that wait to be looked at."""
     listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
     shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
-    return CommandResult(text="\n".join(lines), verbatim=shown, data=_data(outcome, unreadable))
+    return CommandResult(text=_facts(outcome), verbatim=shown)
 
 
 def _taken(outcome: Outcome) -> str:
@@ -121,8 +124,6 @@ def _left_out(outcome: Outcome) -> list[str]:
 
 def _facts(outcome: Outcome) -> str:
     kept, agent, number = outcome.kept, outcome.found.agent, count(len(outcome.facts), "fact")
-    if not outcome.facts:
-        return ""
     known = f" {count(outcome.known, 'fact was', 'facts were')} known already." if outcome.known else ""
     if kept:
         came = f"{count(len(kept), 'fact')} of {agent}'s came into the project knowledge"
@@ -159,6 +160,6 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
     }
 
 
-def question(fact: Fact, number: int, total: int, home: Path) -> str:
+def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
     """One fact as a person is shown it before they say whether it is kept."""
-    return f"{number} of {total} · {code(display(fact.source, project=None, user_home=home))}\n{fact.text}"
+    return f"{number} of {total} · {display(fact.source, project=project, user_home=home)}\n{fact.text}"

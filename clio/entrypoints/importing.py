@@ -8,6 +8,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import structs
+
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
 from clio.commands.base import CommandResult
@@ -15,7 +17,7 @@ from clio.commands.import_door import Wanted, wanted_of
 from clio.commands.long_work import Track
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
-from clio.entrypoints.import_words import Outcome, outcome_result, question, survey_result
+from clio.entrypoints.import_words import Outcome, facts_result, outcome_result, question, survey_result
 from clio.entrypoints.long_work import bar
 from clio.entrypoints.subcommand import LightShell, in_cli_words
 from clio.entrypoints.subcommand_output import ask, print_json, print_result
@@ -56,8 +58,15 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
         if wanted.agent is None:
             show(_survey(shell, looker))
             return 0
-        outcome, stopped = _import(shell, looker, wanted, quiet=json)
-        show(outcome_result(outcome))
+        outcome = _import(shell, looker, wanted, quiet=json)
+        if not json:
+            show(outcome_result(outcome))
+        if not outcome.report.stopped and wanted.facts != "no":
+            outcome = _with_facts(shell, looker, outcome, may_ask=not json)
+        if json:
+            show(outcome_result(outcome))
+        elif outcome.facts:
+            show(facts_result(outcome))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -66,7 +75,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
         ) from error
     finally:
         shell.close()
-    if stopped:
+    if outcome.report.stopped:
         raise KeyboardInterrupt
     return 0
 
@@ -80,7 +89,7 @@ def _survey(shell: LightShell, looker: Looker) -> CommandResult:
     return survey_result(founds, known, facts, user_home(os.environ))
 
 
-def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -> tuple[Outcome, bool]:
+def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
     found = looker.look(agent, wanted.path, every=wanted.every)
@@ -101,23 +110,16 @@ def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -
     if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
         with _watched("indexing", shell, quiet=quiet) as track:
             shell.memory.refresh_index(track.stop, track.tell)
-    secrets = shell.redactor.total
-    known = Imports() if wanted.again else ledger.read()
-    facts, known_facts, unreadable = _offered(shell, looker, wanted, known)
-    report.tally.unreadable += unreadable
-    outcome = Outcome(wanted=wanted, found=found, report=report, secrets=secrets, known=known_facts)
-    if report.stopped or wanted.facts == "no" or not facts:
-        return outcome, report.stopped
-    kept, asked = _decide(shell, ledger, wanted, facts, may_ask=not quiet)
-    return Outcome(
-        wanted=wanted,
-        found=found,
-        report=report,
-        facts=kept if asked else facts,
-        kept=kept,
-        known=known_facts,
-        secrets=secrets,
-    ), False
+    return Outcome(wanted=wanted, found=found, report=report, secrets=shell.redactor.total)
+
+
+def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask: bool) -> Outcome:
+    """The same with what became of the facts."""
+    wanted, ledger = outcome.wanted, _ledger(shell)
+    facts, known, unreadable = _offered(shell, looker, wanted, Imports() if wanted.again else ledger.read())
+    outcome.report.tally.unreadable.extend(unreadable)
+    kept, asked = _decide(shell, ledger, wanted, facts, may_ask=may_ask)
+    return structs.replace(outcome, facts=kept if asked else facts, kept=kept, known=known)
 
 
 def _decide(
@@ -128,12 +130,12 @@ def _decide(
         return [], False
     kept: list[Fact] = []
     declined: list[str] = []
-    home, rest = user_home(os.environ), wanted.facts == "yes"
+    rest = wanted.facts == "yes"
     try:
         for number, fact in enumerate(facts, 1):
             answer = "y"
             if not rest:
-                if not may_ask or (answer := _answer(fact, number, len(facts), home)) is None:
+                if not may_ask or (answer := _answer(fact, number, len(facts), shell.loaded.project)) is None:
                     return kept, bool(kept)
                 rest = answer in _ALL
                 if answer in _NONE_MORE:
@@ -148,10 +150,10 @@ def _decide(
     return kept, wanted.facts != "yes"
 
 
-def _answer(fact: Fact, number: int, total: int, home: Path) -> str | None:
+def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
     if number == 1 and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    sys.stdout.write(f"\n{clean(question(fact, number, total, home))}\n")
+    sys.stdout.write(f"\n{clean(question(fact, number, total, project, user_home(os.environ)))}\n")
     answer = ask("Remember this of the project? [y]es, [n]o, [a]ll, [q]uit: ")
     return None if answer is None else answer.strip().lower()
 
