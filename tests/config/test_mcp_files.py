@@ -120,7 +120,7 @@ def test_the_users_word_on_reading_is_not_for_a_projects_other_program(tmp_path:
         "",
         "# only a comment\n",
         "mcpServers: {}\n# after\n",
-        "mcpServers:\n    # first\n    old:\n        command: x  # why\n        args:\n        - |\n          2\n\n# z\n",
+        "mcpServers:\n    # first\n    old:\n        command: x  # why\n        args:\n        - |\n          2\n\n#\n",
         "mcpServers:\r\n  old: {command: x}\r\n",
         "mcpServers:\n  old:\n    command: x",
     ],

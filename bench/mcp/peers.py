@@ -1,0 +1,161 @@
+"""clio's MCP client against servers of others, and against the published conformance suite.
+
+    python -m bench.mcp.peers          (or: make mcp-peers)
+
+Installs five servers of npm and PyPI and the suite into a temporary folder, with their ordinary clients, and calls what
+they offer. Where a registry cannot be reached its servers are skipped, with the reason. Exit code 1 where a server that
+is there does not do what it did.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from clio.config.server import Server
+from clio.mcp.servers import Servers
+from clio.mcp.values import CallFailed, ServerDown
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NPM = ("@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem")
+PYPI = ("mcp-server-fetch", "mcp-server-git", "mcp-server-time")
+SUITE = "@modelcontextprotocol/conformance@0.1.13"  # later ones need Node 22
+SCENARIOS = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry")
+INSTALL_S = 300.0
+CALLS: tuple[tuple[str, str, dict[str, object], str], ...] = (
+    ("everything", "echo", {"message": "hello"}, "hello"),
+    ("everything", "get-sum", {"a": 2, "b": 40}, "42"),
+    ("everything", "get-tiny-image", {}, "image/png"),
+    ("everything", "get-structured-content", {"location": "New York"}, "temperature"),
+    ("everything", "get-resource-links", {"count": 2}, "demo://"),
+    ("everything", "trigger-long-running-operation", {"duration": 1, "steps": 2}, "completed"),
+    ("everything", "trigger-elicitation-request", {}, "accept"),
+    ("everything", "get-roots-list", {}, "file://"),
+    ("filesystem", "write_file", {"path": "note.txt", "content": "a note"}, "note.txt"),
+    ("filesystem", "read_text_file", {"path": "note.txt"}, "a note"),
+    ("filesystem", "read_text_file", {"path": "/etc/passwd"}, "outside"),
+    ("git", "git_status", {"repo_path": "."}, "On branch"),
+    ("time", "get_current_time", {"timezone": "UTC"}, "timezone"),
+    ("fetch", "fetch", {"url": "http://127.0.0.1:9/"}, "fetch"),
+)
+
+
+def main() -> int:
+    """Print a line for each server, each call and each scenario."""
+    with tempfile.TemporaryDirectory(prefix="clio-mcp-") as folder:
+        there = Path(folder)
+        project = there / "project"
+        project.mkdir()
+        subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(project)], check=True)
+        servers = [*_npm_servers(there, project), *_pypi_servers(there)]
+        wrong = asyncio.run(_drive(servers, project)) if servers else 0
+        wrong += _conformance(there)
+    return 1 if wrong else 0
+
+
+def _npm_servers(there: Path, project: Path) -> list[Server]:
+    if not _installed("npm", ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(there), *NPM]):
+        return []
+    programs = there / "node_modules" / ".bin"
+    return [
+        _server("everything", programs / "mcp-server-everything"),
+        _server("filesystem", programs / "mcp-server-filesystem", str(project)),
+    ]
+
+
+def _pypi_servers(there: Path) -> list[Server]:
+    venv = there / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    if not _installed("PyPI", [str(venv / "bin" / "pip"), "install", "--quiet", *PYPI]):
+        return []
+    return [
+        _server("fetch", venv / "bin" / "mcp-server-fetch"),
+        _server("git", venv / "bin" / "mcp-server-git"),
+        _server("time", venv / "bin" / "mcp-server-time", "--local-timezone", "UTC"),
+    ]
+
+
+def _server(name: str, program: Path, *args: str) -> Server:
+    return Server(name=name, where="here", own=True, command=str(program), args=args)
+
+
+def _installed(registry: str, command: list[str]) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        print(f"skipped: {registry}: {error}")
+        return False
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        print(f"skipped: {registry} is not reachable: {lines[-1] if lines else done.returncode}")
+    return not done.returncode
+
+
+async def _drive(configured: list[Server], project: Path) -> int:
+    async def answer(question: str, options: tuple[str, ...]) -> str:
+        return options[0] if options else "Ada"
+
+    servers = Servers(
+        configured, [], project=project, env=os.environ, folder=None, tell=print, ask=answer, first_wait_s=60.0
+    )
+    wrong = 0
+    try:
+        await servers.settle()
+        for one in servers.standings():
+            catalog = one.catalog
+            if catalog is None:
+                wrong += 1
+                continue
+            counts = f"{len(catalog.tools)} tools, {len(catalog.resources)} resources, {len(catalog.prompts)} prompts"
+            tokens = f"about {servers.tokens(one.server.name):,} tokens"
+            print(f"{one.server.name:<12} {catalog.version:<12} {one.seconds or 0:5.2f} s  {counts}, {tokens}")
+        for server, tool, arguments, wanted in CALLS:
+            if any(one.server.name == server and one.catalog for one in servers.standings()):
+                wrong += not await _called(servers, server, tool, arguments, wanted)
+        for server, resource in servers.resources("everything")[:1]:
+            print(
+                f"  resource     {len((await servers.read(server, resource.uri)).text):,} characters of {resource.uri}"
+            )
+        begun = time.monotonic()
+    finally:
+        await servers.close()
+    print(f"closed in {time.monotonic() - begun:.2f} s")
+    return wrong
+
+
+async def _called(servers: Servers, server: str, tool: str, arguments: dict[str, object], wanted: str) -> bool:
+    begun = time.monotonic()
+    try:
+        text = (await servers.call(server, tool, arguments, lambda line: None)).text
+    except (CallFailed, ServerDown) as error:
+        text = f"{error}"
+    good = wanted in text
+    print(f"  {'ok' if good else 'WRONG':<6} {server} {tool} {1000 * (time.monotonic() - begun):.0f} ms", end="")
+    print("" if good else f": {text[:200]!r}")
+    return good
+
+
+def _conformance(there: Path) -> int:
+    folder = there / "suite"
+    folder.mkdir()
+    if not _installed("npm", ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder), SUITE]):
+        return 0
+    wrong = 0
+    for scenario in SCENARIOS:
+        program = [str(folder / "node_modules" / ".bin" / "conformance"), "client", "--scenario", scenario]
+        command = f"{sys.executable} {ROOT / 'bench' / 'mcp' / 'conformance.py'}"
+        done = subprocess.run(
+            [*program, "--command", command], cwd=folder, capture_output=True, text=True, timeout=INSTALL_S
+        )
+        lines = (done.stdout + done.stderr).splitlines()
+        passed = next((line for line in lines if line.startswith("Passed:")), "no result")
+        print(f"conformance  {scenario}: {passed}")
+        wrong += bool(done.returncode)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
