@@ -43,7 +43,9 @@ HEAVY: dict[str, set[str]] = {
     "anyio": {"clio.mcp.pipe"},
     "acp": {
         "clio.entrypoints.acp_agent",
+        "clio.entrypoints.acp_approver",
         "clio.entrypoints.acp_opening",
+        "clio.entrypoints.acp_prompt",
         "clio.entrypoints.acp_server",
         "clio.entrypoints.acp_updates",
     },
