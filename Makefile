@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench year team docs clean
+.PHONY: run test check fuzz bench year team mcp-peers docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -35,6 +35,10 @@ year: $(READY)
 # Twenty git clones that learn, contradict, forget and merge at random, in the end all alike: two to five minutes.
 team: $(READY)
 	$(BIN)/python -m tests.memory.team.simulation $(ARGS)
+
+# MCP servers of npm and PyPI, and the published conformance suite; skipped where a registry is out of reach.
+mcp-peers: $(READY)
+	$(BIN)/python -m bench.mcp.peers
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py
