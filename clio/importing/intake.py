@@ -17,6 +17,7 @@ from msgspec import structs
 from clio.importing.cleaned import Cleaner
 from clio.importing.pairing import Pairing
 from clio.importing.pieces import About, Said, Tally
+from clio.importing.twins import Twins, print_of
 from clio.messages import AssistantMessage, Message
 from clio.sessions import snapshot
 from clio.sessions.blobs import HANDLE_CHARS, BlobStore
@@ -57,12 +58,14 @@ class Intake:
         redact: Callable[[str], str],
         max_chars: int,
         *,
+        twins: Twins,
         dry_run: bool = False,
     ) -> None:
         self.files = SessionFiles(folder, session_id(agent, key))
         self._agent = agent
         self._key = key
         self._source = source
+        self._twins = twins
         self._dry_run = dry_run
         # Held from the beginning: two imports would else write, and clear away, each other's outputs.
         self._lock = FileLock(self.files.lock, self.files.id)
@@ -73,6 +76,8 @@ class Intake:
         self._body: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=None if dry_run else str(folder))  # noqa: SIM115
         self._digest = hashlib.sha256()
         self._ids: dict[str, None] = {}
+        self._prints: list[bytes] = []
+        self._opening = ""
         self._first = ""
         self._talk = False
         self._created = self._updated = 0.0
@@ -102,10 +107,14 @@ class Intake:
             self._write(self._pairing.end())
             there = _head(self.files)
             fate = self._fate(there, since)
+            if fate == "new" and self._twins.holds(self.files.id, self._opening, self._prints):
+                fate = "known"
             if fate in ("new", "grown") and not self._dry_run:
                 self._blobs.sync()
                 modified = self._updated or self._source.stat().st_mtime
                 write_pieces(self.files.snapshot, self._pieces(there, modified, now), modified=modified)
+                if self._twins.absorb(self.files.id, self._opening, self._prints):
+                    fate = "grown"
             return fate, len(self._ids)
         finally:
             self.drop()
@@ -130,7 +139,10 @@ class Intake:
             self._digest.update(line)
             self._body.write(snapshot.BETWEEN + line if self._ids else line)
             self._ids[id] = None
+            self._prints.append(print_of(message))
             words = first_words([message])
+            if words and created and not self._opening:
+                self._opening = self._prints[-1].hex()
             self._first = self._first or words
             self._talk |= isinstance(message, AssistantMessage) or bool(words and words[0] != "/")
             self._created = self._created or created
@@ -155,6 +167,7 @@ class Intake:
             source=str(self._source),
             within=session_id(self._agent, self._about.within) if self._about.within else "",
             digest=self._told_digest(),
+            opening=self._opening,
             at=now,
         )
         state = SessionState(

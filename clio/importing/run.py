@@ -13,6 +13,7 @@ from clio.importing.ledger import Ledger, is_read
 from clio.importing.lines import Progress
 from clio.importing.pieces import About, Agent, Piece, Tally
 from clio.importing.places import SourceFile
+from clio.importing.twins import Twins
 from clio.storage.folders import make_ignored_folder
 
 Reader = Callable[[Path, Tally, Progress], Iterator[Piece]]
@@ -68,6 +69,7 @@ class Importer:
         self._redact = redact
         self._max_chars = max_chars
         self._clock = clock
+        self._twins = Twins(folder)
 
     def run(
         self,
@@ -146,7 +148,17 @@ class Importer:
         return not (fates["busy"] or fates["old"]) and unread == len(report.tally.unreadable)
 
     def _intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> Intake:
-        return Intake(self._folder, file.agent, key, file.path, tally, self._redact, self._max_chars, dry_run=dry_run)
+        return Intake(
+            self._folder,
+            file.agent,
+            key,
+            file.path,
+            tally,
+            self._redact,
+            self._max_chars,
+            twins=self._twins,
+            dry_run=dry_run,
+        )
 
     def _finish(
         self, open_: dict[str, Intake], report: Report, fates: Counter[Fate], since: float, dry_run: bool

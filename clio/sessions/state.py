@@ -71,6 +71,7 @@ class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: the program, such as "claude". key: what the program itself calls the conversation.
     source: the file it was read from. within: id of the session it was a part of, as a sub-agent's is.
     digest: of everything that was taken from the source; equal ones need not be written again.
+    opening: of its first words and their time; a copy of it under another key begins alike.
     at: when it was taken in, in seconds since the epoch.
     """
 
@@ -79,6 +80,7 @@ class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str = ""
     within: str = ""
     digest: str = ""
+    opening: str = ""
     at: float = 0.0
 
 

@@ -35,7 +35,7 @@ def claude_line(kind: str, uuid: str, content: Any, **more: Any) -> dict[str, An
     return line | more
 
 
-def claude_talk(folder: str) -> list[dict[str, Any]]:
+def claude_talk(folder: str, words: str = "Why does the login test hang?") -> list[dict[str, Any]]:
     """A turn with an answer in four lines, two calls whose results come in the other order, and a last answer."""
 
     def answer(uuid: str, block: dict[str, Any], id: str = "m1") -> dict[str, Any]:
@@ -43,7 +43,7 @@ def claude_talk(folder: str) -> list[dict[str, Any]]:
 
     return [
         {"type": "file-history-snapshot", "messageId": "x"},
-        claude_line("user", "u1", "Why does the login test hang?", cwd=folder),
+        claude_line("user", "u1", words, cwd=folder),
         answer("a1", {"type": "thinking", "thinking": "hm", "signature": "s"}),
         answer("a2", {"type": "text", "text": "I look at the clock."}),
         answer(

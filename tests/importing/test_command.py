@@ -135,7 +135,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(3):
-        claude_file(home, project, *claude_talk(str(project)), name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
+        talk = claude_talk(str(project), f"Question {number}")
+        claude_file(home, project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
 
     class Interrupted:
         def at(self, done: int, total: int) -> None:

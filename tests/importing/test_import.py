@@ -213,10 +213,14 @@ def test_a_session_that_is_being_written_is_left_for_the_next_time(place: Place)
 
 def test_it_stops_where_it_is_and_goes_on_from_there(place: Place) -> None:
     for number in range(4):
-        talk = claude_talk(str(place.project.resolve()))
+        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
         claude_file(place.home, place.project, *talk, name=f"{number}c073d8e-2bb1-45cb-90bc-a28ce44da090")
     told: list[int] = []
-    report = place.run(stop=lambda: len(told) > 4, progress=lambda done, total: told.append(done))
+
+    def tell(done: int, total: int) -> None:
+        told.append(done)
+
+    report = place.run(stop=lambda: len(told) > 4, progress=tell)
     assert report.stopped and 0 < report.fates["new"] < 4
     assert [path for path in place.store.folder.iterdir() if path.suffix in (".tmp", ".lock")] == []
     rest = place.run()
@@ -224,8 +228,8 @@ def test_it_stops_where_it_is_and_goes_on_from_there(place: Place) -> None:
 
 
 def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
-    talk = claude_talk(str(place.project.resolve()))
     for number in range(30):
+        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     code = (
         "import os, signal, sys; from pathlib import Path\n"
@@ -248,9 +252,9 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
 
 
 def test_two_at_once_do_no_harm(place: Place) -> None:
-    talk = claude_talk(str(place.project.resolve()))
-    talk[6]["message"]["content"][0]["content"] = "row\n" * 5000
     for number in range(12):
+        talk = claude_talk(str(place.project.resolve()), f"Question {number}")
+        talk[6]["message"]["content"][0]["content"] = "row\n" * 5000
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     files = place.files()
     reports: list[Report] = []
@@ -329,3 +333,18 @@ def test_a_file_that_is_read_while_it_grows_is_read_again(place: Place) -> None:
     (file,) = place.files()
     place.run([structs.replace(file, size=file.size - 1)])
     assert place.run().unchanged == 0
+
+
+def test_a_conversation_copied_under_a_new_key_is_there_once(place: Place) -> None:
+    talk = claude_talk(str(place.project.resolve()))
+    copied = [line | {"uuid": f"new-{line.get('uuid')}"} for line in talk]
+    copied.append(claude_line("user", "more", "Go on"))
+    claude_file(place.home, place.project, *talk)
+    place.run()
+    claude_file(place.home, place.project, *copied, name=CLAUDE_ID.replace("6c", "7d"))
+    assert place.run().fates == {"grown": 1}
+    assert [info.messages for info in place.store.list()] == [6]
+    assert place.run(again=True).fates == {"known": 2}, "the shorter one does not come back"
+    other = [claude_line("user", "u1", "Why does the login test hang?", timestamp="2026-01-01T00:00:00Z"), *talk[2:]]
+    claude_file(place.home, place.project, *other, name=CLAUDE_ID.replace("6c", "8e"))
+    assert place.run().fates == {"new": 1}, "the same words at another time are another conversation"
