@@ -7,6 +7,7 @@ A block stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.agent.events import Event  # noqa: E402 the path must be set first
+from clio.agent.events import EXIT_CODES  # noqa: E402 the path must be set first
 from clio.commands.base import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
 from clio.commands.key_table import key_table  # noqa: E402
@@ -31,6 +32,9 @@ from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_wor
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
+from clio.entrypoints.report import StreamEvent  # noqa: E402
+from clio.entrypoints.schema_run import MISFIT  # noqa: E402
+from clio.entrypoints.stream_input import Said  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
 
@@ -38,6 +42,7 @@ PAGES = (
     "README.md",
     "docs/configuration.md",
     "docs/formats/events.md",
+    "docs/headless.md",
     "docs/sessions.md",
     "docs/preferences.md",
     "docs/keys.md",
@@ -117,9 +122,31 @@ def variables() -> str:
 
 
 def events() -> str:
-    """Every event of the loop with its fields."""
+    """Every line of `--output stream-json` with its fields."""
+    return _tagged(StreamEvent)
+
+
+def said() -> str:
+    """Every line of `--input stream-json` with its fields."""
+    return _tagged(Said)
+
+
+def statuses() -> str:
+    """How a turn can end, and the exit code of a run that ends so."""
+    rows = [(f"`{status}`", str(code)) for status, code in EXIT_CODES.items()]
+    return table(("status", "exit code"), [*rows, ("`misfit`", str(MISFIT))])
+
+
+def event_schema() -> str:
+    """The JSON Schema of one line of `--output stream-json`."""
+    (schema,), parts = msgspec.json.schema_components([StreamEvent], ref_template="#/$defs/{name}")
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": parts}
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _tagged(union: object) -> str:
     rows: list[tuple[str, str, str]] = []
-    for event in get_args(Event):
+    for event in get_args(union):
         fields = ", ".join(f"`{field.encode_name}`" for field in msgspec.structs.fields(event))
         rows.append((f"`{event.__struct_config__.tag}`", fields, " ".join(str(event.__doc__).split())))
     return table(("type", "fields", "meaning"), rows)
@@ -132,6 +159,10 @@ def meanings() -> str:
     return table(("key", "what", "in `dark`", "in `light`"), rows)
 
 
+FILES: dict[str, Callable[[], str]] = {"docs/formats/events.schema.json": event_schema}
+"""Files that are made whole."""
+
+
 def form_table(command: Command, called: str) -> str:
     """A command's forms."""
     return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in forms(command, called)])
@@ -141,6 +172,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
     "events": events,
+    "said": said,
+    "statuses": statuses,
     "keys": keys,
     "meanings": meanings,
     "prefs_commands": prefs_commands,
@@ -198,18 +231,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Rewrite the pages, or only look."""
-    stale = [name for name in PAGES if render(text := page(name)) != text]
+    made = {name: render(page(name)) for name in PAGES} | {name: make() for name, make in FILES.items()}
+    stale = [name for name, text in made.items() if page(name) != text]
     for name in stale:
         if "--check" in arguments:
             sys.stderr.write(f"{name} is stale; run python docs/make_reference.py\n")
         else:
-            (ROOT / name).write_text(render(page(name)), encoding="utf-8")
+            (ROOT / name).write_text(made[name], encoding="utf-8")
     return 1 if stale and "--check" in arguments else 0
 
 
 def page(name: str) -> str:
-    """A page's text."""
-    return (ROOT / name).read_text(encoding="utf-8")
+    """A page's text, "" where there is none yet."""
+    return (ROOT / name).read_text(encoding="utf-8") if (ROOT / name).exists() else ""
 
 
 if __name__ == "__main__":

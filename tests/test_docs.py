@@ -2,11 +2,14 @@
 
 import importlib.util
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from clio.config.flags import parse
 from clio.config.schema import Config
 from clio.config.yaml_settings import read_settings
 
@@ -28,6 +31,24 @@ def test_tables_are_those_of_the_code(reference: ModuleType, page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert "<!-- generated: flags -->" in text
     assert reference.render(text) == text, "stale: run python docs/make_reference.py"
+
+
+def test_files_made_whole_are_those_of_the_code(reference: ModuleType) -> None:
+    for name, make in reference.FILES.items():
+        assert (ROOT / name).read_text(encoding="utf-8") == make(), "stale: run python docs/make_reference.py"
+
+
+def test_the_workflow_calls_clio_as_it_is() -> None:
+    import yaml
+
+    page = (ROOT / "docs" / "headless.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(page.partition("<!-- workflow -->\n```yaml\n")[2].partition("```")[0])
+    steps = workflow["jobs"]["review"]["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    script = next(step["run"] for step in steps if "clio -p" in step.get("run", ""))
+    assert subprocess.run(["bash", "-n", "-c", script], check=False).returncode == 0
+    words = shlex.split(script.replace("\\\n", " ").partition("clio ")[2].partition(">")[0])
+    assert parse(words).approve == "plan"
 
 
 def test_a_stale_page_is_noticed_and_rendering_is_stable(reference: ModuleType) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
@@ -17,6 +18,7 @@ from tests.turns.test_oneshot import TOUCH, WRITE, clio, environment, project
 
 __all__ = ["project"]  # the fixture
 
+SCHEMA_OF_EVENTS = Path(__file__).parents[2] / "docs" / "formats" / "events.schema.json"
 PNG_BASE64 = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 40).decode()
 SCHEMA = {
     "type": "object",
@@ -87,6 +89,9 @@ def test_several_turns_with_questions_answered_by_the_program(project: Path) -> 
     assert (result["status"], result["text"], result["files_changed"]) == ("done", "Again.", ["new.txt"])
     assert (result["session_id"], result["steps"]) == (began["session_id"], 4)
     assert code == 2  # one line was not understood
+    schema = json.loads(SCHEMA_OF_EVENTS.read_text(encoding="utf-8"))
+    for event in one.events:
+        jsonschema.validate(event, schema)
 
 
 def test_a_running_turn_is_steered_and_stopped(project: Path) -> None:
