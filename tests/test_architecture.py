@@ -56,7 +56,13 @@ HEAVY: dict[str, set[str]] = {
     "tree_sitter_bash": {"clio.security.shell_syntax"},
     "rich.markdown": {"clio.ui.markdown"},
     "rich.syntax": set(),
-    "markdown_it": {"clio.ui.markdown", "clio.ui.markdown_links", "clio.export.prose_html", "clio.export.markdown"},
+    "markdown_it": {
+        "clio.ui.markdown",
+        "clio.ui.markdown_links",
+        "clio.ui.spoken_markdown",
+        "clio.export.prose_html",
+        "clio.export.markdown",
+    },
     "pygments": {"clio.ui.code_block", "clio.export.code_html"},
 }
 MAX_LINES = 400

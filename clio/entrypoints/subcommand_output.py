@@ -26,10 +26,11 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     aloud: for a screen reader, where this is a terminal.
     """
     if aloud and sys.stdout.isatty():
+        from clio.ui.spoken import broken
         from clio.ui.spoken_results import spoken_result
 
         lines = spoken_result(structs.replace(result, text=text, ok=True))
-        Output(sys.stdout).write("".join(f"{line}\n" for line in lines))
+        Output(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))
         return
     width = _width()
     output = Output(sys.stdout)

@@ -18,7 +18,7 @@ from clio.ui.painter import Part, Size
 from clio.ui.pause import Suspended
 from clio.ui.plain import visible
 from clio.ui.reader_questions import ReaderQuestions
-from clio.ui.spoken import spoken, undrawn
+from clio.ui.spoken import broken, spoken, undrawn
 from clio.ui.spoken_diff import spoken_diff
 from clio.ui.spoken_markdown import spoken_text
 from clio.ui.status import plural
@@ -93,14 +93,15 @@ class ReaderDesk(Desk):
 
     def remark(self, words: str, style: str = "") -> None:
         """A sentence of clio's own."""
-        self._lines.write(f"{spoken(words)}\n")
+        self._lines.write(f"{broken(spoken(words), self.width)}\n")
 
     def say(self, parts: Iterable[Part | Text]) -> None:
         """Each as one line; the terminal breaks those that are too long."""
         for part in parts:
-            body = part.body if isinstance(part, Part) else part
-            line = undrawn(str(body)).strip()
-            self._lines.write(f"{line}\n" if line else "")
+            exact = isinstance(part, Text)  # a line of what is asked about; a part is a sentence
+            line = undrawn(str(part if exact else part.body)).strip()
+            if line:
+                self._lines.write(f"{line if exact else broken(line, self.width)}\n")
 
     def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """The first lines, and how many are missing."""

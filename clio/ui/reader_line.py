@@ -25,7 +25,7 @@ from clio.ui.output import Output
 from clio.ui.plain import clean_line
 from clio.ui.prompt_line import HELD_HINT, PromptLine
 from clio.ui.reader_questions import ReaderQuestions
-from clio.ui.spoken import spoken
+from clio.ui.spoken import broken, spoken
 from clio.ui.theme import Theme
 from clio.ui.typed_state import Waiting
 
@@ -52,6 +52,7 @@ class ReaderLine(PromptLine):
     ) -> None:
         output = Output(stream)
         self._output = output
+        self._size = size
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
         self._told: tuple[Waiting, ...] = ()
@@ -134,7 +135,7 @@ class ReaderLine(PromptLine):
         self.redraw()
 
     def _write(self, line: str) -> None:
-        self._output.write(f"{line}\n")
+        self._output.write(f"{broken(line, self._size()[0] - 1)}\n")
 
     def _further_bindings(self) -> Sequence[KeyBindings]:
         bindings = KeyBindings()

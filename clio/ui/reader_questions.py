@@ -13,7 +13,7 @@ from clio.ui.echo import EchoedLine, EchoOutput
 from clio.ui.output import Output
 from clio.ui.pager import Page
 from clio.ui.questions import Questions
-from clio.ui.spoken import spoken
+from clio.ui.spoken import broken, spoken
 
 _SPELLED = {
     "once": "yes, once",
@@ -59,7 +59,7 @@ class ReaderQuestions(Questions):
                 self._say()
 
     def _say(self) -> None:
-        self._output.write(f"{self._choices}\n")
+        self._output.write(f"{broken(self._choices, self._size()[0] - 1)}\n")
 
     async def _typed(self, lead: str) -> str | None:
         keys = KeyBindings()

@@ -38,7 +38,7 @@ from clio.ui.output import Output
 from clio.ui.painter import Size
 from clio.ui.pipe_screen import RESTARTED
 from clio.ui.plain import Cleaner, clean, clean_line
-from clio.ui.spoken import spoken, spoken_footer, spoken_retry, spoken_seconds
+from clio.ui.spoken import broken, spoken, spoken_footer, spoken_retry, spoken_seconds
 from clio.ui.spoken_markdown import SpokenMarkdown, spoken_text
 from clio.ui.spoken_results import spoken_call, spoken_result
 from clio.ui.spoken_thoughts import SpokenThoughts
@@ -80,6 +80,7 @@ class ReaderScreen:
         clock: Callable[[], float] = time.monotonic,
         on_broken: Callable[[], None] | None = None,
     ) -> None:
+        self._size = size
         self._notifier = notifier
         self._clock = clock
         self._output = Output(stream, on_broken)
@@ -190,7 +191,7 @@ class ReaderScreen:
             self._echo.end()
             self._held[:0] = [*fresh, spoken(typing.hint)] if fresh and typing.hint else fresh
             self._release()
-        if line.text and not self._paused:
+        if line.text and self._runs and not self._paused:  # after the turn's end the prompt shows it
             self._typed_at = self._clock()
             self._echo.show(YOU, line.text, line.cursor)
 
@@ -260,7 +261,7 @@ class ReaderScreen:
 
     def _say_answer(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self._print(line if self._speaks else CLIO + line)
+            self._print(line if self._speaks else type(line)(CLIO + line))
             self._speaks = True
 
     def _say(self, *lines: str) -> None:
@@ -277,5 +278,6 @@ class ReaderScreen:
         if self._paused or self._echo.is_open or not self._held:
             return
         lines, self._held = self._held, []
-        self._output.write("".join(f"{line}\n" for line in lines))
+        width = max(self._size()[0] - 1, 1)
+        self._output.write("".join(f"{broken(line, width)}\n" for line in lines))
         self._said_at = self._clock()

@@ -1,4 +1,4 @@
-"""Words in place of signs, for a text that is read aloud. Pure; imports nothing that draws."""
+"""Words in place of signs, for a text that is read aloud. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from clio.agent.events import Retrying, TurnFinished
 from clio.commands.base import Bar, Table
 from clio.ui.plain import clean, clean_line
 from clio.ui.status import format_usage, plural
+from clio.ui.width import cells_of
 
 # What clio's own sentences use. A sign of the last line stands alone only where it means a key.
 _WORDS = (
@@ -34,6 +35,22 @@ _DRAWN = re.compile("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010ff
 _HEADINGS = {"#": "number"}
 _CELLS = {"→": "in force"}
 _BREAKS = re.compile("[\u2028\u2029\x85]")
+
+
+class Exact(str):
+    """A line whose end means something, as in code: where it is too long, the terminal breaks it."""
+
+
+def broken(line: str, width: int) -> str:
+    """The line with newlines in place of blanks, so that the terminal breaks no word; it would be read as two."""
+    rows: list[str] = []
+    while not isinstance(line, Exact) and cells_of(line) > width:
+        place = next((at for at in range(width, 0, -1) if line[at : at + 1] == " " and cells_of(line[:at]) <= width), 0)
+        if not place:
+            break
+        rows.append(line[:place].rstrip())
+        line = line[place + 1 :]
+    return "\n".join([*rows, line])
 
 
 def spoken(line: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clio.ui.diff_parse import DiffRow, ParsedDiff, parse_diff
-from clio.ui.spoken import spoken, undrawn
+from clio.ui.spoken import Exact, spoken, undrawn
 from clio.ui.status import plural
 
 _MAX_CHARS = 2_000
@@ -34,7 +34,7 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
             case "file" if named:
                 yield f"{spoken(row.text)}: {_counts(*parsed.counts[place])}"
             case "added" | "removed":
-                yield f"line {row.number} {row.kind}: {_content(row)}"
+                yield Exact(f"line {row.number} {row.kind}: {_content(row)}")
             case "note":
                 yield spoken(row.text.removeprefix("\\ "))
             case _:

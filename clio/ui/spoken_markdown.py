@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clio.ui.blocks import BlockSplitter, Piece
 from clio.ui.markdown import markdown_tokens
-from clio.ui.spoken import undrawn
+from clio.ui.spoken import Exact, undrawn
 from clio.ui.status import plural
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class SpokenMarkdown:
             yield from self._end_code()
             self._language, self._in_code = piece.language, True
         self._code_lines += 1
-        self._code.append(undrawn(piece.text.expandtabs(4)).rstrip())
+        self._code.append(Exact(undrawn(piece.text.expandtabs(4)).rstrip()))
         if self._code_lines == _HELD_LINES:
             yield _announced(self._language, f"{_HELD_LINES} lines or more")
         if self._code_lines >= _HELD_LINES:
@@ -206,7 +206,7 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
 
 def _code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
     yield _announced(language, plural(len(lines), "line"))
-    yield from (undrawn(line.expandtabs(4)).rstrip() for line in lines)
+    yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
     yield "end of code"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clio.agent.events import ToolFinished
 from clio.commands.base import CommandResult
 from clio.ui.plain import clean, clean_line
-from clio.ui.spoken import spoken, spoken_bar, spoken_table, undrawn, worded
+from clio.ui.spoken import Exact, spoken, spoken_bar, spoken_table, undrawn, worded
 from clio.ui.spoken_diff import spoken_diff
 from clio.ui.spoken_markdown import spoken_text
 from clio.ui.todo_words import count_words, plain_rows
@@ -33,9 +33,10 @@ def spoken_result(result: CommandResult) -> Iterator[str]:
     if result.text and not result.ok:
         yield f"error: {spoken(' '.join(clean(result.text).split()))}"
     elif result.text:
-        yield from (worded(line) for line in spoken_text(clean(result.text)))
+        yield from (line if isinstance(line, Exact) else worded(line) for line in spoken_text(clean(result.text)))
     if result.verbatim:
-        yield from (undrawn(line.expandtabs(4)).rstrip() for line in clean(result.verbatim).rstrip("\n").split("\n"))
+        lines = clean(result.verbatim).rstrip("\n").split("\n")
+        yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
     if result.diff:
         yield from spoken_diff(result.diff, names=True)
     if result.table is not None:

@@ -1,0 +1,233 @@
+"""The screen that is read aloud: each line once, in order, and nothing but text."""
+
+import io
+import re
+
+import pytest
+
+from clio.agent.events import (
+    Event,
+    Notice,
+    ReasoningDelta,
+    Steered,
+    StreamRestarted,
+    TextDelta,
+    ToolStarted,
+)
+from clio.commands.base import CommandResult, Table
+from clio.config.schema import ShowReasoning
+from clio.sessions.state import Todo
+from clio.ui.notify import Notifier
+from clio.ui.reader_screen import ReaderScreen
+from clio.ui.typed_line import TypedLine
+from clio.ui.typed_state import Typing, Waiting
+from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
+from tests.ui.test_screen import HOSTILE, golden
+
+DRAWN = re.compile("[\x00-\x07\x09\x0b-\x1f\x7f-\x9f\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff]")
+"""Control characters but newline and backspace, boxes, blocks, shapes, braille, private use."""
+
+
+class Listener:
+    """A screen, what it has said, and a clock that stands still unless it is told."""
+
+    def __init__(self, reasoning: ShowReasoning = "fold", notifier: Notifier = Notifier()) -> None:  # noqa: B008
+        self.now = 0.0
+        self.stream = io.StringIO()
+        self.screen = ReaderScreen(
+            self.stream, lambda: (80, 24), reasoning=reasoning, notifier=notifier, clock=lambda: self.now
+        )
+
+    def play(self, *events: Event) -> None:
+        for event in events:
+            self.now += 0.1
+            self.screen.handle(event)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, with a beat each quarter of a second."""
+        for _ in range(int(seconds * 4)):
+            self.now += 0.25
+            self.screen.tick()
+
+    @property
+    def said(self) -> str:
+        return self.stream.getvalue()
+
+    def since(self, mark: int) -> str:
+        return self.said[mark:]
+
+
+def typing(text: str, *waiting: Waiting, hint: str = "") -> Typing:
+    return Typing(line=TypedLine(text), waiting=waiting, hint=hint)
+
+
+def test_a_whole_turn() -> None:
+    listener = Listener("show")
+    listener.play(*whole_turn())
+    assert not DRAWN.search(listener.said)
+    assert "\b" not in listener.said
+    golden("reader_turn", listener.said.rstrip("\n"))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_answer_is_said_once_whatever_its_pieces(size: int) -> None:
+    whole, cut = Listener(), Listener()
+    whole.play(*start(), TextDelta(text=ANSWER), end())
+    cut.play(*start(), *deltas(ANSWER, size), end())
+    assert cut.said == whole.said
+
+
+def test_what_is_hostile_is_inert() -> None:
+    listener = Listener("show")
+    listener.play(
+        *start(),
+        ReasoningDelta(text=HOSTILE + "\n"),
+        *deltas(HOSTILE + "\n\n", 3),
+        ToolStarted(call_id="1", name="x", title=f"run {HOSTILE}"),
+    )
+    listener.wait(12)
+    listener.play(
+        finished("1", f"run {HOSTILE}", HOSTILE, ok=False, preview=HOSTILE, diff=f"+{HOSTILE}\n"),
+        Steered(text=HOSTILE, step=2),
+        Notice(text=HOSTILE),
+        end("failed", HOSTILE),
+    )
+    listener.screen.show_result(CommandResult(text=HOSTILE, verbatim=HOSTILE, diff=f"+{HOSTILE}\n"))
+    listener.screen.show_result(CommandResult(table=Table(columns=(HOSTILE,), rows=((HOSTILE,),))))
+    assert not DRAWN.search(listener.said)
+    assert "\u202e" not in listener.said
+
+
+def test_long_calls_are_said_at_the_start_each_ten_seconds_and_at_the_end() -> None:
+    listener = Listener()
+    listener.play(*start(), ToolStarted(call_id="1", name="x", title="run pytest"))
+    listener.wait(0.5)
+    assert listener.said == ""
+    listener.wait(25)
+    listener.play(finished("1", "run pytest", "12 passed"), end())
+    assert listener.said.splitlines() == [
+        "started: run pytest",
+        "still running: run pytest, 11 seconds",
+        "still running: run pytest, 21 seconds",
+        "done: run pytest, 12 passed",
+        "done, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+    ]
+
+
+def test_a_model_that_is_slow_is_said_to_be() -> None:
+    listener = Listener()
+    listener.play(*start())
+    listener.wait(10.5)
+    assert listener.said == "still waiting for the model, 10 seconds\n"
+
+
+def test_thoughts_are_folded_into_their_time_or_read_out() -> None:
+    listener = Listener("fold")
+    listener.play(*start(), ReasoningDelta(text="first\nsecond"))
+    listener.now += 4
+    listener.play(TextDelta(text="Yes."), end())
+    assert listener.said.splitlines()[:2] == ["thought for 4 seconds", "clio: Yes."]
+    listener = Listener("fold")
+    listener.play(*start(), ReasoningDelta(text="first\nsecond"))
+    listener.screen.toggle_reasoning()
+    listener.play(TextDelta(text="Yes."))
+    assert listener.said.splitlines() == [
+        "what the model thinks is read out from now on",
+        "thinking: first",
+        "second",
+    ]
+
+
+def test_a_restarted_answer_is_said_to_begin_again() -> None:
+    listener = Listener()
+    listener.play(*start(), TextDelta(text="Half. Of it"), StreamRestarted(), TextDelta(text="Whole."), end())
+    assert listener.said.splitlines()[:3] == [
+        "clio: Half.",
+        "the connection broke; the answer starts again",
+        "clio: Whole.",
+    ]
+
+
+def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
+    listener = Listener()
+    listener.play(*start())
+    listener.screen.set_typed(typing("he"))
+    listener.play(TextDelta(text="One. Two. Three"))
+    listener.screen.set_typed(typing("hey"))
+    assert listener.said == "you: hey"
+    listener.screen.set_typed(typing("", Waiting("queued 1", "hey"), hint="↑ edits the last"))
+    assert listener.said == "you: hey\nqueued 1: hey\nUp edits the last\nclio: One.\nTwo.\n"
+
+
+def test_whoever_stops_typing_hears_what_waits_and_then_the_line_again() -> None:
+    listener = Listener()
+    listener.play(*start())
+    listener.screen.set_typed(typing("he"))
+    listener.play(TextDelta(text="One. Two"))
+    listener.wait(6)
+    assert listener.said == "you: he\nclio: One.\n"
+    listener.screen.set_typed(typing("hey"))
+    assert listener.said == "you: he\nclio: One.\nyou: hey"
+
+
+def test_a_line_that_goes_on_at_once_loses_nothing_that_was_entered() -> None:
+    listener = Listener()
+    listener.play(*start())
+    listener.screen.set_typed(typing("next", Waiting("queued 1", "first")))
+    assert listener.said == "queued 1: first\nyou: next"
+
+
+def test_what_is_typed_after_the_end_is_left_to_the_prompt() -> None:
+    listener = Listener()
+    listener.play(*start(), end())
+    mark = len(listener.said)
+    listener.screen.set_typed(typing("next"))
+    listener.screen.note("news")
+    assert listener.since(mark) == "news\n"
+
+
+def test_what_comes_while_a_question_stands_is_said_afterwards() -> None:
+    listener = Listener()
+    listener.play(*start(), TextDelta(text="Before. And"))
+    with listener.screen.suspended():
+        mark = len(listener.said)
+        listener.play(Notice(text="meanwhile"))
+        listener.wait(12)
+        assert listener.since(mark) == ""
+    assert listener.since(mark) == "And\nmeanwhile\n"
+
+
+def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
+    listener = Listener()
+    listener.play(*start(), ToolStarted(call_id="1", name="x", title="run make"), end("interrupted", "interrupted"))
+    listener.play(*start(), end("failed", "the server\nrefused"))
+    assert listener.said.splitlines() == [
+        "interrupted: run make",
+        "interrupted, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+        "error: the server refused",
+        "failed, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+    ]
+
+
+def test_a_bell_is_rung_where_it_was_asked_for() -> None:
+    listener = Listener(notifier=Notifier(kind="bell", after_s=10))
+    listener.play(*start(), end())
+    assert listener.said.endswith("seconds\n\a")
+
+
+def test_results_of_commands() -> None:
+    listener = Listener()
+    todos = (Todo(id=1, title="look", status="completed"), Todo(id=2, title="write → it", status="in_progress"))
+    listener.screen.show_result(CommandResult(text="All `here`:", table=Table(columns=("a", "b"), rows=(("1", "2"),))))
+    listener.screen.show_result(CommandResult(text="no\nway", ok=False))
+    listener.screen.show_result(CommandResult(todos=todos))
+    listener.screen.show_result(CommandResult(verbatim="  kept\tas it is │\n"))
+    assert listener.said.splitlines() == [
+        "All here:",
+        "a: 1; b: 2",
+        "error: no way",
+        "1 of 2 done",
+        "1. done: look",
+        "2. in work: write to it",
+        "  kept  as it is",
+    ]

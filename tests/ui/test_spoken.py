@@ -1,0 +1,152 @@
+"""Signs in words, tables, diffs and Markdown as lines to be read aloud."""
+
+import random
+
+import pytest
+
+from clio.commands.base import Bar, BarPart, Table
+from clio.ui.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn
+from clio.ui.spoken_diff import spoken_diff
+from clio.ui.spoken_markdown import SpokenMarkdown, spoken_text
+from tests.ui.stage import ANSWER, DIFF
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("› /context", "you: /context"),
+        ("● read app.py … 31 lines", "read app.py, 31 lines"),
+        ("Enter sends these · ↑ edits the last", "Enter sends these, Up edits the last"),
+        ("move a.py → b.py", "move a.py to b.py"),
+        ("done: edit a.py, +2 -1", "done: edit a.py, 2 added, 1 removed"),
+        ("  … 12 lines not shown", "12 lines not shown"),
+        ("indexing ▰▰▱▱▱ 40 %", "indexing 40 %"),
+        ("waiting …", "waiting ..."),
+        ("-1 + 2", "-1 + 2"),
+    ],
+)
+def test_signs_become_words(line: str, said: str) -> None:
+    assert spoken(line) == said
+
+
+def test_what_is_drawn_becomes_blanks_and_columns_stay() -> None:
+    assert undrawn("├── src\n│   └── a ⠋ \ue0b0") == "    src\n        a    "
+    assert undrawn("\x1b[31mred\x1b[0m\u202e") == "red"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.2, "less than a second"), (1, "1 second"), (65, "1 minute 5 seconds"), (7200, "2 hours")],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert spoken_seconds(seconds) == said
+
+
+def test_a_table_names_every_cell() -> None:
+    rows = (("→", "ask", "1"), ("", "edits", ""))
+    assert list(spoken_table(Table(columns=("", "mode", "count"), rows=rows))) == [
+        "row 1: in force; mode: ask; count: 1",
+        "row 2: mode: edits",
+    ]
+    assert list(spoken_table(Table(columns=("", ""), rows=(("id", "7"), ("empty", ""))))) == ["id: 7", "empty"]
+    numbered = Table(columns=("#", "name"), rows=(("1", "a"), ("2", "b")))
+    assert list(spoken_table(numbered)) == ["number: 1; name: a", "number: 2; name: b"]
+
+
+def test_a_bar_is_a_line_for_each_part() -> None:
+    parts = (BarPart(name="tools", amount=1500, mark="▓"), BarPart(name="free", amount=500, mark="░"))
+    assert list(spoken_bar(Bar(title="window · 2k", parts=parts))) == [
+        "window, 2k",
+        "tools: 1,500, 75.0 percent",
+        "free: 500, 25.0 percent",
+    ]
+
+
+def test_a_diff_says_what_becomes_of_each_line() -> None:
+    assert spoken_diff(DIFF) == [
+        "2 lines added, 1 line removed",
+        "line 2 removed: x = 1",
+        "line 2 added: x = 2",
+        "line 3 added: y = 3",
+    ]
+    assert spoken_diff(DIFF, names=True)[0] == "clio/app.py: 2 lines added, 1 line removed"
+    assert spoken_diff(DIFF, max_lines=1, hint=", /diff reads all") == [
+        "2 lines added, 1 line removed",
+        "line 2 removed: x = 1",
+        "2 more lines, /diff reads all",
+    ]
+
+
+def test_a_hunk_alone_is_counted_and_what_nobody_hears_is_said() -> None:
+    hunk = "@@ -1,2 +1,3 @@\n-\tx \n+\n+   \n+┃\x1b[8mhidden\n y\n"
+    assert spoken_diff(hunk, names=False) == [
+        "3 lines added, 1 line removed",
+        "line 1 removed:     x (then 1 blank)",
+        "line 1 added: empty",
+        "line 2 added: 3 blanks only",
+        "line 3 added:  \\x1b[8mhidden",
+    ]
+
+
+def test_markdown_is_said() -> None:
+    assert spoken_text(ANSWER) == [
+        "heading 1: Result",
+        "Two important things in clio/app.py, and a sentence long enough to be wrapped at the edge of every screen "
+        "here.",
+        "item: first",
+        "item: second, with code",
+        "item, level 2: nested",
+        "1. one",
+        "2. two",
+        "code, sh, 1 line",
+        "make test",
+        "end of code",
+        "table, 3 columns, 2 rows",
+        "row 1: Name: 漢字; 大きさ: a; Count: 1",
+        "row 2: Name: b; 大きさ: 全角文字; Count: 22",
+        "end of table",
+        "code, python, 4 lines",
+        "def greet(name: str) -> str:",
+        '    """Say',
+        '    hello."""',
+        '    return f"你好 {name}"  # 世界',
+        "end of code",
+        "quote: quoted words",
+        "Done: <b>not HTML</b> & a link (link: https://example.org/x).",
+    ]
+
+
+def test_a_paragraph_comes_sentence_by_sentence_and_marks_stay_together() -> None:
+    text = "One is **here. Still** here! See `a. b` e.g. this one. Last"
+    assert spoken_text(text) == ["One is here. Still here!", "See a. b e.g. this one.", "Last"]
+    stream = SpokenMarkdown()
+    assert stream.feed("First one. ") == []
+    assert stream.feed("S") == ["First one."]
+    assert stream.finish() == ["S"]
+
+
+def test_long_code_is_begun_before_its_end_is_known() -> None:
+    stream = SpokenMarkdown()
+    lines = stream.feed("```py\n" + "x = 1\n" * 150)
+    assert lines[0] == "code, py, 100 lines or more"
+    assert len(lines) == 151
+    assert stream.feed("```\n") == ["end of code, 150 lines"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
+    chance = random.Random(seed)
+    text = f"{ANSWER}\n---\nSome. More **text. here** now.\n\n```\n```\n~~old~~ ![p](q.png)\n\n1. a\n   - b\n"
+    stream, said, at = SpokenMarkdown(), list[str](), 0
+    while at < len(text):
+        step = chance.randint(1, 30)
+        said += stream.feed(text[at : at + step])
+        at += step
+    assert [*said, *stream.finish()] == spoken_text(text)
+
+
+def test_lines_are_broken_between_words_and_code_is_left_to_the_terminal() -> None:
+    assert broken("one two three", 8) == "one two\nthree"
+    assert broken("漢字 漢字 x", 6) == "漢字\n漢字 x"
+    assert broken("wordwithoutend x", 6) == "wordwithoutend x"
+    assert broken(Exact("one two three"), 8) == "one two three"
