@@ -18,7 +18,7 @@ settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, C
 """
 _FAMILIES = {
     "config": "print the settings or where they are; let this project's count",
-    "mcp": "offer this memory over MCP; with list, add, remove, test: servers to use",
+    "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
 }
 _USAGE_WIDTH = 27
 

@@ -337,9 +337,7 @@ class Repl:
                 screen.show_result(result)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")
-                result = await work()
-                screen.show_result(result)
-                return result.follow_up is None or await self._follow(parts, result.follow_up)
+                screen.show_result(await work())
             case Confirm(question=question, then=then, word=word):
                 return not await self._line.confirm(question, word) or await self._command(parts, then)
             case _:
