@@ -20,6 +20,7 @@ _FAMILIES = {
     "config": "print the settings or where they are; let this project's count",
     "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
 }
+_DOORS = "    what was spent, kept, said here, ...: as /NAME in a conversation; clio NAME --help tells of each"
 _USAGE_WIDTH = 27
 
 
@@ -27,8 +28,8 @@ def help_text() -> str:
     """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_usage(first), _FAMILIES.get(first) or COMMANDS[first,]) for first in families]
-    commands += [(f"clio {door.name} ...", door.summary) for door in DOORS if door.name not in families]
-    parts = [_USAGE, _group("without a conversation (clio NAME --help tells more of those with dots)", commands)]
+    doors = "|".join(door.name for door in DOORS if door.name not in families)
+    parts = [_USAGE, _group("without a conversation", commands), f"  clio {doors}", _DOORS]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
     return "\n".join((*parts, "", _ENDING))
