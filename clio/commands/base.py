@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct
 
 from clio.commands.called import MakePrompt
-from clio.commands.long_work import LongWork
+from clio.commands.long_work import Track
 from clio.config.schema import ApprovalMode, Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
@@ -162,6 +162,16 @@ class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
 
     saying: str
     work: Callable[[], Awaitable["CommandResult"]]
+
+
+class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
+    """Carry this out in a thread, with a bar where it takes long, until it is done or a person stops it.
+
+    label: what is done, such as "reading documents". work: keeps what is done when it is stopped; raises ClioError.
+    """
+
+    label: str
+    work: "Callable[[Track], CommandResult]"
 
 
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):

@@ -3,17 +3,20 @@
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.algorithms.listeners import Tell
 from clio.commands.arguments import join, read
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
-from clio.commands.long_work import LongWork, Track
+from clio.commands.base import Command, CommandResult, LongWork, Shell, Suggestion, Table, code, refuse
+from clio.commands.long_work import Track
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, date
 from clio.commands.session_export import suggest_paths
 from clio.errors import ClioError, UserError
-from clio.memory.vectors.documents import DocumentSource, Taken
 from clio.tools.search.file_index import list_files
+
+if TYPE_CHECKING:  # the commands' names must be known before this room is needed
+    from clio.memory.vectors.documents import DocumentSource, Taken
 
 READING = "reading documents"
 _STOPPED = "Stopped; nothing was changed."
@@ -87,7 +90,7 @@ def refresh(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(shell, sources, track)))
 
 
-def _read_again(shell: Shell, sources: Sequence[DocumentSource], track: Track) -> CommandResult:
+def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: Track) -> CommandResult:
     refresh = shell.memory.documents.refresh
     files = [_files_now(shell, source) for source in sources]
     done = [
@@ -148,18 +151,18 @@ def _files(shell: Shell, path: Path) -> list[Path]:
     return [root / name for name in names if not name.startswith(".clio/")]
 
 
-def _files_now(shell: Shell, source: DocumentSource) -> list[Path]:
+def _files_now(shell: Shell, source: "DocumentSource") -> list[Path]:
     path = (shell.loaded.project / source.path).resolve()
     return _files(shell, path) if path.exists() else []
 
 
-def _added(taken: Taken) -> str:
+def _added(taken: "Taken") -> str:
     source = taken.source
     head = f"Added {code(source.path)}: {count(len(source.files), 'file')}, {count(taken.windows, 'window')}."
     return head + _left_out(taken) + _stopped(taken)
 
 
-def _refreshed(taken: Taken) -> str:
+def _refreshed(taken: "Taken") -> str:
     source = taken.source
     if not source.files:
         return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
@@ -167,7 +170,7 @@ def _refreshed(taken: Taken) -> str:
     return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}{_stopped(taken)}"
 
 
-def _left_out(taken: Taken) -> str:
+def _left_out(taken: "Taken") -> str:
     if not taken.left_out:
         return ""
     named = [f"{code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
@@ -175,20 +178,20 @@ def _left_out(taken: Taken) -> str:
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
 
-def _stopped(taken: Taken) -> str:
+def _stopped(taken: "Taken") -> str:
     if not taken.unread:
         return ""
     again = f"/docs refresh {join([taken.source.path])}"
     return f" Stopped: {count(taken.unread, 'file')} not looked at; {code(again)} goes on."
 
 
-def _data(taken: Taken) -> dict[str, object]:
+def _data(taken: "Taken") -> dict[str, object]:
     left_out = [{"path": file, "reason": why} for file, why in taken.left_out]
     numbers = {"windows": taken.windows, "read": taken.read, "unread": taken.unread}
     return _source_data(taken.source) | numbers | {"left_out": left_out}
 
 
-def _source_data(source: DocumentSource) -> dict[str, object]:
+def _source_data(source: "DocumentSource") -> dict[str, object]:
     return {"path": source.path, "files": list(source.files), "added": source.added}
 
 

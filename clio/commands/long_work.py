@@ -1,14 +1,10 @@
 """Work a command asks for that may take a while: how it tells how far it is, and how it is told to stop."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clio.algorithms.listeners import Tell, never, to_nobody
-
-if TYPE_CHECKING:  # which knows this room
-    from clio.commands.base import CommandResult
 
 
 class Track(Struct, frozen=True, kw_only=True):
@@ -19,13 +15,3 @@ class Track(Struct, frozen=True, kw_only=True):
 
     stop: Callable[[], bool] = never
     tell: Tell = to_nobody
-
-
-class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
-    """Carry this out in a thread, with a bar where it takes long, until it is done or a person stops it.
-
-    label: what is done, such as "reading documents". work: keeps what is done when it is stopped; raises ClioError.
-    """
-
-    label: str
-    work: "Callable[[Track], CommandResult]"

@@ -9,8 +9,8 @@ import msgspec
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.commands.arguments import Given, read
-from clio.commands.base import CommandResult, Shell, Table, code, refuse
-from clio.commands.long_work import LongWork, Track
+from clio.commands.base import CommandResult, LongWork, Shell, Table, code, refuse
+from clio.commands.long_work import Track
 from clio.commands.memory_access import remembers
 from clio.commands.memory_export import places_of
 from clio.commands.memory_words import count, size

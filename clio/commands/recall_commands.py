@@ -12,8 +12,7 @@ from clio.commands.pref_words import count_of
 from clio.commands.recall_words import answer_data, first_because, hit_table, missing, nothing, opening
 from clio.errors import UsageError
 from clio.memory.temporal.when import parse_when
-from clio.memory.unified.hits import FUSIONS, LAYERS, Fusion, Layer
-from clio.memory.unified.recall import DEFAULT_LIMIT
+from clio.memory.unified.hits import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer
 
 _VALUED = ("--layer", "--at", "--limit", "--fusion")
 _NAMED_LAYERS: dict[str, Layer] = {

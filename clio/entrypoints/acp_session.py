@@ -18,6 +18,7 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -30,7 +31,7 @@ from clio.commands.base import (
 )
 from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.checklist import to_markdown
-from clio.commands.long_work import LongWork, Track
+from clio.commands.long_work import Track
 from clio.commands.registry import is_command, run_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
@@ -41,7 +42,7 @@ from clio.entrypoints.acp_prompt import EditorShelf
 from clio.entrypoints.acp_replay import replay
 from clio.entrypoints.acp_updates import Outbox, Shown, Stand, UpdateMaker
 from clio.entrypoints.export_file import export
-from clio.entrypoints.sleeping import sleep_work
+from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
 from clio.ids import new_id
 from clio.messages import Usage
@@ -258,7 +259,7 @@ class EditorSession:
                 place = path if path == "-" else str(app.project / path)
                 self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
             case SleepNow():
-                self._show(await self._work(sleep_work(app, step)))
+                self._show(await self._work(work_of(app, step)))
             case LongWork():
                 self._show(await self._work(step))
             case WaitFor(saying=saying, work=work):

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Protocol, TextIO
 
-from clio.commands.base import CommandResult
-from clio.commands.long_work import LongWork, Track
+from clio.commands.base import CommandResult, LongWork
+from clio.commands.long_work import Track
 from clio.entrypoints.first_paint import can_draw
 
 

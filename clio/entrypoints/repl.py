@@ -18,6 +18,7 @@ from clio.commands.base import (
     FollowUp,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     Quit,
@@ -31,7 +32,6 @@ from clio.commands.base import (
     WaitFor,
 )
 from clio.commands.called import MakeMeaning, MakePrompt
-from clio.commands.long_work import LongWork
 from clio.commands.registry import is_command, run_command
 from clio.config.layers import load
 from clio.config.loaded import Loaded
@@ -52,7 +52,7 @@ from clio.entrypoints.repl_signs import LineSigns
 from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
-from clio.entrypoints.sleeping import sleep_work
+from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
 from clio.ui.editor import edit_text
 from clio.ui.line_history import LineHistory
@@ -249,8 +249,7 @@ class Repl:
     async def _tell_shifts(self, parts: Parts) -> None:
         """How tastes have moved is said once, when the line stands and nothing else has happened yet."""
         with contextlib.suppress(ClioError, OSError):  # whoever asks for preferences is told what is wrong with them
-            lines = await asyncio.to_thread(parts.app.memory.take_shifts)
-            if lines and not self._turns.running:
+            if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
     def _make_parts(self) -> Parts:
@@ -320,8 +319,7 @@ class Repl:
             case Prefill(text=text):
                 self._prefill = text
             case EditText(text=text, then=then, suffix=suffix):
-                edited = await asyncio.to_thread(edit_text, text, suffix)
-                if edited is not None:
+                if (edited := await asyncio.to_thread(edit_text, text, suffix)) is not None:
                     result = then(edited)
                     screen.show_result(result)
                     return result.follow_up is None or await self._follow(parts, result.follow_up)
@@ -329,11 +327,8 @@ class Repl:
                 screen.show_result(await asyncio.to_thread(export, app, step))
             case SetTheme(name=name):
                 self._colours.follow(parts, name)
-            case SleepNow():
-                result, self._prefill = await until_key(sleep_work(app, step), draws=live, aloud=aloud)
-                screen.show_result(result)
-            case LongWork():
-                result, self._prefill = await until_key(step, draws=live, aloud=aloud)
+            case SleepNow() | LongWork():
+                result, self._prefill = await until_key(work_of(app, step), draws=live, aloud=aloud)
                 screen.show_result(result)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")

@@ -1,14 +1,16 @@
 """A night that somebody asked for: it can be stopped at any time, and keeps what is done by then."""
 
-from clio.commands.base import CommandResult, Shell, SleepNow
-from clio.commands.long_work import LongWork, Track
+from clio.commands.base import CommandResult, LongWork, Shell, SleepNow
+from clio.commands.long_work import Track
 from clio.commands.memory_sleep import night_result
 
 LABEL = "sleeping"
 
 
-def sleep_work(shell: Shell, step: SleepNow) -> LongWork:
-    """The night as work to be carried out."""
+def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
+    """A night as work to be carried out like any other."""
+    if isinstance(step, LongWork):
+        return step
     return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
 
 

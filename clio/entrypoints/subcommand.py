@@ -20,12 +20,12 @@ from clio.commands.base import (
     EditText,
     ExportSession,
     FollowUp,
+    LongWork,
     Prefill,
     SleepNow,
     WaitFor,
 )
 from clio.commands.dispatch import choose, forms
-from clio.commands.long_work import LongWork
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded
@@ -200,15 +200,11 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
                 from clio.entrypoints.export_file import export
 
                 result = export(shell, step)
-            case SleepNow() as step:
+            case SleepNow() | LongWork() as step:
                 from clio.entrypoints.long_work import until_interrupted
-                from clio.entrypoints.sleeping import sleep_work
+                from clio.entrypoints.sleeping import work_of
 
-                result = until_interrupted(sleep_work(shell, step), aloud=shell.config.screen_reader)
-            case LongWork() as step:
-                from clio.entrypoints.long_work import until_interrupted
-
-                result = until_interrupted(step, aloud=shell.config.screen_reader)
+                result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
             case WaitFor(work=work):
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult
-from clio.commands.long_work import LongWork, Track
+from clio.commands.base import CommandResult, LongWork
+from clio.commands.long_work import Track
 from clio.commands.registry import complete, run_command
 from clio.errors import UserError
 from tests.commands.desk import Desk, make_desk, run_whole

@@ -8,6 +8,8 @@ Layer = Literal["L0", "L1", "L2"]
 """What was said and read; what was remembered of it; what a person likes and a style has learned."""
 Source = Literal["session", "trimmed", "document", "memory", "knowledge", "note", "preference", "style"]
 Fusion = Literal["convex", "rrf"]
+DEFAULT_LIMIT = 10
+"""So many answers are given where nobody says how many."""
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 FUSIONS: tuple[Fusion, ...] = get_args(Fusion)
 LAYER_OF: dict[Source, Layer] = {

@@ -11,14 +11,13 @@ from clio.memory.notes import Notes
 from clio.memory.recall.docs import Having, Recall
 from clio.memory.recall.search import SessionRecall
 from clio.memory.unified.asking import Asking
-from clio.memory.unified.hits import LAYERS, Found, Fusion, Layer, LearnedStyles, UnifiedAnswer
+from clio.memory.unified.hits import DEFAULT_LIMIT, LAYERS, Found, Fusion, Layer, LearnedStyles, UnifiedAnswer
 from clio.memory.unified.kept import Kept
 from clio.memory.unified.ranking import Ranking
 from clio.memory.unified.ruler import Ruler
 from clio.memory.unified.said import Said, until_of, with_distances
 from clio.memory.vectors.meaning import Meaning
 
-DEFAULT_LIMIT = 10
 MAX_LIMIT = 200
 HASHED_SHARE, REAL_SHARE = 0.0, 0.5
 """What a vector counts: nothing where it is hashed from the same words, half where a model made it."""
