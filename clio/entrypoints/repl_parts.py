@@ -120,24 +120,15 @@ def make_parts(
     from clio.app import build_app
     from clio.security.path_policy import Workspace
     from clio.ui.approve import TerminalApprover, TerminalAsker
-    from clio.ui.notify import Notifier, settle
     from clio.ui.pause import suspended_both
     from clio.ui.plan_review import PlanReviewer
-    from clio.ui.screen import open_screen
 
     def is_typing() -> bool:
         running = watch()
         return running is not None and running.typed_within(_TYPING_S)
 
     config = loaded.config
-    screen = open_screen(
-        sys.stdout,
-        terminal,
-        terminal_size,
-        reasoning=config.reasoning,
-        facts=facts.parts,
-        notifier=Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s),
-    )
+    screen = make_screen(config, terminal, facts)
 
     def show(event: Event) -> None:
         facts.hear(event)
@@ -154,6 +145,22 @@ def make_parts(
         shelf=shelf,
     )
     return Parts(app, screen, suspended, PlanReviewer(desk))
+
+
+def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
+    """What shows the turns at this terminal. facts: for the line of a running turn."""
+    from clio.ui.notify import Notifier, settle
+
+    notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
+    if terminal.aloud:
+        from clio.ui.reader_screen import ReaderScreen
+
+        return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, notifier=notifier)
+    from clio.ui.screen import open_screen
+
+    return open_screen(
+        sys.stdout, terminal, terminal_size, reasoning=config.reasoning, facts=facts.parts, notifier=notifier
+    )
 
 
 def make_desk(

@@ -6,7 +6,7 @@ From top to bottom: scrollback; the open end of the answer; the calls that run, 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, TextIO, assert_never
+from typing import Literal, TextIO, assert_never
 
 from rich.text import Text
 
@@ -49,9 +49,6 @@ from clio.ui.typed_line import TypedLine
 from clio.ui.typed_state import Typing
 from clio.ui.typing_rows import said_parts, typed_row
 from clio.ui.waiting_lines import waiting_lines
-
-if TYPE_CHECKING:  # few need it
-    from clio.ui.reader_screen import ReaderScreen
 
 FRAME_S = 0.05  # 20 frames a second at most
 _COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing
@@ -362,12 +359,8 @@ def open_screen(
     reasoning: ShowReasoning = "fold",
     facts: Callable[[], tuple[str, ...]] = _no_facts,
     notifier: Notifier = Notifier(),  # noqa: B008  # frozen
-) -> "Screen | PipeScreen | ReaderScreen":
-    """The screen for this terminal: a live one, lines for a reader aloud, plain text for a dumb terminal and a pipe."""
-    if terminal.aloud:
-        from clio.ui.reader_screen import ReaderScreen
-
-        return ReaderScreen(stream, size, reasoning=reasoning, notifier=notifier)
+) -> Screen | PipeScreen:
+    """The screen for this terminal: a live one, or plain text for a dumb terminal and a pipe."""
     if terminal.live:
         return Screen(stream, terminal, size, reasoning=reasoning, facts=facts, notifier=notifier)
     return PipeScreen(stream, stream, show_footer=True)
