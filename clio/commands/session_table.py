@@ -20,7 +20,7 @@ def session_table(
     """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
 
     newest: how many are shown; None for all. Their ids are told apart from all the others'.
-    Where some were written by other programs, a column says by which.
+    Where some were written by other programs or by sub-agents, a column says by which.
     """
     infos = list(sessions)
     length = id_length(info.id for info in infos)
@@ -29,14 +29,16 @@ def session_table(
         for number, info in enumerate(infos[:newest], start=1)
     )
     columns = ("#", "session", "last used", "messages", "id")
-    if any(info.imported for info in infos[:newest]):
+    if not all(info.is_talk for info in infos[:newest]):
         columns = (*columns, "from")
         rows = tuple((*row, origin_of(info)) for row, info in zip(rows, infos, strict=False))
     return Table(columns=columns, rows=rows, wide=1, cut=True)
 
 
 def origin_of(info: "SessionInfo") -> str:
-    """The program that wrote it, where that was not clio; "" for clio."""
+    """The program that wrote it, or the sub-agent whose work it is; "" for a talk with clio."""
+    if info.delegated is not None:
+        return f"sub-agent {info.delegated}"
     return info.imported.agent if info.imported else ""
 
 

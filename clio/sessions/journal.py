@@ -28,6 +28,7 @@ class Opened(Struct, frozen=True, kw_only=True, tag_field="type", tag="session")
     session_name: str | None = None
     parent: str | None = None
     selected_model: str | None = None
+    delegated: str | None = None
 
 
 class Said(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
@@ -210,6 +211,7 @@ def opened(state: SessionState, journal: str) -> Opened:
         session_name=state.name,
         parent=state.parent,
         selected_model=state.model,
+        delegated=state.delegated,
     )
 
 
@@ -237,3 +239,4 @@ def _adopt(record: Opened, state: SessionState) -> None:
     state.name = record.session_name
     state.parent = record.parent
     state.model = record.selected_model
+    state.delegated = record.delegated

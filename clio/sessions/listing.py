@@ -101,6 +101,8 @@ def _from_head(head: snapshot.Head, id: str) -> SessionInfo:
         first_words=head.first_words,
         working_directory=head.working_directory,
         imported=head.imported,
+        parent=head.parent,
+        delegated=head.delegated,
     )
 
 
@@ -118,6 +120,8 @@ def _decoded(files: SessionFiles) -> SessionInfo:
         first_words=first_words(state.messages),
         working_directory=state.working_directory,
         imported=state.imported,
+        parent=state.parent,
+        delegated=state.delegated,
     )
 
 
@@ -154,6 +158,8 @@ def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
         created_at=state.created_at,
         first_words=first_words(state.messages),
         working_directory=state.working_directory,
+        parent=state.parent,
+        delegated=state.delegated,
     )
 
 

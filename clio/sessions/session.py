@@ -44,8 +44,13 @@ class Session:
 
     @property
     def parent(self) -> str | None:
-        """Id of the session it was branched from."""
+        """Id of the session it was branched from, or that delegated work to it."""
         return self._state.parent
+
+    @property
+    def delegated(self) -> str | None:
+        """The sub-agent that works in it; None where a person talks."""
+        return self._state.delegated
 
     @property
     def messages(self) -> list[Message]:

@@ -47,6 +47,7 @@ class Head(Struct, kw_only=True):
     token_ratio: float | None = None
     merged_journal: str = ""
     imported: Imported | None = None
+    delegated: str | None = None
 
 
 class Snapshot(Head, kw_only=True):
@@ -90,6 +91,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         parent=snap.parent,
         model=snap.selected_model,
         imported=snap.imported,
+        delegated=snap.delegated,
         token_ratio=snap.token_ratio,
         todos=snap.todos,
         planned=snap.plan,
@@ -145,10 +147,12 @@ def opening(
         token_ratio=state.token_ratio,
         merged_journal=merged_journal,
         imported=state.imported,
+        delegated=state.delegated,
     )
     fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
-    if state.imported is None:
-        del fields["imported"]
+    for rare in ("imported", "delegated"):
+        if fields[rare] is None:
+            del fields[rare]
     fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
     fields |= {"plan": state.planned} if state.planned else {}
     fields |= {"trims": state.trims} if state.trims else {}

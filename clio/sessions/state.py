@@ -85,7 +85,10 @@ class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said."""
+    """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said.
+
+    delegated: the sub-agent that works in it for the session `parent`; None where a person talks.
+    """
 
     id: str
     name: str | None = None
@@ -96,12 +99,20 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     working_directory: str = ""
     running: bool = False
     imported: Imported | None = None
+    parent: str | None = None
+    delegated: str | None = None
+
+    @property
+    def is_talk(self) -> bool:
+        """Whether a person talked to clio in it: no other program wrote it, and no other session began it."""
+        return self.imported is None and self.delegated is None
 
 
 class SessionState(Struct, kw_only=True):
     """Everything a session file holds. The session that owns it changes it; others get copies of its parts.
 
     planned: None while plan mode is off.
+    parent: the session it was copied from, or the one that delegated work to it; then `delegated` is the sub-agent.
     stm: ids of the messages the next request is built from.
     trims: how messages left it, oldest first.
     threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
@@ -115,6 +126,7 @@ class SessionState(Struct, kw_only=True):
     parent: str | None = None
     model: str | None = None
     imported: Imported | None = None
+    delegated: str | None = None
     token_ratio: float | None = None
     todos: tuple[Todo, ...] = ()
     planned: Planned | None = None

@@ -31,15 +31,25 @@ class SessionStore:
         self.folder = folder.absolute()
 
     def new(
-        self, working_directory: Path, *, persist: bool = True, name: str | None = None, parent: str | None = None
+        self,
+        working_directory: Path,
+        *,
+        persist: bool = True,
+        name: str | None = None,
+        parent: str | None = None,
+        delegated: str | None = None,
     ) -> Session:
-        """A session that is on disk from its first message; with `persist` False it never is."""
+        """A session that is on disk from its first message; with `persist` False it never is.
+
+        delegated: the sub-agent that works in it for the session `parent`.
+        """
         state = SessionState(
             id=new_id(),
             name=_name(name),
             created_at=time.time(),
             working_directory=valid_text(str(working_directory)),
             parent=parent,
+            delegated=delegated,
         )
         if not persist:
             return Session(state, None)
@@ -90,8 +100,8 @@ class SessionStore:
         return list_sessions(self.folder)
 
     def latest(self) -> str | None:
-        """Id of the session of clio's own that changed last; None where there is none."""
-        return next((info.id for info in self.list() if info.imported is None), None)
+        """Id of the session that a person of clio's talked in last; None where there is none."""
+        return next((info.id for info in self.list() if info.is_talk), None)
 
     def find(self, selector: str) -> str:
         """The id meant by a full id, a number of the list (1 is the newest), a unique prefix of an id, or a name.
@@ -129,11 +139,14 @@ class SessionStore:
         return target.id
 
     def delete(self, session_id: str) -> None:
-        """Delete a session with everything beside it: blobs, damaged and original copies.
+        """Delete a session with everything beside it: blobs, damaged and original copies, what sub-agents did for it.
 
         Raises SessionNotFound, SessionLocked; OSError where a file cannot be deleted.
         """
         files = self._files(session_id)
+        for info in self.list():
+            if info.delegated is not None and info.parent == session_id:
+                self.delete(info.id)
         lock = self._lock(files)
         try:
             for name in sorted(file_names(self.folder)):

@@ -145,3 +145,23 @@ def test_what_is_no_session_is_not_listed(tmp_path: Path) -> None:
         (store.folder / name).write_text("{}", encoding="utf-8")
     (store.folder / "folder.json").mkdir()
     assert [info.id for info in store.list()] == [id]
+
+
+def test_what_a_sub_agent_did_is_listed_never_continued_and_goes_with_its_session(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    parent = store.new(store.folder)
+    parent.append(UserMessage(content="find it"))
+    child = store.new(store.folder, parent=parent.id, delegated="explore")
+    child.append(UserMessage(content="search the retry code"))
+    info = {info.id: info for info in store.list()}[child.id]
+    assert (info.parent, info.delegated, info.is_talk) == (parent.id, "explore", False)
+    child.close()
+    parent.close()
+    infos = {info.id: info for info in store.list()}
+    assert infos[child.id].delegated == "explore" and infos[parent.id].is_talk
+    assert store.latest() == parent.id
+    opened = store.open(child.id)
+    assert (opened.delegated, opened.parent) == ("explore", parent.id)
+    opened.close()
+    store.delete(parent.id)
+    assert store.list() == []

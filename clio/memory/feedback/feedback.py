@@ -134,8 +134,8 @@ class Feedback:
         if (newest := self.trajectories.last()) is not None:
             return newest
         for info in self._store.list():
-            if info.imported is not None:
-                continue  # that answer was another program's
+            if not info.is_talk:
+                continue  # that answer was another program's, or not to a person
             messages = self._store.read(info.id)
             turn, _ = last_turns(messages)
             if len(turn) > 1:
