@@ -90,9 +90,20 @@ class Provider(Protocol):
         ...
 
 
+class Offered(Struct, frozen=True, kw_only=True):
+    """A model a server lists. window: in tokens, as the server says; 0 where it does not."""
+
+    name: str
+    window: int = 0
+
+
 @runtime_checkable
 class ListsModels(Protocol):
     """A provider whose server can be asked which models it has."""
+
+    async def offered(self) -> tuple[Offered, ...]:
+        """The models in the server's order. Takes a few seconds at most; raises ClioError where none can be had."""
+        ...
 
     async def models(self) -> tuple[str, ...]:
         """Their names as the server knows them; none where it does not say."""

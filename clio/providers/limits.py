@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from clio.config.schema import Config
-from clio.providers.base import Limits
+from clio.providers.base import Limits, Offered
 from clio.providers.lenient import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
 
@@ -43,6 +43,12 @@ def rows_of(answer: object) -> list[dict[str, object]]:
 def names_in(answer: object) -> tuple[str, ...]:
     """The models' names, in the server's order."""
     return tuple(name for row in rows_of(answer) if (name := _name(row)))
+
+
+def offered_in(answer: object) -> tuple[Offered, ...]:
+    """The models with their windows, in the server's order and once each."""
+    found = {name: read_row(row).window for row in rows_of(answer) if (name := _name(row))}
+    return tuple(Offered(name=name, window=window) for name, window in found.items())
 
 
 def reported(answer: object, model: str) -> Reported:

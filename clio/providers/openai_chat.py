@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
-from clio.providers.base import ChatRequest, Chunk, Limits
+from clio.providers.base import ChatRequest, Chunk, Limits, Offered
 from clio.providers.chunks import Normaliser
 from clio.providers.encode import Encoder, encode_json
 from clio.providers.failures import Endpoint, Failure, TransportFailed, explain
 from clio.providers.lenient import as_dict
-from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
+from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
 from clio.providers.pictures import takes_images
 from clio.providers.profiles import Quirks, profile_of, taught
 from clio.providers.transport import Transport
@@ -98,6 +98,16 @@ class OpenAIChatProvider:
         except TransportFailed:
             return ()
         return self._known_models
+
+    async def offered(self) -> tuple[Offered, ...]:
+        """See `ListsModels`."""
+        try:
+            answer = await self._transport.get("/models", MODELS_TIMEOUT_S)
+        except TransportFailed as error:
+            raise self._explain(error.failure) from error
+        found = offered_in(answer)
+        self._known_models = tuple(one.name for one in found)
+        return found
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""

@@ -1,0 +1,64 @@
+"""/model asks the server for its models, over real HTTP."""
+
+import asyncio
+import json
+
+import pytest
+
+from clio.commands.base import CommandResult, WaitFor
+from clio.commands.model_commands import MAX_SHOWN, SERVED
+from clio.commands.registry import complete, run_command
+from tests.support.chat_server import error
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    SERVED.clear()
+
+
+def listed(desk: Desk) -> CommandResult:
+    step = run_command(desk.app, "/model").follow_up
+    assert isinstance(step, WaitFor)
+
+    async def ask() -> CommandResult:
+        try:
+            return await step.work()
+        finally:
+            await desk.app.close()
+
+    return asyncio.run(ask())
+
+
+def test_what_the_server_offers_with_window_and_price(make_desk: MakeDesk) -> None:
+    models = [{"id": "test-model", "max_model_len": 32_768}, {"id": "big"}, {"id": "Alpha"}]
+    desk = make_desk([], models=models)
+    (desk.loaded.home / "prices.yaml").parent.mkdir(parents=True, exist_ok=True)
+    name = desk.app.provider.name
+    (desk.loaded.home / "prices.yaml").write_text(f"{name}:\n  big: {{input: 1.5, output: 6}}\n", encoding="utf-8")
+    result = listed(desk)
+    assert result.table is not None
+    assert result.table.rows == (
+        ("→", "test-model", "33k", "$0", "$0", ""),  # nothing is paid for a server on this machine
+        ("", "Alpha", "", "$0", "$0", ""),
+        ("", "big", "", "$1.50", "$6.00", ""),
+    )
+    assert "`test-model` at" in result.text and "`/model NAME` switches." in result.text
+    assert json.loads(json.dumps(result.data))[0] == {"name": "test-model", "window": 32_768, "running": True}
+    assert [one.text for one, _ in complete(desk.app, "/model al")] == ["Alpha"]
+
+
+def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make_desk: MakeDesk) -> None:
+    desk = make_desk([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN)])
+    result = listed(desk)
+    assert result.table is not None and len(result.table.rows) == MAX_SHOWN
+    assert result.table.rows[0] == ("→", "test-model", "", "$0", "$0", "not listed")
+    assert "101 more are not shown" in result.text
+
+
+@pytest.mark.parametrize(("models", "said"), [(error(500), "did not list its models"), ([], "lists no models")])
+def test_a_server_that_does_not_say_is_no_error(make_desk: MakeDesk, models: object, said: str) -> None:
+    result = listed(make_desk([], models=models))
+    assert result.ok and said in result.text
+    assert "`test-model` at" in result.text
