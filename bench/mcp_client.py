@@ -78,6 +78,7 @@ async def calls(folder: Path, runs: int) -> None:
     """A start, and a hundred calls."""
     server = Server(name="peer", where="", own=True, command=sys.executable, args=PEER, env={"PYTHONPATH": str(ROOT)})
     starts: list[tuple[float, float]] = []
+    hundred = (0.0, 0.0)
     for _ in range(runs):
         servers = Servers([server], [], project=ROOT, env=os.environ, folder=None)
         begun, cpu = time.perf_counter(), time.process_time()

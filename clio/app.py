@@ -128,7 +128,9 @@ class App:
             tell=lambda text, warning: emit(Notice(text=text, level="warning" if warning else "info")),
         )
         self.mailbox = Mailbox()
-        self.servers = open_servers(loaded, env, tell=self._warn, ask=asker.ask)
+        self.servers = open_servers(
+            loaded, env, clean=lambda text: self.redactor.redact(text).text, tell=self._warn, ask=asker.ask
+        )
         custom = CustomCommands(self.project, self.home, env)
         self.added = AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
         self.tool_limit = ToolLimit(self.policy)

@@ -94,7 +94,8 @@ def add(shell: Shell, argument: str) -> CommandResult:
     if not own:
         trust_added(shell.loaded.home, shell.loaded.project, checked.name)
     text = (
-        f"{code(checked.name)} stands in {code(str(path))}. `/mcp test {checked.name}` tries it, `/mcp reload` uses it."
+        f"{code(checked.name)} stands in {code(str(path))}; clio has it from its next start. "
+        f"`/mcp test {checked.name}` tries it."
     )
     if literal := next(
         (key for key, value in {**env, **headers}.items() if _SECRET.search(key) and "${" not in value), ""
@@ -113,7 +114,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
     files = {"project": project_file(shell.loaded.project), "user": user_file(shell.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
         if remove_server(files[one], name):
-            text = f"{code(name)} is no longer in {code(str(files[one]))}. `/mcp reload` stops it."
+            text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
     standing = next((one for one in shell.servers.standings() if one.server.name == name), None)
     if standing is not None:
@@ -136,6 +137,7 @@ async def _checked_list(shell: Shell) -> CommandResult:
 
 def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
     told = [f"- {problem}" for problem in servers.problems]
+    told += [f"- {one.server.name}: {one.why}" for one in standings if one.state == "failed"]
     data = [_data(one, servers) for one in standings]
     if not standings:
         none = f"No MCP servers; `{_ADD}` adds one."
@@ -143,7 +145,7 @@ def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
     rows = tuple(
         (
             one.server.name,
-            _state(one),
+            one.state if one.server.enabled else "switched off",
             f"{len(one.catalog.tools):,}" if one.catalog else "?",
             f"{servers.tokens(one.server.name):,}" if one.catalog else "?",
             f"{len(one.catalog.resources):,}" if one.catalog else "?",

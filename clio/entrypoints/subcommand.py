@@ -114,7 +114,7 @@ class LightShell:
         from clio.mcp.opening import open_servers
 
         if self._servers is None:
-            self._servers = open_servers(self.loaded, os.environ)
+            self._servers = open_servers(self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text)
         return self._servers
 
     async def reload_servers(self) -> None:
@@ -231,6 +231,8 @@ def help_text(word: str) -> str:
     """What `clio NAME --help` prints: every form of the sub-command."""
     table, called = _table(word)
     rows = [(form, summary) for form, summary in forms(table, called)]
+    if word == "mcp":
+        rows[0] = ("clio mcp [--read-only]", "offer this memory to other agents, over MCP")
     width = min(max(len(form) for form, _ in rows), 36)
     lines = [
         f"  {form:<{width}}  {summary}" if len(form) <= width else f"  {form}\n  {'':<{width}}  {summary}"

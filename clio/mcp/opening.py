@@ -9,9 +9,14 @@ from clio.mcp.servers import Ask, Servers
 
 
 def open_servers(
-    loaded: Loaded, env: Mapping[str, str], *, tell: Callable[[str], None] = lambda line: None, ask: Ask | None = None
+    loaded: Loaded,
+    env: Mapping[str, str],
+    *,
+    clean: Callable[[str], str],
+    tell: Callable[[str], None] = lambda line: None,
+    ask: Ask | None = None,
 ) -> Servers:
-    """Every configured server, none of them started. tell: shows one line. ask: reaches the person."""
+    """Every configured server, none of them started. See `Servers`."""
     folder = None if loaded.config.incognito else loaded.project / ".clio" / "cache"
 
     handed = tuple(server for server in loaded.servers if server.where == HANDED)
@@ -29,5 +34,6 @@ def open_servers(
         folder=folder,
         tell=tell,
         ask=ask,
+        clean=clean,
         read_again=read_again,
     )

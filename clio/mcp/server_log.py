@@ -3,6 +3,7 @@
 import os
 import threading
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 from clio.storage.folders import make_folder
@@ -14,17 +15,21 @@ _LINE_CHARS = 2_000
 
 
 class ServerLog:
-    """One server's log; without a path the last lines are only kept in memory. May be written from any thread."""
+    """One server's log; without a path the last lines are only kept in memory. May be written from any thread.
 
-    def __init__(self, path: Path | None) -> None:
+    clean: takes secrets out of a line.
+    """
+
+    def __init__(self, path: Path | None, clean: Callable[[str], str] = str) -> None:
         self.path = path
+        self._clean = clean
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._lock = threading.Lock()
         self._size: int | None = None
 
     def write(self, line: str) -> None:
         """Add a line. A log that cannot be written loses it: no server is stopped for that."""
-        line = line.rstrip("\r\n")[:_LINE_CHARS]
+        line = self._clean(line.rstrip("\r\n")[:_LINE_CHARS])
         with self._lock:
             if line.strip():
                 self._tail.append(line.strip())

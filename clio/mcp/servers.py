@@ -61,7 +61,7 @@ class Servers:
     """Every configured server. problems: sentences about entries that are wrong.
 
     folder: where catalogs and logs are kept; None keeps nothing. tell: shows one line. ask: reaches the person.
-    read_again: gives what is configured by now, for `reload`.
+    clean: takes secrets out of what is kept. read_again: gives what is configured by now, for `reload`.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Servers:
         folder: Path | None,
         tell: Callable[[str], None] = lambda line: None,
         ask: Ask | None = None,
+        clean: Callable[[str], str] = str,
         first_wait_s: float = FIRST_WAIT_S,
         read_again: Callable[[], tuple[Sequence[Server], Sequence[str]]] | None = None,
     ) -> None:
@@ -84,6 +85,7 @@ class Servers:
         self._folder = folder
         self._tell = tell
         self._ask = ask
+        self._clean = clean
         self._first_wait_s = first_wait_s
         self._read_again = read_again
         self._catalogs: dict[str, Catalog] = {}
@@ -204,6 +206,7 @@ class Servers:
             project=self._project,
             env=self._env,
             folder=self._folder,
+            clean=self._clean,
             first_wait_s=self._first_wait_s,
             read_again=self._read_again,
         )
@@ -224,7 +227,7 @@ class Servers:
                 server,
                 lambda: make_launch(server, self._project, self._env),
                 self._project,
-                log=ServerLog(self._log_path(server)),
+                log=ServerLog(self._log_path(server), self._clean),
                 elicit=self._elicit,
                 on_catalog=lambda catalog, seconds: self._learn(server, catalog, seconds),
             )

@@ -73,9 +73,9 @@ class MentionMenu:
                     yield Offer(
                         text=f"@{word}:", shown=f"{word}:", note=f"an earlier {word}" if word != "note" else word
                     )
-            for server, found in resources.items():
+            for server in resources:
                 if server.lower().startswith(bare.lower()):
-                    yield Offer(text=f"@{server}:", shown=f"{server}:", note=f"{len(found):,} of an MCP server")
+                    yield Offer(text=f"@{server}:", shown=f"{server}:", note="resources of an MCP server")
 
     def _resources(self) -> dict[str, list[Offer]]:
         """By server what it offers, as far as it has been asked."""

@@ -46,7 +46,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, lambda: self.session)
         self.spending = open_spending(self.loaded)
-        self.servers = open_servers(self.loaded, {})
+        self.servers = open_servers(self.loaded, {}, clean=str)
         self.added = AddedCommands()
         self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def peer(*flags: str, name: str = "peer", **fields: Any) -> Server:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *servers: Server, **given: Any) -> AsyncIterator[tuple[Servers, list[str]]]:
+async def opened(folder: Path, *servers: Server, **given: Any) -> AsyncGenerator[tuple[Servers, list[str]]]:
     told: list[str] = []
     found = Servers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=told.append, **given)
     try:

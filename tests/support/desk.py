@@ -49,6 +49,7 @@ class Desk:
         self.events: list[Event] = []
         self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key"}
         given = {"base_url": server.url, "model": "test-model"} | overrides
+        settings: dict[str, str | bool | tuple[str, ...]]
         settings = {key: value if isinstance(value, bool) else str(value) for key, value in given.items()}
         self.overrides = settings
         self.loaded = load(Options(cwd=project, overrides=settings), self.env)

@@ -128,6 +128,7 @@ class Peer:
             case "env":
                 self._text(number, json.dumps(dict(os.environ)))
             case "secret":
+                print(f"handing out password = {SECRET}", file=sys.stderr, flush=True)
                 self._text(number, f"password = {SECRET}")
             case name:
                 self._send({"jsonrpc": "2.0", "id": number, "error": {"code": -32602, "message": f"no tool {name}"}})

@@ -17,6 +17,7 @@ from clio.commands.registry import complete, run_command
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.trust import grant_all
+from clio.security.actions import CallServer
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
@@ -102,6 +103,7 @@ async def test_a_person_is_asked_once_for_the_session(peers: Peers) -> None:
     assert (await desk.turn("add")).status == "done"
     [request] = desk.person.asked
     assert request.title == "peer: add a=2 b=40"
+    assert isinstance(request.action, CallServer)
     assert json.loads(request.action.arguments) == {"a": 2, "b": 40}
     assert request.verdict.rule == "mcp_peer_add"
     first, second = results(desk)
@@ -118,7 +120,7 @@ async def test_always_is_a_rule_that_holds_in_the_next_session(peers: Peers) -> 
     assert "mcp_peer_add" in (desk.project / ".clio" / "config.yaml").read_text(encoding="utf-8")
     await restart(desk)
     await desk.turn("again")
-    assert [request.action.tool for request in desk.person.asked] == ["add", "fail"]
+    assert [request.title for request in desk.person.asked] == ["peer: add a=2 b=40", "peer: fail"]
     assert [one.ok for one in results(desk)] == [True, True, False]
 
 
@@ -142,6 +144,7 @@ async def test_what_a_server_answers_is_bounded_cleaned_and_without_secrets(peer
     assert SECRET not in sent
     assert "\\u001b" not in sent
     assert [one.ok for one in results(desk)] == [True, True, False, False]
+    assert SECRET not in (desk.project / ".clio" / "cache" / "mcp" / "peer.log").read_text(encoding="utf-8")
     assert results(desk)[2].summary == "the disk is full"
     assert "exit code 7: out of memory" in results(desk)[3].preview
 
