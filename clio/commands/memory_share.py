@@ -121,20 +121,20 @@ def _status(shell: Shell) -> CommandResult:
     parts += [_listed(status.rivals, "said otherwise by somebody else; `/memory forget ID` of one settles it")]
     parts += [_listed(status.late, "changed while somebody forgot it; `/memory add` in those words brings it back")]
     if status.problems:
-        parts.append(f"{count(len(status.problems), 'file')} left out:")
-        parts += [f"- {code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
+        rows = [f"- {code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
+        parts.append("\n".join([f"\n{count(len(status.problems), 'file')} left out:\n", *rows, ""]))
     if status.emptied:
         parts.append(f"{count(status.emptied, 'file')} said something once; `/memory share tidy` deletes the old ones.")
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(shell, status))
-    return CommandResult(text="\n".join(part for part in parts if part), data=_data(status))
+    return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_data(status))
 
 
 def _listed(entries: tuple[Entry, ...], what: str) -> str:
     if not entries:
         return ""
     rows = [f"- {code(f'{entry.id} {entry.text} ({entry.by})')}" for entry in entries[:_SHOWN]]
-    return "\n".join([f"{entries_of(len(entries))} {what}:", *rows])
+    return "\n".join([f"\n{entries_of(len(entries))} {what}:\n", *rows, ""])
 
 
 def _rule(rule: Rule) -> str:

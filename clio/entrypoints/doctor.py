@@ -137,11 +137,11 @@ def _team(loaded: Loaded) -> Iterator[Finding]:
         return
     if status.problems or status.rule:
         left_out = (
-            f"{len(status.problems)} files are left out" if status.problems else "git does not see what it should"
+            f"files left out: {len(status.problems)}" if status.problems else "git does not see what it should"
         )
         yield Finding("note", f"team memory: {left_out}; look with: clio memory share status")
     else:
-        yield Finding("ok", f"team memory: {len(status.shared)} entries shared in .clio/ltm/")
+        yield Finding("ok", f"team memory: entries shared in .clio/ltm/: {len(status.shared)}")
 
 
 async def _limits(provider: Provider) -> Limits:

@@ -16,6 +16,7 @@ from clio.config.options import Options
 from clio.config.show import withheld_note
 from clio.config.team_folder import trust_team
 from clio.config.trust import grant_all, should_ask
+from clio.entrypoints import doctor, init
 from clio.memory.control.export import make_bundle
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
@@ -167,3 +168,25 @@ def test_export_and_wipe_and_a_dry_night_know_the_shared_entries(tmp_path: Path)
     assert not ann.folder.exists()
     trust_team(ann.project, ann.home)
     assert ann.memory.read().entries == ()
+
+
+def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    person = Person(tmp_path / "ann")
+    git(person.project, "init", "--quiet")
+    env = {"CLIO_HOME": str(person.home), "HOME": str(tmp_path)}
+    loaded = load(Options(cwd=person.project), env)
+    init.run(loaded, env, yes=True, dry_run=False)
+    assert ".gitignore was not changed: .clio/ltm/ is shared through git" in capsys.readouterr().out
+    assert not (person.project / ".gitignore").exists()
+
+    def found() -> list[str]:
+        return [finding.text for finding in doctor._team(loaded)]  # pyright: ignore[reportPrivateUsage]
+
+    assert found() == ["team memory: git does not see what it should; look with: clio memory share status"]
+    person.sharing.let_git_see()
+    person.gets(*said("a"))
+    assert found() == ["team memory: entries shared in .clio/ltm/: 1"]
+    (person.folder.path / "odd").write_text("", encoding="utf-8")
+    (person.folder.path / "rule").write_text("", encoding="utf-8")
+    assert found() == ["team memory: files left out: 1; look with: clio memory share status"]
+    assert list(doctor._team(load(Options(cwd=person.project), env | {"CLIO_HOME": str(tmp_path / "else")}))) == []  # pyright: ignore[reportPrivateUsage]
