@@ -16,7 +16,7 @@ OF_OS = frozenset(
 OF_SIGNAL = frozenset(
     "SIGHUP SIGKILL SIGQUIT SIGUSR1 SIGUSR2 SIGWINCH SIGTSTP SIGCONT SIGPIPE SIGCHLD alarm setitimer pause".split()
 )
-METHODS = frozenset({"add_signal_handler", "remove_signal_handler"})
+METHODS = frozenset({"add_signal_handler", "remove_signal_handler", "add_reader", "remove_reader"})
 QUESTIONS = ("sys.platform", "hasattr(", "os.name")
 
 
@@ -73,6 +73,7 @@ def test_what_only_posix_has_is_asked_for_first(path: Path, tree: ast.Module) ->
     "text",
     [
         "import os\nos.killpg(1, 9)",
+        "import asyncio\nasyncio.get_event_loop().add_reader(0, print)",
         "import fcntl",
         "import asyncio, signal\nasyncio.get_event_loop().add_signal_handler(signal.SIGINT, print)",
         "import os, sys\ndef f():\n    os.nice(1)\n    if sys.platform == 'win32':\n        return",

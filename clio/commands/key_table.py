@@ -21,6 +21,7 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
         "on the line",
         (
             Key(keys="Enter", what="sends; goes on after an open bracket, an open ``` or a \\", bound=("enter",)),
+            Key(keys="Enter", what="on an empty line, with --screen-reader: says how things are"),
             Key(keys="Alt-Enter", what="starts a new line", bound=("escape enter",)),
             Key(keys="Tab", what="completes commands, their options, @paths, @session: and @note:"),
             Key(keys="↑ ↓", what="earlier lines; ↑ on an empty one takes back what waits", bound=("up",)),
@@ -54,6 +55,7 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
         (
             Key(keys="y s a n", what="once, for this session, always, no"),
             Key(keys="e h", what="edit the change, decide hunk by hunk"),
+            Key(keys="any other", what="with --screen-reader: says the keys again"),
             Key(keys="j k g G Space b", what="move in a long change, as the arrows and pages do"),
         ),
     ),

@@ -30,7 +30,8 @@ def is_terminal() -> bool:
 def can_draw(stream: "TextIO") -> bool:
     """Whether a person sees this stream in a terminal that can go back on its line."""
     try:
-        return stream.isatty() and os.environ.get("TERM", "") not in _DUMB
+        # Windows names no terminal; each of its consoles can.
+        return stream.isatty() and (os.name == "nt" or os.environ.get("TERM", "") not in _DUMB)
     except ValueError:  # closed
         return False
 

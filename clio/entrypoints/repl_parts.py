@@ -167,7 +167,7 @@ def make_desk(
     terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
 ) -> "Desk":
     """The place for questions at this terminal."""
-    if terminal.aloud and terminal.keys:
+    if terminal.aloud:
         from clio.ui.reader_desk import ReaderDesk
 
         return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
@@ -179,6 +179,12 @@ def make_desk(
 def this_terminal(config: Config) -> Terminal:
     """What standard output can do, and may."""
     is_tty = sys.stdout.isatty()
+    if is_tty and sys.platform == "win32":
+        import ctypes
+
+        from clio.ui.windows_console import switch_on
+
+        is_tty = switch_on(ctypes.windll.kernel32)
     return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
 
 

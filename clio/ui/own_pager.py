@@ -1,10 +1,10 @@
 """Shows a long text in the person's own pager."""
 
 import os
-import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 
+from clio.ui.editor import words_of
 from clio.ui.plain import clean
 
 _USUAL = (("less", "-R"), ("more",))
@@ -29,7 +29,7 @@ def page(text: str, env: Mapping[str, str]) -> bool:
 def _pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     """The person's own, then the usual ones."""
     try:
-        own = tuple(shlex.split(env.get("PAGER", "")))
+        own = tuple(words_of(env.get("PAGER", "")))
     except ValueError:
         own = ()
     if own:

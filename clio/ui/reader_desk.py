@@ -17,6 +17,7 @@ from clio.ui.output import Output
 from clio.ui.painter import Part, Size
 from clio.ui.pause import Suspended
 from clio.ui.plain import visible
+from clio.ui.questions import Questions
 from clio.ui.reader_questions import ReaderQuestions
 from clio.ui.spoken import broken, spoken, undrawn
 from clio.ui.spoken_diff import spoken_diff
@@ -46,7 +47,9 @@ class ReaderDesk(Desk):
 
     def _make_questions(
         self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
-    ) -> ReaderQuestions:
+    ) -> Questions:
+        if not terminal.keys:
+            return super()._make_questions(stream, terminal, keyboard, display)
         return ReaderQuestions(stream, self.size, keyboard=keyboard)
 
     def title(self, name: str, more: str, style: str = "") -> Part:

@@ -127,6 +127,7 @@ def test_a_terminal_that_gives_whole_lines_is_read_aloud_too(place: Place, serve
     with place.clio("--screen-reader", TERM="dumb") as clio:
         clio.wait_for("you:")
         clio.line("make it")
+        clio.wait_for("question 1: run touch made, medium risk")
         clio.wait_for("n = no")
         clio.line("y")
         clio.wait_for("clio: All done.")
@@ -143,3 +144,11 @@ def test_ctrl_o_and_long_outputs_open_no_pager(place: Place, server: ChatServer)
         settled(clio, "done, 2 steps")
         clio.send("\x0f")
         settled(clio, "row 59")
+
+
+def test_the_page_shows_a_question_as_it_is_said() -> None:
+    root = Path(__file__).parent.parent.parent
+    page = (root / "docs" / "accessibility.md").read_text(encoding="utf-8")
+    said = (root / "tests" / "golden" / "ui" / "reader_conversation.txt").read_text(encoding="utf-8")
+    question = page.partition("```\nquestion 1")[2].partition("\n```")[0]
+    assert f"question 1{question}" in said.replace("or\nEscape", "or Escape")

@@ -1,0 +1,18 @@
+"""How the variables that name an editor or a pager are read."""
+
+import pytest
+
+from clio.ui.editor import words_of
+
+
+@pytest.mark.parametrize(
+    ("command", "windows", "words"),
+    [
+        ("code --wait", False, ["code", "--wait"]),
+        ("'/my apps/ed' -n", False, ["/my apps/ed", "-n"]),
+        (r"C:\tools\vim.exe -n", True, [r"C:\tools\vim.exe", "-n"]),
+        (r'"C:\Program Files\ed.exe" /w', True, [r"C:\Program Files\ed.exe", "/w"]),
+    ],
+)
+def test_a_program_and_its_options(command: str, windows: bool, words: list[str]) -> None:
+    assert words_of(command, windows=windows) == words

@@ -1,0 +1,43 @@
+"""The console of Windows, played by an object with its three functions."""
+
+from typing import Any
+
+import pytest
+
+from clio.ui.windows_console import switch_on
+
+
+class Kernel:
+    """known: whether the console knows the mode. mode: as it stands; None where standard output is no console."""
+
+    def __init__(self, mode: int | None, *, known: bool = True) -> None:
+        self.mode = mode
+        self.known = known
+
+    def GetStdHandle(self, number: int) -> int:
+        assert number == -11
+        return 7
+
+    def GetConsoleMode(self, handle: int, mode: Any) -> bool:
+        assert handle == 7
+        mode._obj.value = self.mode or 0
+        return self.mode is not None
+
+    def SetConsoleMode(self, handle: int, mode: int) -> bool:
+        assert handle == 7
+        self.mode = mode if self.known else self.mode
+        return self.known
+
+
+@pytest.mark.parametrize(
+    ("kernel", "able", "mode"),
+    [
+        (Kernel(3), True, 7),
+        (Kernel(7), True, 7),
+        (Kernel(3, known=False), False, 3),
+        (Kernel(None), False, None),
+    ],
+)
+def test_the_mode_is_switched_on_beside_the_others(kernel: Kernel, able: bool, mode: int | None) -> None:
+    assert switch_on(kernel) is able
+    assert kernel.mode == mode
