@@ -55,7 +55,7 @@ class Clone:
 
     def commit(self) -> None:
         """Commit what was learned, if anything was."""
-        git(self.folder, "add", "--all", ".clio", ".gitignore")
+        git(self.folder, "add", "--all", ".")
         git(self.folder, "commit", "--quiet", "--message", "learned", ok=(0, 1))
 
     def pull(self, source: str | Path = "origin") -> None:

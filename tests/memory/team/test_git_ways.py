@@ -1,0 +1,71 @@
+"""The other ways to bring branches together: squashed, rebased, picked. Real git, and never a conflict."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.memory.ltm_support import add
+from tests.memory.team.simulation import SAID, Clone, git
+
+
+def _no_sync(fd: int) -> None:
+    """Nothing; no power fails in a test."""
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
+    """A clone whose main branch shares one entry, and whose branch `work` has changed it once."""
+    monkeypatch.setattr(os, "fsync", _no_sync)
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=main", "remote.git")
+    clone = Clone(tmp_path / "remote.git", tmp_path / "ann", "Ann")
+    git(clone.folder, "checkout", "--quiet", "-b", "main")
+    clone.sharing.turn_on()
+    clone.sharing.let_git_see()
+    add(clone.memory, "discovery", "The port is 1", said=SAID)
+    clone.commit()
+    git(clone.folder, "checkout", "--quiet", "-b", "work")
+    change(clone, "The port is 2")
+    return clone
+
+
+def change(clone: Clone, text: str) -> None:
+    clone.now += 1
+    [entry] = clone.memory.read().entries
+    clone.memory.update(entry.id, text=text)
+    clone.commit()
+
+
+def squash(clone: Clone) -> None:
+    """Main takes what `work` has in one commit, as the button of a forge does."""
+    git(clone.folder, "checkout", "--quiet", "main")
+    git(clone.folder, "merge", "--quiet", "--squash", "work")
+    git(clone.folder, "commit", "--quiet", "--message", "squashed")
+    git(clone.folder, "checkout", "--quiet", "work")
+
+
+@pytest.mark.parametrize("into", ["main", "work"])
+@pytest.mark.parametrize("last", ["changed", "forgotten"])
+def test_a_branch_goes_on_after_it_was_squashed(clone: Clone, into: str, last: str) -> None:
+    squash(clone)
+    if last == "changed":
+        change(clone, "The port is 3")
+    else:
+        clone.memory.forget([entry.id for entry in clone.memory.read().entries])
+        clone.commit()
+    git(clone.folder, "checkout", "--quiet", into)
+    git(clone.folder, "merge", "--quiet", "--no-edit", "work" if into == "main" else "main")
+    assert list(clone.texts()) == (["The port is 3"] if last == "changed" else [])
+
+
+def test_a_branch_is_rebased_and_picked_from(clone: Clone) -> None:
+    squash(clone)
+    change(clone, "The port is 3")
+    git(clone.folder, "rebase", "--quiet", "main")
+    assert list(clone.texts()) == ["The port is 3"]
+    git(clone.folder, "checkout", "--quiet", "main")
+    change(clone, "The port is 9")
+    git(clone.folder, "cherry-pick", "--keep-redundant-commits", "work")
+    assert sorted(clone.texts()) == ["The port is 3", "The port is 9"]
+    git(clone.folder, "revert", "--no-edit", "HEAD")
+    assert list(clone.texts()) == ["The port is 9"]
