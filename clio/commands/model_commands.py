@@ -7,11 +7,15 @@ from clio.algorithms.counts import format_tokens
 from clio.algorithms.money import format_money
 from clio.commands.base import Command, CommandResult, SetModel, Shell, Suggestion, Table, WaitFor, code, refuse
 from clio.errors import ClioError
-from clio.providers.base import ListsModels
+from clio.providers.base import OFFLINE, ListsModels
 from clio.providers.limits import configured
 from clio.providers.profiles import profile_of
 
 MAX_SHOWN = 100
+_CONNECT = (
+    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
+    "then start clio anew, with `-c` to go on here."
+)
 SERVED: dict[str, tuple[str, ...]] = {}
 """What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
 
@@ -93,6 +97,8 @@ def _profiled(name: str) -> int:
 
 def _told(shell: Shell) -> str:
     provider = shell.provider
+    if provider.name == OFFLINE:
+        return f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}"
     text = f"{code(provider.model)} at {code(provider.name)}."
     if others := [name for name in _known(shell) if name != provider.model]:
         text += " Also known: " + ", ".join(code(name) for name in others[:MAX_SHOWN]) + "."

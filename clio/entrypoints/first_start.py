@@ -11,6 +11,7 @@ from pathlib import Path
 from clio import __version__
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display
+from clio.context.instruction_files import OWN_FILE
 from clio.context.instructions import find_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
@@ -75,4 +76,7 @@ def _own_folder(project: Path) -> tuple[str, ...]:
 
 def _instructions(project: Path) -> str:
     found = find_instructions(project, person=project).files
-    return found[0].source if found else "no AGENTS.md: clio init"
+    if found:
+        return found[0].source
+    own = f"{FOLDER_NAME}/{OWN_FILE.name}"
+    return f"{own}: still to be filled in" if (project / own).is_file() else "no AGENTS.md: clio init"

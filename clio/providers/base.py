@@ -90,6 +90,10 @@ class Provider(Protocol):
         ...
 
 
+OFFLINE = "offline"
+"""The name of the provider that needs no model."""
+
+
 class Offered(Struct, frozen=True, kw_only=True):
     """A model a server lists. window: in tokens, as the server says; 0 where it does not."""
 

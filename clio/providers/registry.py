@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
-from clio.providers.base import Provider
+from clio.providers.base import OFFLINE, Provider
 from clio.providers.discover import Found, find_local_server, list_models
 from clio.providers.failures import Endpoint
 from clio.providers.offline import OfflineProvider
@@ -15,7 +15,6 @@ from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, qu
 from clio.providers.transport import OpenAITransport
 from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
 
-OFFLINE = "offline"
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
 

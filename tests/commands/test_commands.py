@@ -116,7 +116,7 @@ def test_approve(desk: Desk) -> None:
 
 
 def test_model(desk: Desk) -> None:
-    assert "`offline`" in run_command(desk, "/model").text
+    assert "clio is `offline`. To connect one, set `OPENAI_API_KEY`" in run_command(desk, "/model").text
     assert run_command(desk, "/model gpt-9").follow_up == SetModel(name="gpt-9")
     assert not run_command(desk, "/model two words").ok
     assert run_command(desk, f"/model {desk.provider.model}").follow_up is None

@@ -54,6 +54,12 @@ def test_what_lacks_comes_with_the_command_that_mends_it(project: Path) -> None:
     assert lines(project.resolve(), {})[1].endswith("shop · no git: git init · no AGENTS.md: clio init")
 
 
+def test_instructions_that_were_begun_are_to_be_filled_in(project: Path) -> None:
+    (project / ".clio").mkdir()
+    (project / ".clio" / "instructions.md").write_text("<!-- what should be known -->\n", encoding="utf-8")
+    assert lines(project, {})[1].endswith(" · .clio/instructions.md: still to be filled in")
+
+
 def test_what_is_there_is_named(project: Path) -> None:
     git(project, "init", "--quiet", "--initial-branch=work")
     (project / ".clio").mkdir()
