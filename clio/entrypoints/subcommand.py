@@ -3,7 +3,6 @@
 No provider is made, no session begun, and nothing is imported that only a conversation needs.
 """
 
-import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -206,6 +205,8 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
             case WaitFor(work=work):
+                import asyncio
+
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):
                 from clio.ui.editor import edit_text
