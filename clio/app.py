@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 
 import msgspec
 
 from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
 from clio.agent.interrupts import Mailbox
+from clio.agent.lessons import Doubt, Lessons
 from clio.agent.loop import Loop
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
@@ -31,13 +31,12 @@ from clio.context.calibrate import Calibration
 from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
-from clio.errors import ClioError, StorageError
+from clio.delegation import Delegation
+from clio.errors import ClioError
 from clio.hooks.hooks import Hooks
 from clio.ids import new_id
 from clio.mcp.opening import open_servers
-from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
-from clio.memory.preferences.notice import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.messages import ToolCall
@@ -50,6 +49,7 @@ from clio.security.redact_names import env_secrets
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.skills.shelf import SkillShelf
+from clio.subagents.definitions import DefinitionFolders
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.files.read_log import ReadLog
@@ -104,7 +104,8 @@ class App:
         self.emit = emit
         self._env = env
         self._now = now
-        self.doubts: Sequence[tuple[str, Callable[[], None]]] = ()
+        self.doubts: Sequence[Doubt] = ()
+        self._lessons = Lessons(self.memory, emit, notices=self.config.notice)
         self._closing = threading.Event()
         self._retired: list[Provider] = []
         self._ratios = RatioBook(None if self.config.incognito else loaded.home, self._warn)
@@ -135,6 +136,7 @@ class App:
         self.added = AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
         self.tool_limit = ToolLimit(self.policy)
         self.skills = SkillShelf(self.project, self.home, env)
+        self.agents = DefinitionFolders(self.project, self.home, env)
         self.spending = open_spending(loaded, now)
         self._spending_notes = SpendingNotes(self.spending, self.project)
         self._assembly = Assembly(
@@ -162,7 +164,18 @@ class App:
             heard=self._heard,
             session_of=lambda: self.session,
             remember_rule=self._remember_rule,
+            delegate_tool=lambda config, provider, limits, estimator: self._delegation.tool(
+                config, provider, limits, estimator
+            ),
             now=now,
+        )
+        self._delegation = Delegation(
+            self._assembly,
+            self.store,
+            agents_of=self.agents.usable,
+            persist=not self.config.incognito,
+            provider_for=self._provider_for,
+            spent=lambda session: self._tell_costs(self._spending_notes.note(session, session.bills)),
         )
         self.session = self._new()
         self.turn_files.recover()
@@ -201,19 +214,17 @@ class App:
         self.spending.check_start(self.provider)
         await self.hooks.finish()
         loop, billed = await self._ready(), len(self.session.bills)
-        certain, doubtful = look_for_notices(self.memory, text) if self.config.notice else ([], [])
-        self._remember_noticed(certain)
-        self.doubts = tuple((question(one), partial(self._remember_noticed, (one,))) for one in doubtful)
+        self.doubts = self._lessons.begin(self.session, text)
         try:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
             self.turn_files.cut_off()
-            self._learn_from_turn("interrupted")  # in this thread: one that is cancelled waits for no other
+            self._lessons.end(self.session, "interrupted")  # in this thread: one that is cancelled waits for no other
             self._tell_costs(self._spending_notes.note(self.session, self.session.bills[billed:]))
             raise
         self.planning.end_turn(done=finished.status == "done")
         await self.turn_files.end_turn()
-        await asyncio.to_thread(self._learn_from_turn, finished.status)
+        await asyncio.to_thread(self._lessons.end, self.session, finished.status)
         bills = self.session.bills[billed:]
         self._tell_costs(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
         return finished
@@ -228,20 +239,6 @@ class App:
             return f"[not run: {command}: {message.content}]"
         state, _, printed = message.content.partition("\n")
         return printed if message.ok else f"{printed}\n{state}"
-
-    def _learn_from_turn(self, status: str) -> None:
-        try:
-            noted = self.memory.end_turn(self.session, status)
-        except (StorageError, OSError) as error:
-            self._warn(f"nothing was learned from this turn: {error}")
-            return
-        for one in noted:
-            sign = "+" if one.rating.reward > 0 else "−"
-            self.emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))
-
-    def _remember_noticed(self, noticed: Sequence[Noticed]) -> None:
-        if line := remember_noticed(self.memory, noticed, self.session.id):
-            self.emit(Notice(text=line))
 
     def _tell_costs(self, sentences: Sequence[str]) -> None:
         for sentence in sentences:
@@ -282,6 +279,12 @@ class App:
         self._retired.append(self.provider)
         self.provider = make_provider(self.config, self._env)
         self.session.set_model(model)
+
+    def _provider_for(self, model: str) -> Provider:
+        """The same server with another model, for a sub-agent."""
+        provider = make_provider(msgspec.structs.replace(self.config, model=model), self._env)
+        self._retired.append(provider)
+        return provider
 
     async def reload_servers(self) -> None:
         """Start the MCP servers anew; the next request has the tools they offer then."""

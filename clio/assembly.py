@@ -78,7 +78,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     """What every loop of one running clio has in common, and the way to put one together.
 
     start: the folder in the project where clio was started. session_of: the running session, whichever that is by then.
-    remember_rule: keeps a rule somebody always allows.
+    remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends sub-agents.
     """
 
     project: Path
@@ -105,6 +105,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     heard: Emit
     session_of: Callable[[], Session]
     remember_rule: Callable[[str], None]
+    delegate_tool: Callable[[Config, Provider, Limits, TokenEstimator], Tool]
     now: Callable[[], float]
 
     def make_loop(
@@ -116,14 +117,16 @@ class Assembly(Struct, kw_only=True, frozen=True):
         session, compact = self.session_of(), is_compact(limits)
 
         skills = self._usable_skills()
+        delegate = self.delegate_tool(config, provider, limits, estimator)
 
         def tools(compact: bool) -> list[Tool]:
-            return [*self._tools(config, read_log, compact, skills), *self._server_tools(limits, compact)]
+            own = self._tools(config, read_log, compact, skills)
+            return [*own, *([] if compact else [delegate]), *self._server_tools(limits, compact)]
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
         hooks = TurnHooks(self.hooks, session, estimator)
-        folders = self._folder_instructions(config, limits, estimator)
+        folders = self.folder_instructions(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
         loop = Loop(
             provider=provider,
@@ -195,9 +198,10 @@ class Assembly(Struct, kw_only=True, frozen=True):
             servers=self.servers,
         )
 
-    def _folder_instructions(
+    def folder_instructions(
         self, config: Config, limits: Limits, estimator: TokenEstimator
     ) -> FolderInstructions | None:
+        """What single folders ask of agents, for one loop; None where nothing of it is told."""
         if not config.instructions:
             return None
         return FolderInstructions(
@@ -223,7 +227,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
             cap = limits.context_window // share if share else None
-            asked, problems = self._instructions(config, limits, estimator)
+            asked, problems = self.instructions(config, limits, estimator)
             parts = [*asked, *self._skills(skills, cap, estimator), *self._knowledge(cap, estimator.ratio)]
             parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(
@@ -324,7 +328,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             self._warn(problem)
         return list(tools)
 
-    def _instructions(
+    def instructions(
         self, config: Config, limits: Limits, estimator: TokenEstimator
     ) -> tuple[list[Fragment], list[str]]:
         """What files ask of agents, for the prompt of the whole session, and sentences on what was left out."""

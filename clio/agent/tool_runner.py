@@ -17,7 +17,7 @@ from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
-from clio.security.actions import Action, FileChange
+from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
@@ -51,6 +51,7 @@ class _Approved(Struct, frozen=True, kw_only=True):
 class ToolRunner:
     """Runs calls for one session. Questions to the person come one at a time, whatever runs beside them.
 
+    alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
     """
 
@@ -68,6 +69,7 @@ class ToolRunner:
         turn_files: TurnFiles | None = None,
         limit: ToolLimit | None = None,
         hooks: TurnHooks | None = None,
+        alone: asyncio.Lock | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
@@ -83,6 +85,7 @@ class ToolRunner:
         self._turn_files = turn_files
         self._limit = limit
         self._hooks = hooks
+        self._alone = alone
         self._note_below = note_below
         self._now = now
         self._max_result_chars = max_result_chars
@@ -132,6 +135,17 @@ class ToolRunner:
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
+        if self._alone is None or await asyncio.to_thread(self._only_looks, prepared.action):
+            return await self._do(call, prepared)
+        async with self._alone:
+            return await self._do(call, prepared)
+
+    def _only_looks(self, action: Action) -> bool:
+        if isinstance(action, RunCommand):
+            return self._policy.only_reads(action)
+        return isinstance(action, ReadFiles | FetchUrl | Internal)
+
+    async def _do(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
         try:
             if self._turn_files is not None:
                 await self._turn_files.before(prepared.action)

@@ -99,12 +99,14 @@ def make_prefix(
     compact: bool,
     cap_tokens: int | None = None,
     problems: Sequence[str] = (),
+    head: str = "",
 ) -> Prefix:
     """System prompt and tools of a session: no date and nothing else that changes, so that prompt caches hold.
 
     cap_tokens: the most each fragment may take, where that is less than its own cap.
+    head: the name of the prompt to begin with, where it is not clio's own.
     """
-    name = "system/compact" if compact else "system/main"
+    name = head or ("system/compact" if compact else "system/main")
     head = fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")
     if cap_tokens is not None:
         fragments = [structs.replace(part, cap_tokens=min(part.cap_tokens, cap_tokens)) for part in fragments]

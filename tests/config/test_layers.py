@@ -121,7 +121,7 @@ def test_a_value_can_be_taken_back(desk: Desk) -> None:
 
 
 def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
-    samples = {"text": "x", "choice": "plan", "count": "7", "number": "0.5", "switch": "no"}
+    samples = {"text": "x", "choice": "plan", "count": "7", "number": "0.5", "switch": "no", "texts": ("ls *", "cat *")}
     for variable in VARIABLES:
         loaded = desk.load({variable.name: samples[CONFIG_FIELDS[variable.field].kind]})
         assert loaded.origins[variable.field] == f"environment {variable.name}"

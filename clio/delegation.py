@@ -1,0 +1,246 @@
+"""Sub-agents at work: each has a session, a window and a loop of its own, all else is that of the one that sent it.
+
+The same policy judges what they do, the same person is asked, the same files are undone with the same turn, and what
+they cost counts like the rest. They are never offered more tools than their sender, and cannot send others.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec import structs
+
+from clio.agent.events import Emit, Event, Notice, StepStarted, ToolFinished, ToolStarted, TurnFinished
+from clio.agent.loop import Loop
+from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from clio.agent.turn_hooks import TurnHooks
+from clio.assembly import Assembly
+from clio.config.schema import Config
+from clio.context.builder import ContextBuilder, Prefix, make_prefix
+from clio.context.shrink import cut_text
+from clio.context.window import ContextWindow
+from clio.fragments import Fragment
+from clio.providers.base import Limits, Provider
+from clio.security.actions import FileChange
+from clio.security.approval import Answer, ApprovalRequest, Approver
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+from clio.subagents.definitions import Definition
+from clio.tokens import TokenEstimator
+from clio.tools.base import Progress, Tool, ToolOutput
+from clio.tools.delegate import DelegateTool, Task
+from clio.tools.file_tools import file_tools
+from clio.tools.files.read_log import ReadLog
+from clio.tools.mcp_tool import fitting_tools
+from clio.tools.schema import tool_spec
+from clio.tools.work_tools import work_tools
+
+MAX_AT_ONCE = 4
+MAX_REPORT_CHARS = 6_000
+NOT_FOR_THEM = frozenset("ask_user memory_operations use_skill".split())
+"""Tools of a conversation: nobody answers a sub-agent, and what it does teaches nothing about the person."""
+_NAME_CHARS = 60
+
+
+class Delegation:
+    """Carries out the tasks of one running clio's sessions.
+
+    agents_of: those that may be used. provider_for: the provider of another model of the same server. spent: told of each
+    session when it is over.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        store: SessionStore,
+        *,
+        agents_of: Callable[[], Sequence[Definition]],
+        persist: bool,
+        provider_for: Callable[[str], Provider],
+        spent: Callable[[Session], None],
+    ) -> None:
+        self._assembly = assembly
+        self._store = store
+        self._agents_of = agents_of
+        self._persist = persist
+        self._provider_for = provider_for
+        self._spent = spent
+        self._room = asyncio.Semaphore(MAX_AT_ONCE)
+        self._changing = asyncio.Lock()
+        self._asking = asyncio.Lock()
+
+    def tool(self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator) -> Tool:
+        """The tool that sends them, for one loop."""
+        known = [tool.name for tool in self._tools(config, limits, self._assembly.session_of)]
+        run = partial(self._run, config, provider, limits, estimator)
+        return DelegateTool(self._agents_of(), known, run)
+
+    async def _run(
+        self,
+        config: Config,
+        provider: Provider,
+        limits: Limits,
+        estimator: TokenEstimator,
+        task: Task,
+        progress: Progress,
+    ) -> ToolOutput:
+        model = task.model or (task.agent.model if task.agent else "")
+        async with self._room:
+            if model and model != provider.model:
+                provider = self._provider_for(model)
+                limits = await provider.limits()
+            name = f"{task.name}: {' '.join(task.text.split())}"[:_NAME_CHARS]
+            session = self._store.new(
+                self._assembly.project,
+                persist=self._persist,
+                name=name,
+                parent=self._assembly.session_of().id,
+                delegated=task.name,
+            )
+            listener = _Listener(progress, self._assembly.emit, task.name)
+            loop = self._make_loop(config, provider, limits, TokenEstimator(estimator.ratio), session, task, listener)
+            try:
+                finished = await loop.run_turn(task.text)
+            finally:
+                session.close()
+                self._spent(session)
+        return _report(task, session, finished, listener)
+
+    def _make_loop(
+        self,
+        config: Config,
+        provider: Provider,
+        limits: Limits,
+        estimator: TokenEstimator,
+        session: Session,
+        task: Task,
+        emit: Emit,
+    ) -> Loop:
+        shared = self._assembly
+        tools = self._allowed(self._tools(config, limits, lambda: session), task)
+        folders = shared.folder_instructions(config, limits, estimator)
+
+        def prefix() -> Prefix:
+            asked, problems = shared.instructions(config, limits, estimator)
+            own = [_own_words(task.agent)] if task.agent else []
+            specs = [tool_spec(tool) for tool in tools]
+            return make_prefix(
+                shared.workspace.root, [*own, *asked], specs, estimator, compact=False, problems=problems,
+                head="system/agent",
+            )  # fmt: skip
+
+        builder = ContextBuilder(project=shared.project, prefixes=[prefix], estimator=estimator)
+        return Loop(
+            provider=provider,
+            runner=ToolRunner(
+                tools={tool.name: tool for tool in tools},
+                session=session,
+                workspace=shared.workspace,
+                policy=shared.policy,
+                approver=_OneAtATime(shared.approver, self._asking, task.name),
+                redactor=shared.redactor,
+                emit=emit,
+                remember_rule=shared.remember_rule,
+                turn_files=shared.turn_files,
+                limit=shared.tool_limit,
+                hooks=TurnHooks(shared.hooks, session, estimator),
+                alone=self._changing,
+                note_below=folders.note if folders else lambda action: "",
+                max_result_chars=MAX_RESULT_CHARS,
+            ),
+            session=session,
+            context=ContextWindow(session, builder, limits, now=shared.now),
+            redactor=shared.redactor,
+            emit=emit,
+            max_steps=min(config.max_steps, task.agent.max_steps if task.agent else config.max_steps),
+            spending=shared.spending,
+            now=shared.now,
+        )
+
+    def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:
+        shared = self._assembly
+        servers, _ = fitting_tools(shared.servers, limits.context_window // 4)
+        tools = [
+            *file_tools(shared.workspace, ReadLog(), max_read_chars=MAX_RESULT_CHARS),
+            *work_tools(
+                shared.workspace,
+                session_of,
+                shared.asker,
+                shared.memory,
+                shared.jobs,
+                command_timeout_s=config.command_timeout_s,
+                private_network=config.private_network,
+            ),
+            *servers,
+        ]
+        return [tool for tool in tools if tool.name not in NOT_FOR_THEM]
+
+    @staticmethod
+    def _allowed(tools: Sequence[Tool], task: Task) -> list[Tool]:
+        limits = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
+        return [tool for tool in tools if all(tool.name in names for names in limits)]
+
+
+class _OneAtATime:
+    """The person, asked one question at a time and told who asks."""
+
+    def __init__(self, approver: Approver, asking: asyncio.Lock, name: str) -> None:
+        self._approver = approver
+        self._asking = asking
+        self._name = name
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """See `Approver`."""
+        async with self._asking:
+            return await self._approver.ask(structs.replace(request, title=f"{self._name}: {request.title}"))
+
+
+class _Listener:
+    """Hears a sub-agent's events: its calls are news of the call that sent it, its warnings are told."""
+
+    def __init__(self, progress: Progress, emit: Emit, name: str) -> None:
+        self._progress = progress
+        self._emit = emit
+        self._name = name
+        self._step = 1
+        self.changed: dict[str, None] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case StepStarted(step=step):
+                self._step = step
+                self._progress(f"step {step}")
+            case ToolStarted(title=title):
+                self._progress(f"step {self._step} · {title}")
+            case ToolFinished(files_changed=paths):
+                self.changed.update(dict.fromkeys(paths))
+            case Notice(text=text, level="warning"):
+                self._emit(Notice(text=f"{self._name}: {text}", level="warning"))
+            case _:
+                pass  # the report says the rest
+
+
+def _own_words(agent: Definition) -> Fragment:
+    return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
+
+
+def _report(task: Task, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
+    ok = finished.status == "done"
+    changed = list(listener.changed)
+    facts = [f"sub-agent {task.name}, session {session.id}, {_steps(finished.steps)}"]
+    facts += [f"changed: {', '.join(changed)}"] if changed else []
+    facts += [f"it did not finish: {finished.error}"] if not ok else []
+    report = cut_text(finished.text.strip(), MAX_REPORT_CHARS, "the rest is in its session")
+    cost = f", {finished.cost.text}" if finished.cost is not None and finished.cost.text else ""
+    files = f", {len(changed)} file{'s' if len(changed) > 1 else ''} changed" if changed else ""
+    summary = f"{_steps(finished.steps)}{cost}{files}" + ("" if ok else f": {finished.error}")
+    return ToolOutput(
+        text="\n".join([f"[{'; '.join(facts)}]", report or "(no report)"]),
+        summary=" ".join(summary.split()),
+        ok=ok,
+        changed=tuple(FileChange(path=(session.working_directory / path), kind="update") for path in changed),
+    )
+
+
+def _steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"
