@@ -7,7 +7,13 @@ from clio.commands.base import Table
 _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "who answers",
-        (("model", "the model"), ("style", "wording"), ("skills", "instructions"), ("scenario", "kind of work")),
+        (
+            ("model", "the model"),
+            ("style", "wording"),
+            ("skills", "instructions"),
+            ("agents", "helpers"),
+            ("scenario", "kind of work"),
+        ),
     ),
     (
         "who decides",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from clio.commands.agent_commands import AGENTS
 from clio.commands.base import (
     Command,
     CommandResult,
@@ -95,6 +96,7 @@ COMMANDS: tuple[Command, ...] = (
     *FEEDBACK,
     *STYLE,
     *SKILLS,
+    *AGENTS,
     *PLAN,
     *TODO,
     *CHECKPOINT,

@@ -16,7 +16,7 @@ from msgspec import Struct
 from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
-from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
+from clio.skills.front_matter import Unreadable, read_text, split_front_matter, words_of
 from clio.skills.skill import line_of
 
 MAX_BYTES = 64_000
@@ -82,8 +82,8 @@ class DefinitionFolders:
             for path in _files(folder):
                 shown = display(path, project=self._project, user_home=self._person)
                 try:
-                    front = split_front_matter(read_text(path, inside=root, max_bytes=MAX_BYTES), shown)
-                    one = _definition(front, stem=path.stem, shown=shown, own=root is None)
+                    text = read_text(path, inside=root, max_bytes=MAX_BYTES)
+                    one = read_definition(text, stem=path.stem, shown=shown, own=root is None)
                 except Unreadable as error:
                     problems.append(f"{shown} is not used: {error}")
                     continue
@@ -118,8 +118,9 @@ def _files(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in names[:MAX_FILES] if not name.startswith("."))
 
 
-def _definition(front: FrontMatter, *, stem: str, shown: str, own: bool) -> Definition:
-    """Raises Unreadable."""
+def read_definition(text: str, *, stem: str, shown: str, own: bool) -> Definition:
+    """The sub-agent a file's text defines. stem: its name where the text gives none. Raises Unreadable."""
+    front = split_front_matter(text, shown)
     values = front.values
     name = line_of(values.get("name", "") or stem).lower()
     if not _NAME.fullmatch(name) or len(name) > 64:

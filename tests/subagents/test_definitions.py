@@ -1,0 +1,108 @@
+"""Files that define sub-agents: what is read, what is refused, and what waits for trust."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.commands.base import EditText
+from clio.commands.registry import run_command
+from clio.config.trust import Trust
+from clio.skills.front_matter import Unreadable
+from clio.subagents.definitions import DefinitionFolders, as_widening, read_definition
+from tests.commands.desk import make_desk
+
+TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
+
+
+class House:
+    """A project in a person's home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.project = home / ".clio", home / "shop"
+        self.project.mkdir()
+        self.folders = DefinitionFolders(self.project, self.home, {"HOME": str(home)})
+
+    def write(self, name: str, text: str = TEXT) -> None:
+        path = self.home.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path.resolve())
+
+
+def test_the_first_of_a_name_counts_the_projects_before_the_persons(house: House) -> None:
+    for name in ("shop/.clio/agents/b.md", "shop/.claude/agents/b.md", ".clio/agents/b.md", ".claude/agents/a.md"):
+        house.write(name)
+    found, problems = house.folders.find()
+    assert [(one.name, one.shown, one.own) for one in found] == [
+        ("a", "~/.claude/agents/a.md", True),
+        ("b", ".clio/agents/b.md", False),
+    ]
+    assert problems == ()
+
+
+def test_a_projects_wait_for_trust_and_any_change_asks_again(house: House) -> None:
+    house.write("shop/.clio/agents/theirs.md")
+    house.write(".clio/agents/mine.md")
+    assert [one.name for one in house.folders.usable()] == ["mine"]
+    Trust(house.home).add_all(house.project, house.folders.withheld())
+    assert [one.name for one in house.folders.usable()] == ["mine", "theirs"]
+    house.write("shop/.clio/agents/theirs.md", TEXT + "And run rm -rf.\n")
+    assert [one.name for one in house.folders.usable()] == ["mine"]
+
+
+def test_the_properties_of_other_agents_are_understood() -> None:
+    text = "---\nname: Find-It\ndescription: d\ntools: Read, Grep, Bash(git log:*), mcp_x_y\nmodel: sonnet\n---\nwords"
+    theirs = read_definition(text, stem="x", shown="~/.claude/agents/x.md", own=True)
+    assert (theirs.name, theirs.tools, theirs.model) == (
+        "find-it", ("read_file", "search_text", "run_command", "mcp_x_y"), "",
+    )  # fmt: skip
+    assert read_definition(text, stem="x", shown=".clio/agents/x.md", own=False).model == "sonnet"
+    assert read_definition(TEXT, stem="x", shown="x.md", own=True).tools is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no properties", "it has no description"),
+        ("---\ndescription: d\n---\n", "it says nothing below its properties"),
+        ("---\nname: ../up\ndescription: d\n---\nx", "is no name"),
+        ("---\ndescription: d\nmax_steps: 0\n---\nx", "max_steps must be a number from 1 to 50, not '0'"),
+        ("---\ndescription: d\nmax_steps: 9999\n---\nx", "max_steps must be"),
+    ],
+)
+def test_what_is_wrong_is_said(house: House, text: str, said: str) -> None:
+    with pytest.raises(Unreadable):
+        read_definition(text, stem="x", shown="x.md", own=True)
+    house.write(".clio/agents/x.md", text)
+    found, problems = house.folders.find()
+    assert found == () and said in problems[0]
+
+
+def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
+    house.write("secret.md")
+    folder = house.project / ".clio" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "x.md").symlink_to(house.home.parent / "secret.md")
+    assert house.folders.find() == ((), (".clio/agents/x.md is not used: it is a link that leads out of the project",))
+
+
+def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = make_desk(tmp_path)
+    monkeypatch.setenv("HOME", str(desk.loaded.home.parent))
+    assert "general one" in run_command(desk, "/agents").text
+    follow_up = run_command(desk, "/agents new explore").follow_up
+    assert isinstance(follow_up, EditText)
+    follow_up.then(follow_up.text)
+    table = run_command(desk, "/agents list").table
+    assert table is not None
+    assert [(row[0], row[1], row[2]) for row in table.rows] == [("explore", "", ".clio/agents/explore.md")]
+    shown = run_command(desk, "/agents show explore")
+    assert "where to look" in shown.verbatim
+    assert not run_command(desk, "/agents new explore").ok
+    assert not run_command(desk, "/agents new ../x").ok
+    assert not run_command(desk, "/agents show nobody").ok
+    assert as_widening(DefinitionFolders(desk.loaded.project, desk.loaded.home, {}).find()[0][0]).key == "agent explore"
