@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import ToolFinished, ToolProgress
+from clio.commands.registry import run_command
 from clio.messages import ToolMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import Script, stall, text, tool_calls
@@ -87,6 +88,20 @@ def test_several_work_side_by_side_and_the_person_is_asked_one_at_a_time(make_de
     assert len(children(desk)) == 2
     results = [one for one in desk.app.session.messages if isinstance(one, ToolMessage)]
     assert sum("changed:" in str(one.content) for one in results) == 1
+
+
+def test_what_they_change_is_undone_with_the_turn_that_sent_them(make_desk: MakeDesk) -> None:
+    desk = make_desk([delegate({"task": "mend it"}), EDIT, text("mended"), text("ok")], approve="all")
+
+    async def story() -> None:
+        await desk.turn("mend it")
+        assert "a + b" in (desk.project / "calc.py").read_text(encoding="utf-8")
+        done = run_command(desk.app, "/undo")
+        assert done.ok, done.text
+        await desk.app.close()
+
+    asyncio.run(story())
+    assert "a - b" in (desk.project / "calc.py").read_text(encoding="utf-8")
 
 
 def test_plan_mode_holds_for_them(make_desk: MakeDesk) -> None:
