@@ -231,7 +231,7 @@ def _report(task: Task, session: Session, finished: TurnFinished, listener: _Lis
     facts += [f"changed: {', '.join(changed)}"] if changed else []
     facts += [f"it did not finish: {finished.error}"] if not ok else []
     report = cut_text(finished.text.strip(), MAX_REPORT_CHARS, "the rest is in its session")
-    cost = f", {finished.cost.text}" if finished.cost is not None and finished.cost.text else ""
+    cost = f", {finished.cost.text}" if finished.cost is not None and finished.cost.micro_dollars else ""
     files = f", {len(changed)} file{'s' if len(changed) > 1 else ''} changed" if changed else ""
     summary = f"{_steps(finished.steps)}{cost}{files}" + ("" if ok else f": {finished.error}")
     return ToolOutput(
