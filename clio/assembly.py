@@ -316,6 +316,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             self.jobs,
             command_timeout_s=config.command_timeout_s,
             private_network=config.private_network,
+            attribution=config.attribution,
         )
         if skills:
             tools.append(UseSkillTool(self.skills, skills))

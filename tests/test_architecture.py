@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tools", "context"),
     ("subagents",),
     ("memory", "skills"),
-    ("sessions", "security", "providers", "mcp", "checkpoints"),
+    ("sessions", "security", "providers", "mcp", "checkpoints", "repository"),
     ("tokens",),
     ("config", "messages", "prompt_files"),
     ("storage",),

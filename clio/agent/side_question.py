@@ -41,9 +41,13 @@ class SideQuestion:
             raise ServerFailed(f"the model did not answer within {TIMEOUT_S:.0f} seconds") from error
 
     async def _answer(self, prompt: str) -> str:
-        request = ChatRequest(system=_SYSTEM, messages=(UserMessage(content=prompt),), max_output_tokens=MAX_TOKENS)
+        return await self.answer(prompt)
+
+    async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
+        """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
+        request = ChatRequest(system=system, messages=(UserMessage(content=prompt),), max_output_tokens=max_tokens)
         provider, spending = self._provider_of(), self._spending
-        if spending is not None and (refusal := spending.refusal(provider, len(prompt + _SYSTEM) // 4)):
+        if spending is not None and (refusal := spending.refusal(provider, len(prompt + system) // 4)):
             raise ServerFailed(refusal, retryable=False)
         parts: list[str] = []
         async for chunk in provider.stream(request):

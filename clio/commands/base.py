@@ -174,6 +174,18 @@ class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
     work: "Callable[[Track], CommandResult]"
 
 
+class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
+    """Commit with the person's yes to message and files, or put into words what a branch holds; nothing is pushed.
+
+    words: for a commit what its message is to say, for "pr" the branch to compare with; "" leaves it to be found out.
+    file: where the text of a pull request is written; "" shows it.
+    """
+
+    kind: Literal["commit", "pr"]
+    words: str = ""
+    file: str = ""
+
+
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
@@ -204,6 +216,7 @@ FollowUp = (
     | WaitFor
     | LongWork
     | SetTheme
+    | GitWork
     | Confirm
 )
 
@@ -215,6 +228,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     todos: a list of work, drawn as one; todos_whole: nothing of it is folded.
     ok: False where the command was not understood or refused; `text` then is one plain sentence.
     data: the same in JSON's own types, for `--json`; None where a command has only words to give.
+    copy: put on the clipboard too, where the screen is a terminal.
     """
 
     bar: Bar | None = None
@@ -227,6 +241,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     ok: bool = True
     follow_up: FollowUp | None = None
     data: object = None
+    copy: str = ""
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):

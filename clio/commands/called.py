@@ -13,6 +13,7 @@ class Meaning(Struct, frozen=True, kw_only=True):
     model: answers this one turn; "" is the model of the session.
     tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
     lead: the prompt that says what the text is to the words.
+    cap_tokens: the most of the text that is sent; it never takes more than a quarter of the window.
     """
 
     text: str
@@ -21,6 +22,7 @@ class Meaning(Struct, frozen=True, kw_only=True):
     model: str = ""
     tools: tuple[str, ...] | None = None
     lead: str = "context/command"
+    cap_tokens: int = 12_000
 
 
 MakeMeaning = Callable[[], Awaitable[Meaning]]

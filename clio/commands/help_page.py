@@ -21,6 +21,7 @@ _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
     ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
     ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
+    ("git", (("commit", "with a message"), ("review", "a change"), ("pr", "its text"))),
     (
         "remember",
         (

@@ -4,9 +4,6 @@ from clio.commands.called import Meaning
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
 
-MOST_TOKENS = 12_000
-"""Of one text, on any window; it never takes more than a quarter of the window."""
-
 
 def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
     """The text as it stands before the words that call it."""
@@ -16,7 +13,7 @@ def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
         text=f"{load_prompt(meaning.lead)}\n\n{meaning.text}{only}",
         source=meaning.source.replace('"', "'"),
         reason="the user called it",
-        cap_tokens=min(MOST_TOKENS, window_tokens // 4),
+        cap_tokens=min(meaning.cap_tokens, window_tokens // 4),
     )
 
 

@@ -22,6 +22,7 @@ from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.docs_commands import DOCS
 from clio.commands.feedback_commands import FEEDBACK
 from clio.commands.general import APPROVE, GENERAL
+from clio.commands.git_commands import GIT
 from clio.commands.help_page import NEXT, help_table
 from clio.commands.hook_commands import HOOKS
 from clio.commands.key_table import key_table
@@ -100,6 +101,7 @@ COMMANDS: tuple[Command, ...] = (
     *PLAN,
     *TODO,
     *CHECKPOINT,
+    *GIT,
     *MCP,
     *HOOKS,
     *LAST,
@@ -123,16 +125,16 @@ def run_command(shell: Shell, line: str) -> CommandResult:
 
 
 def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
-    """The turn a line asks for that calls a command which is not built in, or a skill; None for any other line.
+    """The turn a line asks for that calls a command which is not built in, a skill, or a review; None for any other.
 
     Raises UsageError where the command was called wrongly, or where the line can only mean one that is misspelt.
     """
     if not is_command(line):
         return None
     name, argument = split(line.strip()[1:])
-    uses_skill = name == "skills" and split(argument)[0] == "use"
+    begins = name == "review" or (name == "skills" and split(argument)[0] == "use")
     commands = added(shell)
-    if not uses_skill and (not name or not commands or find(name) is not None):
+    if not begins and (not name or not commands or find(name) is not None):
         return None
     if find(name, shell) is None:
         near = nearest(name, [command.name for command in commands], "/", otherwise="none")

@@ -104,6 +104,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seconds a command may run when the model names no limit."""
     editing: Editing = "emacs"
     """The keys of the prompt line: emacs, vi."""
+    attribution: str | None = None
+    """A trailer for commits made through clio, such as "Assisted-by: clio"; none where it is not set."""
     color: bool = True
     """Colour on the screen."""
     theme: str = "auto"

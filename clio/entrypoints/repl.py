@@ -16,6 +16,7 @@ from clio.commands.base import (
     EditText,
     ExportSession,
     FollowUp,
+    GitWork,
     GrantTrust,
     LoadWindow,
     LongWork,
@@ -49,7 +50,7 @@ from clio.entrypoints.repl_parts import Parts, make_line, make_parts, this_termi
 from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
-from clio.entrypoints.repl_start import choose_session, recap, settle_trust, welcome
+from clio.entrypoints.repl_start import ask_at_start, choose_session, recap, settle_trust, welcome
 from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
 from clio.entrypoints.sleeping import work_of
@@ -66,7 +67,7 @@ MAX_QUESTIONS = 2
 def run(options: Options, loaded: Loaded) -> int:
     """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
     try:
-        repl = Repl(options, settle_trust(options, loaded, os.environ, _ask))
+        repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
         session_id = repl.choose_session()
         first_paint.silence()
     except EOFError:
@@ -79,12 +80,6 @@ def run(options: Options, loaded: Loaded) -> int:
         return asyncio.run(repl.main(session_id))
     except asyncio.CancelledError:
         return 128 + repl.ended_by
-
-
-def _ask(question: str) -> str:
-    """A question before the line editor runs."""
-    first_paint.clear()
-    return input(question)
 
 
 class Repl:
@@ -134,7 +129,7 @@ class Repl:
             return None
         first_paint.erase()
         self._parts = self._make_parts()
-        return choose_session(self._options, self._parts.app.store, _ask, self._terminal)
+        return choose_session(self._options, self._parts.app.store, ask_at_start, self._terminal)
 
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
@@ -330,6 +325,10 @@ class Repl:
             case SleepNow() | LongWork():
                 result, self._prefill = await until_key(work_of(app, step), draws=live, aloud=aloud)
                 screen.show_result(result)
+            case GitWork():
+                from clio.entrypoints.repl_git import carry_out
+
+                self._prefill = await carry_out(parts, step, draws=live, aloud=aloud)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")
                 screen.show_result(await work())

@@ -34,12 +34,13 @@ _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by 
 
 
 class Parts(Struct, frozen=True):
-    """What is behind the line. suspended: hands the terminal over, while a turn runs or not."""
+    """What is behind the line. suspended: hands the terminal over, while a turn runs or not. desk: for questions."""
 
     app: "App"
     screen: "Screen | PipeScreen | ReaderScreen"
     suspended: "Suspended"
     plans: "PlanReviewer"
+    desk: "Desk"
 
 
 def make_line(
@@ -144,7 +145,7 @@ def make_parts(
         env=os.environ,
         shelf=shelf,
     )
-    return Parts(app, screen, suspended, PlanReviewer(desk))
+    return Parts(app, screen, suspended, PlanReviewer(desk), desk)
 
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":

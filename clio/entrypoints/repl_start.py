@@ -13,6 +13,7 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.show import withheld_note, withheld_rows
 from clio.config.trust import decline_all, grant_all, should_ask
+from clio.entrypoints import first_paint
 from clio.entrypoints.repl_parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -43,6 +44,12 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
         return loaded
     grant_all(loaded)
     return load(options, env)
+
+
+def ask_at_start(question: str) -> str:
+    """A question before the line editor runs."""
+    first_paint.clear()
+    return input(question)
 
 
 def choose_session(options: Options, store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:

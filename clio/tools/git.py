@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from clio.errors import ToolFailed, ToolRetry
+from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.messages import Commit, Deeds
+from clio.repository.wording import check_trailer
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -49,15 +50,16 @@ class GitArgs(Struct, frozen=True, kw_only=True):
 
 
 class GitTool:
-    """`git`: the repository the workspace lies in."""
+    """`git`: the repository the workspace lies in. attribution: a trailer for its commits."""
 
     name = "git"
     args = GitArgs
     read_only = False
 
-    def __init__(self, workspace: Workspace, timeout_s: int) -> None:
+    def __init__(self, workspace: Workspace, timeout_s: int, attribution: str | None = None) -> None:
         self._cwd = workspace.root
         self._timeout_s = timeout_s
+        self._attribution = attribution
 
     def prepare(self, args: Any) -> Prepared:
         """Raises ToolFailed where there is no repository or no git, ToolRetry for arguments that cannot be right."""
@@ -69,7 +71,9 @@ class GitTool:
             if reading is not None:
                 return self._read(repo, reading, _title(call))
             if call.operation == "commit":
-                return self._change(_commit_commands(repo, self._cwd, call), _committed, _title(call))
+                return self._change(
+                    _commit_commands(repo, self._cwd, call, self._attribution), _committed, _title(call)
+                )
             return self._change([_changing(repo, call)], _done, _title(call))
         finally:
             repo.close()
@@ -224,12 +228,16 @@ def _push(repo: "Repo", call: GitArgs) -> list[str]:
     return ["git", "push", "--set-upstream", call.remote or remotes[0], branch.name]
 
 
-def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs) -> list[list[str]]:
+def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | None) -> list[list[str]]:
     """What to run so that exactly the given paths, or exactly what is staged, becomes a commit."""
     if not call.message.strip():
         raise ToolRetry("git commit needs message")
     _check_identity(cwd)
-    message = ["--message", call.message.strip()]
+    try:
+        check_trailer(attribution)
+    except ConfigError as error:
+        raise ToolFailed(f"{error}; only the user can change it") from error
+    message = ["--message", call.message.strip(), *(["--trailer", attribution] if attribution else [])]
     if call.paths:
         chosen = ["--", *call.paths]
         merging = (Path(repo.git_dir) / "MERGE_HEAD").exists()

@@ -25,17 +25,18 @@ def work_tools(
     *,
     command_timeout_s: int,
     private_network: bool,
+    attribution: str | None = None,
 ) -> list[Tool]:
     """The tools in the order they are sent.
 
     session_of: the session of the moment; it can be another one at the next call.
-    jobs: the caller closes it when clio ends.
+    jobs: the caller closes it when clio ends. attribution: a trailer for commits.
     """
     return [
         RunCommandTool(workspace, jobs, command_timeout_s),
         JobOutputTool(jobs),
         JobStopTool(jobs),
-        GitTool(workspace, command_timeout_s),
+        GitTool(workspace, command_timeout_s, attribution),
         WebFetchTool(private_network=private_network),
         TodoTool(session_of),
         AskUserTool(asker),

@@ -1,6 +1,7 @@
-"""The picture on the clipboard, by whichever program of this system can hand it out."""
+"""The clipboard: its picture, by whichever program can hand it out, and a text put on it through the terminal."""
 
 import asyncio
+import base64
 import os
 import shutil
 import sys
@@ -9,12 +10,22 @@ from clio.agent.mentioned_images import MAX_IMAGE_BYTES, media_type
 from clio.errors import UserError
 
 _TIMEOUT_S = 5.0
+_MAX_COPIED = 70_000
 _POWERSHELL = (
     "Add-Type -AssemblyName System.Windows.Forms;"
     "$i=[Windows.Forms.Clipboard]::GetImage();"
     "if($i){$m=New-Object IO.MemoryStream;$i.Save($m,'Png');$o=[Console]::OpenStandardOutput();"
     "$b=$m.ToArray();$o.Write($b,0,$b.Length)}"
 )
+
+
+def copy_sequence(text: str) -> str:
+    """What a terminal takes for "put this on the clipboard" (OSC 52); through tmux too where that lets it pass.
+
+    A terminal that does not know it shows nothing. Text beyond 70,000 bytes is left out: many refuse more.
+    """
+    data = base64.b64encode(text.encode("utf-8", "replace")[:_MAX_COPIED]).decode("ascii")
+    return f"\x1b]52;c;{data}\x07"
 
 
 def clipboard_command() -> list[str] | None:

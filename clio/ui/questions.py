@@ -21,6 +21,8 @@ from clio.ui.width import cells_of
 
 _ESCAPE_S = 0.025
 _GUARD_S = 1.0
+ENTER = "enter"
+"""The one choice that is no letter: the Enter key, or an empty line."""
 
 
 class Questions:
@@ -119,7 +121,7 @@ class Questions:
     async def _spell(self, choices: Mapping[str, str]) -> str | None:
         prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
         while (answer := await self._plain_line(prompt)) is not None:
-            if (letter := answer.strip().lower()[:1]) in choices:
+            if (letter := answer.strip().lower()[:1] or ENTER) in choices:
                 return letter
         return None
 
@@ -168,7 +170,8 @@ def _choice_keys(choices: Mapping[str, str], open_from: float) -> KeyBindings:
 
     for letter in choices:
         keys.add(letter)(choose(letter))
-        keys.add(letter.upper())(choose(letter))
+        if letter != ENTER:
+            keys.add(letter.upper())(choose(letter))
     keys.add("escape", eager=True)(give_up)
     keys.add("c-c")(give_up)
     return keys

@@ -1,0 +1,223 @@
+"""/commit: what goes in, a message put before the person, and git's own commit with its hooks."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol
+
+from clio.agent.git_words import commit_prompt, task_of
+from clio.agent.side_question import SideQuestion
+from clio.app import App
+from clio.commands.checkpoint_words import session_turns
+from clio.errors import ClioError, ProviderError, UserError
+from clio.prompt_files import load_prompt
+from clio.providers.base import OFFLINE
+from clio.repository import commits
+from clio.repository.commits import Made
+from clio.repository.diffs import Difference, staged, unstaged
+from clio.repository.leaks import leaks
+from clio.repository.run import git
+from clio.repository.state import Changed, State, check_identity, read_state
+from clio.repository.wording import check_trailer, count_words, is_conventional, message_of, rule_message, stat_line
+from clio.ui.commit_review import CommitAnswer, FileRow, Proposed
+from clio.ui.editor import edit_text
+
+_ANSWER_TOKENS = 800
+
+Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
+"""Awaits work under a label until the person stops it; None then."""
+
+
+class Reviewer(Protocol):
+    """Who decides about a commit; see `CommitReviewer`."""
+
+    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
+    async def accept_leaks(self, lines: Sequence[str]) -> bool: ...
+    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer: ...
+    def tell(self, words: str, *, bad: bool = False) -> None: ...
+    def output(self, text: str) -> None: ...
+
+
+class Committing:
+    """One /commit. wait: how long work is awaited."""
+
+    def __init__(self, app: App, reviewer: Reviewer, wait: Wait) -> None:
+        self._app = app
+        self._reviewer = reviewer
+        self._wait = wait
+
+    async def run(self, words: str) -> None:
+        """Go through with it. words: what the message is to say. Raises ClioError, OSError."""
+        state = await asyncio.to_thread(self._look)
+        files = await self._files(state)
+        if files is None:
+            self._reviewer.tell("nothing was committed")
+            return
+        difference = await asyncio.to_thread(_difference, state, files)
+        clean = self._clean(difference.text)
+        found = leaks(difference.text, self._app.redactor.spans)
+        lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
+        if lines and not await self._reviewer.accept_leaks(lines):
+            self._reviewer.tell("nothing was committed; take the secret out, and /commit again")
+            return
+        await self._propose(state, files, difference, clean, words)
+
+    async def _propose(
+        self, state: State, files: Sequence[Changed], difference: Difference, clean: str, words: str
+    ) -> None:
+        """Show a message until there is a yes or a no, and commit."""
+        message = await asyncio.to_thread(self._begun, state) if not words else ""
+        message = message or await self._message(state, difference, words)
+        while message:
+            answer = await self._reviewer.decide(self._proposed(state, files, difference, message), lambda: clean)
+            match answer.kind:
+                case "no":
+                    await asyncio.to_thread(commits.forget_message, state.root)
+                    self._reviewer.tell("nothing was committed")
+                    return
+                case "edit":
+                    message = await self._edited(message)
+                case "again":
+                    message = await self._message(state, difference, answer.words, before=message) or message
+                case "go":
+                    await self._commit(state, files, message)
+                    return
+        self._reviewer.tell("nothing was committed: there is no message")
+
+    def _look(self) -> State:
+        """The working tree, if it can be committed at all. Raises UserError."""
+        check_trailer(self._app.config.attribution)
+        state = read_state(self._app.project)
+        if state.conflicts:
+            names = ", ".join(file.path for file in state.conflicts[:10])
+            raise UserError(
+                f"the {state.doing or 'merge'} left conflicts in {names}; "
+                "settle them, `git add` the files, and /commit again"
+            )
+        check_identity(state.root)
+        return state
+
+    async def _files(self, state: State) -> Sequence[Changed] | None:
+        """Which files are committed as they are; none of them stands for what is staged. None: the person said no."""
+        if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
+            if rest := len(state.open):
+                self._reviewer.tell(
+                    f"what is staged goes in; {rest} file{'s' * (rest != 1)} with changes that are not stay"
+                )
+            return ()
+        own = await asyncio.to_thread(self._own, state)
+        tracked = state.tracked
+        if not own and not tracked:
+            raise UserError(_nothing(state))
+        if own and tracked and {file.path for file in own} != {file.path for file in tracked}:
+            chosen = await self._reviewer.which([file.path for file in own], [file.path for file in tracked])
+            return None if chosen is None else own if chosen == "own" else tracked
+        return own or tracked
+
+    def _own(self, state: State) -> list[Changed]:
+        """What of the open changes lies in files that turns of this session changed."""
+        try:
+            turns = session_turns(self._app)
+        except (ClioError, OSError):
+            return []
+        paths = {
+            f"{state.prefix}{change.path}"
+            for turn in turns
+            if turn.files is not None and not turn.back
+            for change in turn.files.changes
+        }
+        return [file for file in state.open if file.path in paths]
+
+    def _begun(self, state: State) -> str:
+        """A message that is there already: of the last try, or git's own for a merge."""
+        if kept := commits.kept_message(state.root):
+            self._reviewer.tell("this is the message of the last try; r makes another")
+            return kept
+        return self._clean(commits.prepared_message(state))
+
+    async def _message(self, state: State, difference: Difference, words: str, before: str = "") -> str:
+        """A message from the model, or by rule where none is there."""
+        subjects = await asyncio.to_thread(commits.subjects, state.root)
+        by_rule = rule_message(
+            difference.counts,
+            new=all(count.removed == 0 for count in difference.counts) and "\nnew file mode" in difference.text,
+            conventional=is_conventional(subjects),
+        )
+        if self._app.provider.name == OFFLINE:
+            return words or by_rule
+        prompt = commit_prompt(
+            difference,
+            task=task_of(self._app.session.messages),
+            subjects=subjects,
+            words=words,
+            template=await asyncio.to_thread(commits.template, state.root),
+            before=before,
+            clean=self._clean,
+        )
+        side = SideQuestion(lambda: self._app.provider, asyncio.get_running_loop(), self._app.spending)
+        question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
+        try:
+            answer = await self._wait("writing the message", question)
+        except ProviderError as error:
+            self._reviewer.tell(f"a message by rule: {error}", bad=True)
+            return words or by_rule
+        return self._clean(message_of(answer or "")) or words or by_rule
+
+    def _proposed(self, state: State, files: Sequence[Changed], difference: Difference, message: str) -> Proposed:
+        letters = {file.path: file.worked if files else file.staged for file in state.files}
+        place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
+        doing = f", {state.doing} under way" if state.doing else ""
+        first = ", the first commit" if state.unborn else ""
+        outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
+        beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
+        return Proposed(
+            message=message,
+            files=tuple(FileRow(letters.get(one.path) or "M", one.path, count_words(one)) for one in difference.counts),
+            stat=stat_line(difference.counts) + beyond,
+            where=f"{place}{doing}{first}",
+            trailer=self._app.config.attribution or "",
+        )
+
+    async def _edited(self, message: str) -> str:
+        try:
+            edited = await asyncio.to_thread(edit_text, f"{message}\n", ".txt")
+        except UserError as error:
+            self._reviewer.tell(str(error), bad=True)
+            return message
+        return message if edited is None else edited.strip()
+
+    async def _commit(self, state: State, files: Sequence[Changed], message: str) -> None:
+        work = commits.commit(state, files, self._clean(message), self._app.config.attribution or "")
+        signs = git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
+        # A passphrase may be asked for at this terminal: then its keys are not ours.
+        made: Made | None = await work if signs else await self._wait("committing", work)
+        if made is None:
+            self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)
+            return
+        if made.said and not made.hash:
+            self._reviewer.output(made.said)
+            self._reviewer.tell("git did not commit; the message is kept for the next /commit", bad=True)
+            return
+        self._reviewer.tell(f"committed {made.hash} {made.subject}")
+
+    def _clean(self, text: str) -> str:
+        return self._app.redactor.redact(text).text
+
+
+def _difference(state: State, files: Sequence[Changed]) -> Difference:
+    return unstaged(state, files) if files else staged(state)
+
+
+def _nothing(state: State) -> str:
+    new = [file.path for file in state.open if not file.tracked]
+    inside = [file.path for file in state.files if file.inside]
+    if new:
+        names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
+        return f"nothing git knows has changed; new are {names}: `git add` what is to go in, and /commit again"
+    if inside:
+        return f"only what lies in the submodule {inside[0]} has changed; commit there first"
+    elsewhere = f"; what has changed lies outside of {state.prefix}" if state.files and state.prefix else ""
+    return (
+        f"there is nothing to commit: the working tree is clean{elsewhere}"
+        if not elsewhere
+        else (f"there is nothing to commit in this project{elsewhere}: `git add` it, and /commit again")
+    )

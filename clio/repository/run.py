@@ -1,0 +1,96 @@
+"""git, run for a person: plain output, no pager, no question, and the repository the folder lies in."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from clio.errors import UserError
+
+LIMIT_S = 60.0
+MAX_BYTES = 8_000_000
+"""Of one output; a diff that is larger is cut."""
+_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
+# With one of these, git would work on another repository than the one the folder lies in, or on another index.
+_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
+_HOW_PATHS_ARE_READ = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
+
+
+def git(
+    folder: Path,
+    *arguments: str,
+    index: Path | None = None,
+    stdin: str | None = None,
+    wrong: tuple[int, ...] = (),
+) -> str:
+    """What git prints, without its last newline; bytes that are no UTF-8 stay what they are, as surrogates.
+
+    index: used in the place of the repository's own. wrong: exit codes that are an answer and not an error.
+    Raises UserError with git's own words, or where git is missing, takes longer than LIMIT_S, or is led elsewhere.
+    """
+    env = environment()
+    if index is not None:
+        env["GIT_INDEX_FILE"] = str(index)
+    try:
+        done = subprocess.run(
+            ["git", *_PLAIN, *arguments],
+            cwd=folder,
+            env=env,
+            input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UserError("git is not installed here; install it, or work without it") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"git {arguments[0]} took longer than {LIMIT_S:.0f} s and was stopped") from error
+    if done.returncode and done.returncode not in wrong:
+        said = readable(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
+        raise UserError(f"git {arguments[0]} failed: {said or f'exit {done.returncode}'}")
+    return done.stdout[:MAX_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def environment() -> dict[str, str]:
+    """The environment git is run in: nothing is asked at the terminal, no lock is taken to read, paths mean themselves.
+
+    Raises UserError where a variable leads git to another repository or index than the folder's own.
+    """
+    led = next((name for name in _ELSEWHERE if os.environ.get(name)), None)
+    if led is not None:
+        raise UserError(
+            f"{led} is set in the environment, so git would not work on this folder's own repository; "
+            f"start clio without it: env -u {led} clio"
+        )
+    env = {name: value for name, value in os.environ.items() if name not in _HOW_PATHS_ARE_READ}
+    return {
+        **env,
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "LC_ALL": "C.UTF-8",
+        "LANGUAGE": "C",
+    }
+
+
+def readable(output: bytes) -> str:
+    """Output for a person: bytes that are no UTF-8 are marked."""
+    return output.decode("utf-8", "replace")
+
+
+def root_of(folder: Path) -> Path:
+    """The top of the working tree the folder lies in. Raises UserError where it lies in none."""
+    try:
+        inside = git(folder, "rev-parse", "--is-inside-work-tree")
+    except UserError as error:
+        if "not a git repository" not in str(error):
+            raise
+        raise UserError(f"{str(folder)!r} lies in no git repository; `git init` makes one, if you want that") from error
+    if inside != "true":
+        raise UserError(f"{str(folder)!r} has no working tree, it is a bare repository; go to a checkout of it")
+    return Path(git(folder, "rev-parse", "--show-toplevel"))
+
+
+def git_path(folder: Path, name: str) -> Path:
+    """Where a file of the repository's own lies, such as MERGE_MSG; of a worktree, its own one."""
+    return folder / git(folder, "rev-parse", "--git-path", name)
