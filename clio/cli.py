@@ -32,6 +32,10 @@ def main(argv: list[str] | None = None) -> int:
         if arguments == ["--version"]:
             print(f"clio {__version__}")
             code = 0
+        elif arguments[:1] == ["__complete"]:
+            from clio.entrypoints.completions import listing
+
+            code = listing.run(arguments[1:], os.environ)
         else:
             code = _run(arguments)
         if sys.stdout:
@@ -89,7 +93,7 @@ def _run(argv: list[str]) -> int:
         print(f"clio {__version__}")
         return 0
     if arguments.words:
-        commands = {"acp": _acp, "doctor": _doctor, "init": _init, "mcp": _mcp}
+        commands = {"acp": _acp, "completions": _completions, "doctor": _doctor, "init": _init, "mcp": _mcp}
         return commands.get(arguments.words[0], _config_command)(arguments)
     if arguments.prompt is not None or arguments.input is not None or not _is_terminal(sys.stdin):
         return _one_shot(arguments)
@@ -178,6 +182,13 @@ def _doctor(arguments: "Arguments") -> int:
     from clio.entrypoints import doctor
 
     return doctor.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings)
+
+
+def _completions(arguments: "Arguments") -> int:
+    from clio.entrypoints.completions.scripts import script
+
+    print(script(arguments.words[1]), end="")
+    return 0
 
 
 def _init(arguments: "Arguments") -> int:

@@ -32,11 +32,13 @@ from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_wor
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
+from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
+from docs.make_man import man_page  # noqa: E402
 
 PAGES = (
     "README.md",
@@ -159,8 +161,14 @@ def meanings() -> str:
     return table(("key", "what", "in `dark`", "in `light`"), rows)
 
 
-FILES: dict[str, Callable[[], str]] = {"docs/formats/events.schema.json": event_schema}
-"""Files that are made whole."""
+FILES: dict[str, Callable[[], str]] = {
+    "docs/formats/events.schema.json": event_schema,
+    "share/man/man1/clio.1": man_page,
+    "share/bash-completion/completions/clio": lambda: script("bash"),
+    "share/zsh/site-functions/_clio": lambda: script("zsh"),
+    "share/fish/vendor_completions.d/clio.fish": lambda: script("fish"),
+}
+"""Files that are made whole; those in share/ are installed beside the program."""
 
 
 def form_table(command: Command, called: str) -> str:
@@ -237,6 +245,7 @@ def main(arguments: Sequence[str]) -> int:
         if "--check" in arguments:
             sys.stderr.write(f"{name} is stale; run python docs/make_reference.py\n")
         else:
+            (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
             (ROOT / name).write_text(made[name], encoding="utf-8")
     return 1 if stale and "--check" in arguments else 0
 

@@ -66,7 +66,7 @@ def test_help_names_every_flag_and_sub_command_once() -> None:
 
 
 JSON_ELSEWHERE = (
-    "--json belongs to 'clio config show' and to clio cost, docs, feedback, import, mcp, memory, note, prefs, recall, "
+    "--json belongs to 'clio config show' and to clio doctor, cost, docs, feedback, import, mcp, memory, note, prefs, recall, "
     "sessions, skills and style; for a one-shot answer it is --output json"
 )
 USAGE_ERRORS: list[tuple[list[str], str]] = [
@@ -97,7 +97,11 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["confg"], "unknown sub-command 'confg'; did you mean 'config show'?"),
     (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
     (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),
-    (["doctor", "--json"], JSON_ELSEWHERE),
+    (["init", "--json"], JSON_ELSEWHERE),
+    (
+        ["completions"],
+        "'clio completions' needs one more word: completions bash, completions zsh, completions fish",
+    ),
     (["--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),

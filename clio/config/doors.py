@@ -30,8 +30,8 @@ DOORS = (
     Door("style", "how answers are worded, and what was learned of it", "styles"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
-_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
-_VALUED_FLAGS = frozenset(("--cwd", "--config"))
+FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
+VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
 
 def find_door(word: str) -> Door | None:
@@ -44,7 +44,7 @@ def serves_memory(words: Sequence[str]) -> bool:
     if words[0] != "mcp" or "--help" in words or "-h" in words:
         return False
     places = range(1, len(words))
-    return all(words[place].startswith("-") or words[place - 1] in _VALUED_FLAGS for place in places)
+    return all(words[place].startswith("-") or words[place - 1] in VALUED_FLAGS for place in places)
 
 
 def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
@@ -70,7 +70,7 @@ def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     place = 0
     while place < len(words) and words[place] != "--":
         name, equals, _ = words[place].partition("=")
-        length = 2 if name in _VALUED_FLAGS and not equals else 1
-        (taken if name in _FLAGS | _VALUED_FLAGS else kept).extend(words[place : place + length])
+        length = 2 if name in VALUED_FLAGS and not equals else 1
+        (taken if name in FLAGS | VALUED_FLAGS else kept).extend(words[place : place + length])
         place += length
     return taken, [*kept, *words[place:]]

@@ -57,6 +57,7 @@ class Flag:
     """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
 
     field: the Config field it sets, and `value` the value a switch gives it. many: it may be given several times.
+    only: the sub-commands it belongs to, where it means nothing elsewhere.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Flag:
         field: str = "",
         value: bool = True,
         many: bool = False,
+        only: tuple[str, ...] = (),
     ) -> None:
         self.names = tuple(names.split())
         self.summary = summary
@@ -79,6 +81,7 @@ class Flag:
         self.field = field
         self.value = value
         self.many = many
+        self.only = only
 
     @property
     def long_name(self) -> str:
@@ -131,11 +134,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
     Flag("--screen-reader", "plain lines for a screen reader: nothing is redrawn", group=_REST, field="screen_reader"),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`, memory, sessions and their like: print JSON", group=_REST),
-    Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST),
-    Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST),
-    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST),
-    Flag("--dry-run", "with `init`: only say what would be written", group=_REST),
+    Flag("--json", "with `config show`, `doctor`, memory and their like: print JSON", group=_REST,
+         only=("config", "doctor")),
+    Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST,
+         only=("doctor",)),
+    Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST, only=("mcp",)),
+    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST, only=("init",)),
+    Flag("--dry-run", "with `init`: only say what would be written", group=_REST, only=("init",)),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
@@ -147,6 +152,9 @@ COMMANDS: dict[tuple[str, ...], str] = {
     ("config", "path"): "print where the configuration files are",
     ("config", "trust"): "let this project's configuration take effect",
     ("doctor",): "look at what clio stands on, and say what to do",
+    ("completions", "bash"): "print what completes clio's words in bash",
+    ("completions", "zsh"): "print what completes clio's words in zsh",
+    ("completions", "fish"): "print what completes clio's words in fish",
     ("acp",): "be an editor's agent, over ACP: Zed, JetBrains, Neovim",
     ("mcp",): "offer this memory to other agents, over MCP",
 }
@@ -260,10 +268,10 @@ def _check(arguments: Arguments) -> None:
     for flag, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
         if given and list(arguments.words) != ["init"]:
             raise UsageError(f"{flag} belongs to 'clio init'")
-    if arguments.json and list(arguments.words[:1]) != ["config"]:
+    if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"]):
         *names, last = (door.name for door in DOORS)
         raise UsageError(
-            f"--json belongs to 'clio config show' and to clio {', '.join(names)} and {last}; "
+            f"--json belongs to 'clio config show' and to clio doctor, {', '.join(names)} and {last}; "
             "for a one-shot answer it is --output json"
         )
     _check_one_shot(arguments, asked=one_shot or arguments.input is not None)
@@ -289,9 +297,8 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
     text = " ".join(words)
     if one_shot:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
-    if list(words) == ["config"]:
-        forms = ", ".join(name for name in known if name.startswith("config "))
-        raise UsageError(f"'clio config' needs one more word: {forms}")
+    if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
+        raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
     hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")

@@ -16,8 +16,9 @@ exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context c
   4 an approval was needed and nobody could give it, 5 --max-cost was reached, 130 interrupted
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
-_FAMILIES = {
+FAMILIES = {
     "config": "print the settings or where they are; let this project's count",
+    "completions": "print what completes clio's words in that shell",
     "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
 }
 _DOORS = "    what was spent, kept, said here, ...: as /NAME in a conversation; clio NAME --help tells of each"
@@ -27,7 +28,7 @@ _USAGE_WIDTH = 27
 def help_text() -> str:
     """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
-    commands = [(_usage(first), _FAMILIES.get(first) or COMMANDS[first,]) for first in families]
+    commands = [(_usage(first), FAMILIES.get(first) or COMMANDS[first,]) for first in families]
     doors = "|".join(door.name for door in DOORS if door.name not in families)
     parts = [_USAGE, _group("without a conversation", commands), f"  clio {doors}", _DOORS]
     for group in dict.fromkeys(flag.group for flag in FLAGS):

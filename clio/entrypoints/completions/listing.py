@@ -1,0 +1,128 @@
+"""`clio __complete KIND`: what there is of one kind, a line for each, for the shell's completion.
+
+Asked while somebody types, so it takes only what the kind needs, reads nothing but files of clio's own, and changes
+nothing. What a shell could take for more than one plain word is left out.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from clio.config.paths import clio_home, project_folder, user_home
+
+MAX_LISTED = 200
+NOTE_CHARS = 60
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
+_UNSEEN = re.compile(r"[^\x20-\x7e\u00a1-\u2027\u202f-\uffff]+")
+
+Rows = Iterable[tuple[str, str]]
+
+
+def run(words: Sequence[str], env: Mapping[str, str]) -> int:
+    """Print each with a tab and a few words on it. Nothing is an error: a shell that completes shows none."""
+    from clio.errors import ClioError
+
+    listed = KINDS.get(words[0] if words else "")
+    if listed is None:
+        return 0
+    try:
+        home, person = clio_home(env), user_home(env)
+        project = project_folder(Path.cwd(), clio_home=home, user_home=person)
+        lines = [_line(word, note) for word, note in listed(project, home) if _PLAIN.fullmatch(word)][:MAX_LISTED]
+    except (ClioError, OSError, ValueError, RecursionError):  # the last two: a damaged file
+        return 0
+    sys.stdout.write("".join(lines))
+    return 0
+
+
+def _line(word: str, note: str) -> str:
+    note = " ".join(_UNSEEN.sub(" ", note).split())
+    return f"{word}\t{note if len(note) <= NOTE_CHARS else note[: NOTE_CHARS - 1] + '…'}\n"
+
+
+def _sessions(project: Path, home: Path) -> Rows:
+    """The start of each id, with the session's name or first words; the newest first."""
+    from clio.commands.session_table import id_length, title_of
+    from clio.sessions.listing import list_sessions
+
+    infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
+    length = id_length(info.id for info in infos)
+    return [(info.id[:length], title_of(info)) for info in infos]
+
+
+def _models(project: Path, home: Path) -> Rows:
+    """Models whose price is known, by server; what a server offers is not asked for."""
+    from clio.providers.price_book import PriceBook
+    from clio.providers.profiles import PRESETS
+
+    known = [(preset.default_model, preset.name) for preset in PRESETS if preset.default_model]
+    known += [(price.model, "" if price.server == "*" else price.server) for price in PriceBook(home).all_prices()]
+    found: dict[str, str] = {}
+    for name, server in known:
+        if not name.endswith("*"):
+            found.setdefault(name, server)
+    return list(found.items())
+
+
+def _notes(project: Path, home: Path) -> Rows:
+    from clio.memory.notes import Notes
+
+    return [(note.key, note.content) for note in Notes(project / ".clio" / "memory").newest_first()]
+
+
+def _entries(project: Path, home: Path) -> Rows:
+    """The handles of the project knowledge, as `clio memory list` shows them; typed memories are not among them."""
+    from clio.memory.ltm_file import decode_ltm
+
+    path = project / ".clio" / "ltm.json"
+    if not path.is_file():
+        return []
+    document = decode_ltm(path.read_bytes())
+    return [(entry.id, entry.text) for entry in document.knowledge().entries]
+
+
+def _servers(project: Path, home: Path) -> Rows:
+    """MCP servers by name, those too that wait for trust."""
+    from clio.config.mcp_files import read_servers
+
+    return [(server.name, server.where) for server in read_servers(home, project, lambda _: True).servers]
+
+
+def _skills(project: Path, home: Path) -> Rows:
+    """By the names of their folders; what a skill says is not read."""
+    from clio.skills.folders import skill_places
+    from clio.skills.skill import FILE_NAME
+
+    folders = [place.folder for place in skill_places(project, home, user_home(os.environ))]
+    found = (path.name for folder in folders if folder.is_dir() for path in folder.iterdir()
+             if (path / FILE_NAME).is_file())  # fmt: skip
+    return [(name, "") for name in sorted(set(found))]
+
+
+def _styles(project: Path, home: Path) -> Rows:
+    from clio.prompt_files import prompt_names
+
+    found = [name.partition("/")[2] for name in prompt_names("styles")]
+    for folder in (home / "styles", project / ".clio" / "styles"):
+        found += sorted(path.stem for path in folder.glob("*.md"))
+    return [(name, "") for name in dict.fromkeys(found)]
+
+
+def _scenarios(project: Path, home: Path) -> Rows:
+    from clio.memory.preferences.scenario_file import read_scenarios
+
+    return [(name, "") for name in read_scenarios(home).names]
+
+
+KINDS: Mapping[str, Callable[[Path, Path], Rows]] = {
+    "entries": _entries,
+    "models": _models,
+    "notes": _notes,
+    "scenarios": _scenarios,
+    "servers": _servers,
+    "sessions": _sessions,
+    "skills": _skills,
+    "styles": _styles,
+}

@@ -1,0 +1,188 @@
+"""What may stand where on clio's command line, read from the tables of flags, sub-commands and their verbs.
+
+A place has a key of blank-separated words, which the three shells' scripts share:
+
+    heads                            the sub-commands
+    verbs HEAD                       what may follow one
+    flags, flags HEAD                the flags before a sub-command, and behind one
+    options HEAD VERB                the options of a verb
+    value FLAG                       what a flag takes; the same with the head and the verb for an option
+    place HEAD VERB N                what the Nth word behind a verb is, from 1
+    place HEAD VERB more             and any word behind those
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from clio.commands.base import Command
+from clio.commands.registry import find
+from clio.commands.session_door import SESSIONS
+from clio.config.doors import DOORS
+from clio.config.doors import FLAGS as DOOR_SWITCHES
+from clio.config.doors import VALUED_FLAGS as DOOR_VALUED
+from clio.config.fields import CONFIG_FIELDS
+from clio.config.flags import COMMANDS, FLAGS, INPUTS, OUTPUTS, Flag
+from clio.entrypoints.completions.words import LISTED, OPTION_WORDS, PLACES
+from clio.providers.profiles import PRESETS
+from clio.providers.registry import OFFLINE
+
+FILES, FOLDERS = "files", "folders"
+_TOKEN = re.compile(r"\[[^\]]*\]|\S+")
+_CHOICE = re.compile(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
+
+
+class Row(Struct, frozen=True):
+    """One word that may stand in a place, and what it means."""
+
+    word: str
+    note: str = ""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What may stand there: these words; or what `kind` names: files, folders, or one of LISTED, asked of clio."""
+
+    rows: tuple[Row, ...] = ()
+    kind: str = ""
+
+
+def places() -> dict[str, Place]:
+    """Every place by its key."""
+    found: dict[str, Place] = {"heads": Place(rows=tuple(_heads()))}
+    found["flags"] = _flag_rows(flag for flag in FLAGS if not flag.only)
+    for flag in FLAGS:
+        if place := _of_flag(flag):
+            found |= {f"value {name}": place for name in flag.names}
+    for first in dict.fromkeys(words[0] for words in COMMANDS):
+        _add(found, f"verbs {first}", [Row(words[1], words_of) for words, words_of in COMMANDS.items()
+                                       if words[0] == first and words[1:]])  # fmt: skip
+        found[f"flags {first}"] = _flag_rows(flag for flag in FLAGS if _fits(flag, first))
+    for door in DOORS:
+        command = door_command(door.name)
+        _add(found, f"verbs {door.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
+        behind = DOOR_SWITCHES | DOOR_VALUED
+        own = [flag for flag in FLAGS if behind & {*flag.names} or door.name in flag.only]
+        found[f"flags {door.name}"] = _flag_rows(own)
+        for verb in (command, *command.subcommands):
+            _add_verb(found, door.name, verb, "" if verb is command else verb.name)
+    return found
+
+
+def door_command(name: str) -> Command:
+    """The commands behind a door of that name."""
+    from clio.commands.import_door import IMPORT
+
+    own = {"sessions": SESSIONS, "import": IMPORT}
+    command = own.get(name) or find(name)
+    assert command is not None
+    return command
+
+
+def aliases() -> dict[str, str]:
+    """Other names of sub-commands, and what they stand for."""
+    return {alias: door.name for door in DOORS for alias in door.aliases}
+
+
+def valued() -> tuple[list[str], list[str]]:
+    """The flags and options that take a value, and those of them that may be given without."""
+    always = {name for flag in FLAGS if flag.metavar for name in flag.names}
+    maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
+    for door in DOORS:
+        command = door_command(door.name)
+        for verb in (command, *command.subcommands):
+            always |= {name for name, value in _parse(verb.argument)[0] if value}
+    return sorted(always), sorted(maybe)
+
+
+def switches() -> set[str]:
+    """The flags and options that take no value."""
+    found = {name for flag in FLAGS if not flag.metavar for name in flag.names}
+    for door in DOORS:
+        command = door_command(door.name)
+        for verb in (command, *command.subcommands):
+            found |= {name for name, value in _parse(verb.argument)[0] if not value}
+    return found
+
+
+def _heads() -> Iterator[Row]:
+    from clio.config.help_page import FAMILIES
+
+    for first in dict.fromkeys(words[0] for words in COMMANDS):
+        yield Row(first, FAMILIES.get(first) or COMMANDS[first,])
+    yield from (Row(door.name, door.summary) for door in DOORS if (door.name,) not in COMMANDS)
+
+
+def _fits(flag: Flag, head: str) -> bool:
+    """Whether a flag may stand behind a sub-command that is no door."""
+    if head == "completions":
+        return flag.dest == "help"
+    if flag.only:
+        return head in flag.only
+    sets = bool(flag.field) or flag.dest in ("cwd", "config")
+    return flag.dest == "help" or (sets and head in ("config", "doctor", "acp")) or flag.dest in ("cwd", "config")
+
+
+def _flag_rows(flags: Iterable[Flag]) -> Place:
+    return Place(rows=tuple(Row(name, flag.summary) for flag in flags for name in flag.names if name.startswith("--")))
+
+
+def _of_flag(flag: Flag) -> Place | None:
+    """What a flag takes; None where it takes nothing, or what nobody can list."""
+    field = CONFIG_FIELDS.get(flag.field)
+    fixed = {"output": OUTPUTS, "input": INPUTS, "provider": (*(preset.name for preset in PRESETS), OFFLINE)}
+    if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
+        return Place(rows=tuple(Row(word) for word in words))
+    kinds = {"FILE": FILES, "FOLDER": FOLDERS, "[SELECTOR]": "sessions"}
+    named = {"model": "models", "scenario": "scenarios"}
+    kind = named.get(flag.dest) or kinds.get(flag.metavar or "", "")
+    return Place(kind=kind) if kind else None
+
+
+def _add(found: dict[str, Place], key: str, rows: list[Row]) -> None:
+    if rows:
+        found[key] = Place(rows=tuple(rows))
+
+
+def _add_verb(found: dict[str, Place], head: str, verb: Command, name: str) -> None:
+    options, words = _parse(verb.argument)
+    _add(found, f"options {head} {name}".rstrip(), [Row(option) for option, _ in options])
+    for option, value in options:
+        if place := _known(head, name, option, value):
+            found[f"value {head} {name} {option}".replace("  ", " ")] = place
+    for number, word in enumerate(words, start=1):
+        if name and (place := _known(head, name, "", word)):
+            found[f"place {head} {name} {number}"] = place
+            if word.endswith("…"):
+                found[f"place {head} {name} more"] = place
+
+
+def _known(head: str, verb: str, option: str, value: str) -> Place | None:
+    """What is known of a value that help writes so; None for free text."""
+    value = value.rstrip("….")
+    if _CHOICE.fullmatch(value):
+        return Place(rows=tuple(Row(part.partition(" ")[0]) for part in value.split("|")))
+    if words := OPTION_WORDS.get(f"{head} {verb} {option}") or OPTION_WORDS.get(f"{head} {option or value}"):
+        return Place(rows=tuple(Row(word) for word in words))
+    kind = FILES if value == "PATH" else "" if (head, verb) in PLACES.new else PLACES.kinds.get((head, value), "")
+    assert kind in ("", FILES, *LISTED)
+    return Place(kind=kind) if kind else None
+
+
+def _parse(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """The options of an argument as help writes it, each with its value or "", and its other words in order."""
+    options: list[tuple[str, str]] = []
+    words: list[str] = []
+    for token in _TOKEN.findall(argument):
+        bare = token.rstrip("….").strip("[]")
+        before = options[-1] if options and options[-1][1] == "?" else None
+        if before and not bare.startswith("-"):
+            options[-1] = (before[0], bare)
+        elif bare in ("|", "--"):
+            break
+        elif bare.startswith("--"):
+            name, _, value = bare.partition(" ")
+            options.append((name, value or ("" if token.startswith("[") else "?")))
+        elif bare and token not in ("…", "..."):
+            words.append(bare + ("…" if token.endswith("…") else ""))
+    return [(name, value.replace("?", "")) for name, value in options], words

@@ -1,0 +1,385 @@
+# Completes the words of clio in fish. Made by: clio completions fish
+
+# Prints what may stand in a place, each with what it means; $argv[2] is put before each.
+function __clio_place -d 'clio: what may stand in a place'
+    set -l list
+    set -l kind
+    switch "$argv[1]"
+        case 'heads'
+            set list 'init'\t'begin a .clio/ in this project: settings and instructions to fill in' 'config'\t'print the settings or where they are; let this project\'s count' 'doctor'\t'look at what clio stands on, and say what to do' 'completions'\t'print what completes clio\'s words in that shell' 'acp'\t'be an editor\'s agent, over ACP: Zed, JetBrains, Neovim' 'mcp'\t'offer this memory over MCP; list, add, remove, test: servers to use' 'cost'\t'what was spent: by day, by project' 'docs'\t'documents the model is reminded of' 'feedback'\t'how the last answer was: +, - or 0' 'import'\t'take in the sessions of claude, codex, gemini, aider, clio' 'memory'\t'what is remembered of this project' 'note'\t'texts kept under a key' 'prefs'\t'what you like, dislike and forbid' 'recall'\t'one question to everything that is remembered' 'sessions'\t'what was said here: list, search, export, ...' 'skills'\t'instructions for kinds of work: list, show, new' 'style'\t'how answers are worded, and what was learned of it'
+        case 'flags'
+            set list '--prompt'\t'answer one prompt and leave; piped text is appended' '--output'\t'form of a one-shot answer: text, json or stream-json' '--input'\t'form of what is piped in: text or stream-json' '--json-schema'\t'the answer must be JSON that fits the schema in this file' '--cwd'\t'start in this folder instead of the current one' '--continue'\t'go on with the newest session here' '--resume'\t'go on with a session: id, prefix, name or number; a list if left out' '--new'\t'start a new session' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--version'\t'print the version' '--help'\t'print this help'
+        case 'value --output'
+            set list 'text' 'json' 'stream-json'
+        case 'value --input'
+            set list 'text' 'stream-json'
+        case 'value --json-schema'
+            set kind files
+        case 'value --cwd'
+            set kind folders
+        case 'value -r'
+            set kind sessions
+        case 'value --resume'
+            set kind sessions
+        case 'value -m'
+            set kind models
+        case 'value --model'
+            set kind models
+        case 'value --provider'
+            set list 'openai' 'anthropic' 'gemini' 'openrouter' 'deepseek' 'mistral' 'groq' 'ollama' 'lmstudio' 'llamacpp' 'vllm' 'offline'
+        case 'value --approve'
+            set list 'ask' 'edits' 'all' 'plan'
+        case 'value --scenario'
+            set kind scenarios
+        case 'value --config'
+            set kind files
+        case 'flags init'
+            set list '--cwd'\t'start in this folder instead of the current one' '--config'\t'read this file instead of the one in the home folder' '--yes'\t'with `init`: add the line to .gitignore without asking' '--dry-run'\t'with `init`: only say what would be written' '--help'\t'print this help'
+        case 'verbs config'
+            set list 'show'\t'print every setting and where it comes from' 'path'\t'print where the configuration files are' 'trust'\t'let this project\'s configuration take effect'
+        case 'flags config'
+            set list '--cwd'\t'start in this folder instead of the current one' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'flags doctor'
+            set list '--cwd'\t'start in this folder instead of the current one' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--fetch-encodings'\t'with `doctor`: download what counts tokens exactly (4 MB)' '--help'\t'print this help'
+        case 'verbs completions'
+            set list 'bash'\t'print what completes clio\'s words in bash' 'zsh'\t'print what completes clio\'s words in zsh' 'fish'\t'print what completes clio\'s words in fish'
+        case 'flags completions'
+            set list '--help'\t'print this help'
+        case 'flags acp'
+            set list '--cwd'\t'start in this folder instead of the current one' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--help'\t'print this help'
+        case 'flags mcp'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--read-only'\t'with `mcp`: offer nothing that writes' '--help'\t'print this help'
+        case 'verbs cost'
+            set list 'days'\t'each of the last days of this project, or of all' 'projects'\t'each project in the last 30 days' 'prices'\t'the prices it is counted with' 'rebuild'\t'count this project anew from its sessions'
+        case 'flags cost'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options cost days'
+            set list '--all'
+        case 'verbs docs'
+            set list 'list'\t'what was added, and whether it is up to date' 'add'\t'take in files or folders: text, Markdown, code' 'remove'\t'let go of them; the files stay' 'refresh'\t'read again what changed' 'search'\t'the windows nearest to a question'
+        case 'flags docs'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'place docs add 1'
+            set kind files
+        case 'place docs add more'
+            set kind files
+        case 'place docs remove 1'
+            set kind files
+        case 'place docs remove more'
+            set kind files
+        case 'place docs refresh 1'
+            set kind files
+        case 'place docs refresh more'
+            set kind files
+        case 'verbs feedback'
+            set list '+'\t'the last answer was good' '-'\t'it was not' '0'\t'neither; takes the place of what was said before' 'undo'\t'take back what you said of the last answer'
+        case 'flags feedback'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'verbs import'
+            set list 'claude'\t'sessions of Claude Code and its sub-agents, then its notes one by one' 'codex'\t'sessions of Codex, then its notes one by one' 'gemini'\t'chats of Gemini CLI, then what it was told to remember' 'aider'\t'chats of aider: .aider.chat.history.md' 'clio'\t'sessions of the clio, or Perl original, in the project PATH'
+        case 'flags import'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options import claude'
+            set list '--all' '--since' '--facts' '--again' '--dry-run'
+        case 'value import claude --facts'
+            set list 'yes' 'no'
+        case 'place import claude 1'
+            set kind files
+        case 'options import codex'
+            set list '--all' '--since' '--facts' '--again' '--dry-run'
+        case 'value import codex --facts'
+            set list 'yes' 'no'
+        case 'place import codex 1'
+            set kind files
+        case 'options import gemini'
+            set list '--all' '--since' '--facts' '--again' '--dry-run'
+        case 'value import gemini --facts'
+            set list 'yes' 'no'
+        case 'place import gemini 1'
+            set kind files
+        case 'options import aider'
+            set list '--all' '--since' '--facts' '--again' '--dry-run'
+        case 'value import aider --facts'
+            set list 'yes' 'no'
+        case 'place import aider 1'
+            set kind files
+        case 'options import clio'
+            set list '--all' '--since' '--facts' '--again' '--dry-run'
+        case 'value import clio --facts'
+            set list 'yes' 'no'
+        case 'place import clio 1'
+            set kind files
+        case 'verbs mcp'
+            set list 'list'\t'every server; --check starts each' 'show'\t'all of one server' 'add'\t'use a further server' 'remove'\t'use it no longer' 'test'\t'start it and list what it offers' 'reload'\t'start all anew; the model has what they offer then'
+        case 'options mcp list'
+            set list '--check'
+        case 'place mcp show 1'
+            set kind servers
+        case 'options mcp add'
+            set list '--env' '--header' '--scope' '--url'
+        case 'value mcp add --scope'
+            set list 'project' 'user'
+        case 'options mcp remove'
+            set list '--scope'
+        case 'value mcp remove --scope'
+            set list 'project' 'user'
+        case 'place mcp remove 1'
+            set kind servers
+        case 'place mcp test 1'
+            set kind servers
+        case 'verbs memory'
+            set list 'list'\t'the project knowledge, kind by kind' 'search'\t'find entries and notes by their words' 'show'\t'one entry whole' 'add'\t'remember a discovery, solution, pattern, workflow, failure or rule' 'edit'\t'change an entry, in the editor where no text is given' 'forget'\t'move entries and memories to the archive' 'remember'\t'keep a fact, an event, a note or a preference' 'recall'\t'the memories that answer a query, the best first' 'move'\t'make a memory the project\'s, or yours in every project' 'count'\t'how many memories there are' 'compact'\t'archive faded memories, join those alike' 'stats'\t'how much is known, how old and how sure it is' 'prune'\t'move what is old or doubtful to the archive' 'why'\t'what memory gave the model in the last turn' 'off'\t'bring nothing up and remember nothing until /memory on' 'on'\t'bring things up and remember again' 'undo'\t'take the last change of memory back' 'history'\t'what a memory or an entry said, and when' 'changes'\t'what was learned, changed and archived' 'sleep'\t'learn from earlier sessions now, or say what would be' 'log'\t'what the last night did, or the last N nights' 'export'\t'write everything that was learned into one file' 'import'\t'take in what another clio exported, or an ltm.json' 'wipe'\t'delete for good what was learned, once you agreed' 'share'\t'keep it as files that a team merges in git'
+        case 'flags memory'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options memory list'
+            set list '--all'
+        case 'place memory list 1'
+            set list 'discovery' 'solution' 'pattern' 'workflow' 'failure' 'rule' 'archive'
+        case 'place memory show 1'
+            set kind entries
+        case 'options memory add'
+            set list '--confidence' '--example'
+        case 'value memory add --example'
+            set kind files
+        case 'place memory add 1'
+            set list 'discovery' 'solution' 'pattern' 'workflow' 'failure' 'rule'
+        case 'options memory edit'
+            set list '--confidence' '--example'
+        case 'value memory edit --example'
+            set kind files
+        case 'place memory edit 1'
+            set kind entries
+        case 'options memory forget'
+            set list '--yes'
+        case 'place memory forget 1'
+            set kind entries
+        case 'place memory forget more'
+            set kind entries
+        case 'options memory remember'
+            set list '--type' '--importance' '--scope'
+        case 'value memory remember --type'
+            set list 'fact' 'preference' 'event' 'note'
+        case 'value memory remember --scope'
+            set list 'project' 'user'
+        case 'options memory recall'
+            set list '--type' '--limit'
+        case 'value memory recall --type'
+            set list 'fact' 'preference' 'event' 'note'
+        case 'place memory move 1'
+            set kind entries
+        case 'place memory move 2'
+            set list 'project' 'user'
+        case 'options memory prune'
+            set list '--days' '--below' '--dry-run' '--yes'
+        case 'place memory history 1'
+            set kind entries
+        case 'options memory changes'
+            set list '--since' '--kind' '--all'
+        case 'value memory changes --kind'
+            set list 'discovery' 'solution' 'pattern' 'workflow' 'failure' 'rule' 'fact' 'preference' 'event' 'note'
+        case 'options memory sleep'
+            set list '--dry-run'
+        case 'options memory export'
+            set list '--what' '--force'
+        case 'place memory export 1'
+            set kind files
+        case 'options memory import'
+            set list '--scope' '--dry-run'
+        case 'value memory import --scope'
+            set list 'project' 'user'
+        case 'place memory import 1'
+            set kind files
+        case 'options memory wipe'
+            set list '--scope' '--sessions' '--dry-run' '--yes'
+        case 'value memory wipe --scope'
+            set list 'project' 'user' 'styles' 'all'
+        case 'options memory share'
+            set list '--gitignore' '--yes'
+        case 'place memory share 1'
+            set list 'on' 'off' 'status' 'tidy'
+        case 'verbs note'
+            set list 'list'\t'all notes, newest first' 'show'\t'read one' 'set'\t'put a text aside; one of that key is replaced' 'edit'\t'change one in the editor' 'search'\t'find notes by their words' 'delete'\t'take one out'
+        case 'flags note'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'place note show 1'
+            set kind notes
+        case 'place note edit 1'
+            set kind notes
+        case 'place note delete 1'
+            set kind notes
+        case 'verbs prefs'
+            set list 'add'\t'note a preference; never … and always … are rules' 'top'\t'the heaviest' 'show'\t'all of them, or one whole' 'recall'\t'look for words in them' 'update'\t'set what is given of one' 'apply'\t'confirm those that were used' 'touch'\t'confirm one by its words' 'remove'\t'put one into the archive' 'keywords'\t'all keywords, how often each is used' 'scenarios'\t'the kinds of work, how many are for each' 'info'\t'how many there are, where, how they fade' 'config'\t'how they fade' 'clear'\t'put all of them into the archive'
+        case 'flags prefs'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options prefs add'
+            set list '--score' '--reason' '--keywords' '--scenarios' '--rule'
+        case 'options prefs top'
+            set list '--type' '--scenario'
+        case 'value prefs top --type'
+            set list 'preference' 'style' 'habit' 'aversion' 'taboo'
+        case 'value prefs top --scenario'
+            set kind scenarios
+        case 'options prefs show'
+            set list '--format'
+        case 'value prefs show --format'
+            set list 'context' 'table'
+        case 'options prefs recall'
+            set list '--type' '--scenario' '--min-score' '--limit' '--touch'
+        case 'value prefs recall --type'
+            set list 'preference' 'style' 'habit' 'aversion' 'taboo'
+        case 'value prefs recall --scenario'
+            set kind scenarios
+        case 'options prefs update'
+            set list '--item' '--score' '--reason' '--keywords' '--scenarios'
+        case 'place prefs config 1'
+            set list 'show' 'set-half-life' 'set-floor'
+        case 'options prefs clear'
+            set list '--yes'
+        case 'flags recall'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options recall'
+            set list '--layer' '--at' '--limit' '--fusion' '--why'
+        case 'value recall --layer'
+            set list 'L0' 'L1' 'L2'
+        case 'value recall --fusion'
+            set list 'convex' 'rrf'
+        case 'verbs sessions'
+            set list 'list'\t'the sessions of this project, newest first' 'search'\t'what was said; on a terminal Enter then resumes the best' 'show'\t'one session: length, model, tokens, todos' 'name'\t'give a session a name' 'fork'\t'copy a session' 'export'\t'write a session to a file to hand on' 'delete'\t'remove a session for good'
+        case 'flags sessions'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'options sessions list'
+            set list '--all'
+        case 'place sessions show 1'
+            set kind sessions
+        case 'place sessions name 1'
+            set kind sessions
+        case 'place sessions fork 1'
+            set kind sessions
+        case 'options sessions export'
+            set list '--format' '--force'
+        case 'value sessions export --format'
+            set list 'html' 'md' 'json'
+        case 'place sessions export 1'
+            set kind sessions
+        case 'place sessions export 2'
+            set kind files
+        case 'options sessions delete'
+            set list '--yes'
+        case 'place sessions delete 1'
+            set kind sessions
+        case 'verbs skills'
+            set list 'list'\t'every skill and where it is' 'use'\t'put it before these words' 'show'\t'what it says' 'new'\t'begin one here, or one for every project'
+        case 'flags skills'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'place skills use 1'
+            set kind skills
+        case 'place skills show 1'
+            set kind skills
+        case 'options skills new'
+            set list '--user'
+        case 'verbs style'
+            set list 'on'\t'let clio choose the style of each answer' 'off'\t'no styles; what was learned stays' 'list'\t'the styles, and what each earned' 'use'\t'give every answer one style' 'auto'\t'choose for each answer again' 'why'\t'how the last answer\'s style was chosen' 'show'\t'one whole' 'reset'\t'forget what was learned, of one or of all' 'export'\t'what was learned, and your own styles, as JSON' 'delete'\t'delete a style of your own'
+        case 'flags style'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'place style use 1'
+            set kind styles
+        case 'place style show 1'
+            set kind styles
+        case 'place style reset 1'
+            set kind styles
+        case 'options style export'
+            set list '--force'
+        case 'place style export 1'
+            set kind files
+        case 'place style delete 1'
+            set kind styles
+        case '*'
+            return 1
+    end
+    switch "$kind"
+        case files
+            __fish_complete_path (string replace -r '^--[^=]*=' '' -- (commandline -ct)) | string replace -r '^' -- "$argv[2]"
+        case folders
+            __fish_complete_directories (string replace -r '^--[^=]*=' '' -- (commandline -ct)) | string replace -r '^' -- "$argv[2]"
+        case ''
+            printf '%s\n' $argv[2]$list
+        case '*'
+            command clio __complete $kind 2>/dev/null | string replace -r '^' -- "$argv[2]"
+    end
+    return 0
+end
+
+function __clio_complete -d 'clio: what may stand here'
+    set -l cur (commandline -ct)
+    set -l words (commandline -opc)
+    set -l flag
+    set -l head
+    set -l verb
+    set -l count 0
+    set -l optional --prompt --resume -p -r
+    set -l valued --allow --approve --at --base-url --below --confidence --config --context-window --cwd --days --deny --env --example --facts --format --fusion --header --importance --input --item --json-schema --keywords --kind --layer --limit --max-cost --max-steps --min-score --model --output --prompt --provider --reason --resume --scenario --scenarios --scope --score --since --type --url --what -m -p -r
+    for word in $words[2..]
+        if test -n "$flag"
+            if not contains -- $flag $optional; or not string match -q -- '-*' $word
+                set flag
+                continue
+            end
+            set flag
+        end
+        switch $word
+            case --
+                __fish_complete_path $cur
+                return
+            case '--*=*'
+            case '-?*'
+                contains -- $word $valued; and set flag $word
+            case '*'
+                if test -z "$head"
+                    switch $word
+                        case costs
+                            set head cost
+                        case notes
+                            set head note
+                        case preferences
+                            set head prefs
+                        case session
+                            set head sessions
+                        case styles
+                            set head style
+                        case '*'
+                            set head $word
+                    end
+                else if test -z "$verb"
+                    set verb $word
+                else
+                    set count (math $count + 1)
+                end
+        end
+    end
+    set -l start ''
+    if test -n "$flag"; and contains -- $flag $optional; and string match -q -- '-*' $cur
+        set flag
+    end
+    if test -z "$flag"; and string match -q -- '--*=*' $cur
+        set flag (string replace -r '=.*' '' -- $cur)
+        set start $flag=
+    end
+    if test -n "$flag"
+        __clio_place "value $head $verb $flag" $start
+        or __clio_place "value $head $flag" $start
+        or __clio_place "value $flag" $start
+    else if string match -q -- '-*' $cur
+        __clio_place (string join -n ' ' flags $head) ''
+        __clio_place "options $head $verb" ''
+        or __clio_place "options $head" ''
+    else if test -z "$head"
+        __clio_place heads ''
+    else if test -z "$verb"
+        __clio_place "verbs $head" ''
+    else
+        __clio_place "place $head $verb "(math $count + 1) ''
+        or __clio_place "place $head $verb more" ''
+    end
+end
+
+complete -c clio -f -k -a '(__clio_complete)'

@@ -1,0 +1,93 @@
+"""`clio __complete`: quick, harmless, and nothing but plain words."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.entrypoints.completions.listing import KINDS, run
+from clio.entrypoints.completions.words import LISTED
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    (tmp_path / "project" / ".clio").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    env = {"HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / "home")}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    return env
+
+
+def listed(kind: str, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert run([kind], env) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_sessions_by_id_with_their_names(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = SessionStore(tmp_path / "project" / ".clio" / "sessions")
+    session = store.new(tmp_path, name="retry \x1b[31mpolicy")
+    session.append(UserMessage(content="why?"))
+    session.append(AssistantMessage(content="so"))
+    session.close()
+    (line,) = listed("sessions", env, capsys)
+    word, note = line.split("\t")
+    assert session.id.startswith(word)
+    assert note == "retry [31mpolicy"
+
+
+def test_what_a_shell_could_misread_is_left_out(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "project" / ".clio" / "styles"
+    folder.mkdir()
+    for name in ("$(id)", "two words", "-rf", "a;b", "plain.one"):
+        (folder / f"{name}.md").touch()
+    styles = [line.partition("\t")[0] for line in listed("styles", env, capsys)]
+    assert styles[-1] == "plain.one"
+    assert "concise" in styles
+    assert {"$(id)", "two words", "-rf", "a;b"} & set(styles) == set()
+
+
+def test_a_damaged_file_offers_nothing_and_stays(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    knowledge = tmp_path / "project" / ".clio" / "ltm.json"
+    knowledge.write_text("{", encoding="utf-8")
+    assert listed("entries", env, capsys) == []
+    assert [path.name for path in knowledge.parent.iterdir()] == ["ltm.json"]
+
+
+def test_skills_and_servers(tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in (tmp_path / "home" / "skills" / "mine", tmp_path / "project" / ".clio" / "skills" / "ours"):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").touch()
+    (tmp_path / "project" / ".mcp.json").write_text('{"mcpServers": {"files": {"command": "x"}}}', encoding="utf-8")
+    assert [line.rstrip() for line in listed("skills", env, capsys)] == ["mine", "ours"]
+    assert listed("servers", env, capsys) == ["files\t.mcp.json"]
+
+
+def test_nothing_is_written_and_unknown_kinds_are_empty(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    for kind in (*LISTED, "nonsense", ""):
+        listed(kind, env, capsys)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert set(KINDS) == set(LISTED)
+
+
+def test_nothing_heavy_is_imported(env: dict[str, str]) -> None:
+    code = (
+        "import sys; from clio.cli import main\n"
+        f"for kind in {LISTED!r}: main(['__complete', kind])\n"
+        "heavy = {'openai', 'rich', 'prompt_toolkit', 'numpy', 'mcp', 'git', 'asyncio', 'clio.commands.registry'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"

@@ -1,0 +1,46 @@
+"""The manual page clio(1): whole, true to the tables, and without a word from those who check such pages."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clio.config.doors import DOORS
+from clio.config.environment import VARIABLES
+from clio.config.flags import COMMANDS, FLAGS
+
+PAGE = Path(__file__).parent.parent / "share" / "man" / "man1" / "clio.1"
+
+
+def rendered() -> str:
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    done = subprocess.run(
+        ["groff", "-man", "-Tascii", "-ww", "-P-cbou", "-rLL=200n", str(PAGE)],
+        capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_it_names_everything() -> None:
+    text = " ".join(rendered().split())
+    for words in (
+        *(flag.usage for flag in FLAGS),
+        *(" ".join(flag.summary.replace("`", "").split()) for flag in FLAGS),
+        *(f"clio {' '.join(words)}" for words in COMMANDS),
+        *(f"clio {door.name}" for door in DOORS),
+        *(variable.name for variable in VARIABLES),
+        "clio sessions export ID PATH [--format html|md|json] [--force]",
+        "clio memory forget ID... [--yes]",
+        "git diff | clio -p 'review this change'",
+    ):
+        assert words in text
+
+
+def test_mandoc_has_nothing_to_say() -> None:
+    if shutil.which("mandoc") is None:
+        pytest.skip("mandoc is not installed")
+    done = subprocess.run(["mandoc", "-Tlint", str(PAGE)], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
