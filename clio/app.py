@@ -78,7 +78,8 @@ class App:
         self.home = loaded.home
         self.provider = provider
         self.workspace = Workspace(loaded.project)
-        self.store = SessionStore(loaded.project / ".clio" / "sessions")
+        sessions = loaded.owner / ".clio" / "sessions"
+        self.store = SessionStore(sessions, here=loaded.project, only_here=loaded.main is not None)
         self.redactor = Redactor(self.config.redact_patterns, env_secrets(dict(env)), enabled=self.config.redact)
         self.policy = Policy(
             self.workspace,
@@ -132,13 +133,13 @@ class App:
         self.servers = open_servers(
             loaded, env, clean=lambda text: self.redactor.redact(text).text, tell=self._warn, ask=asker.ask
         )
-        custom = CustomCommands(self.project, self.home, env)
+        custom = CustomCommands(loaded.owner, self.home, env)
         self.added = AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
         self.tool_limit = ToolLimit(self.policy)
-        self.skills = SkillShelf(self.project, self.home, env)
-        self.agents = DefinitionFolders(self.project, self.home, env)
+        self.skills = SkillShelf(loaded.owner, self.home, env)
+        self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
-        self._spending_notes = SpendingNotes(self.spending, self.project)
+        self._spending_notes = SpendingNotes(self.spending, loaded.owner)
         self._assembly = Assembly(
             project=self.project,
             start=loaded.start or loaded.project,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
     from clio.config.flags import Arguments
+    from clio.config.options import Options
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
@@ -103,12 +104,12 @@ def _run(argv: list[str]) -> int:
 def _repl(arguments: "Arguments") -> int:
     from clio.entrypoints import first_paint
 
+    options = _options(arguments) if arguments.worktree is not None else None
     first_paint.paint(color=not arguments.no_color, aloud=first_paint.may_be_aloud(arguments.screen_reader))
     try:
         from clio.config.layers import load
-        from clio.config.options import make_options
 
-        options = make_options(arguments)
+        options = options or _options(arguments)
         loaded = load(options, os.environ)
         from clio.entrypoints import repl
 
@@ -120,11 +121,11 @@ def _repl(arguments: "Arguments") -> int:
 
 def _one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load
-    from clio.config.options import make_options, with_prompt
+    from clio.config.options import with_prompt
     from clio.config.show import withheld_note
     from clio.config.trust import should_ask
 
-    options = make_options(arguments)
+    options = _options(arguments)
     loaded = load(options, os.environ)
     if should_ask(loaded):
         print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
@@ -133,6 +134,18 @@ def _one_shot(arguments: "Arguments") -> int:
     from clio.entrypoints import oneshot
 
     return oneshot.run(options, loaded)
+
+
+def _options(arguments: "Arguments") -> "Options":
+    """What a conversation is to be; a worktree it starts in is there then."""
+    from clio.config.options import make_options
+
+    options = make_options(arguments)
+    if arguments.worktree is None:
+        return options
+    from clio.entrypoints.worktree import enter
+
+    return enter(options, arguments.worktree)
 
 
 def _subcommand(arguments: "Arguments") -> int:

@@ -11,7 +11,7 @@ from clio.subagents.definitions import DefinitionFolders
 
 def brought(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
     """All of it that the folder is not trusted with, as it is shown before trust is asked for."""
-    shelf = SkillShelf(loaded.project, loaded.home, env)
-    commands = CustomCommands(loaded.project, loaded.home, env)
-    agents = DefinitionFolders(loaded.project, loaded.home, env)
+    shelf = SkillShelf(loaded.owner, loaded.home, env)
+    commands = CustomCommands(loaded.owner, loaded.home, env)
+    agents = DefinitionFolders(loaded.owner, loaded.home, env)
     return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld())

@@ -28,7 +28,7 @@ def rebuild(shell: Shell, argument: str) -> CommandResult:
             left_out += 1
             continue
         found[info.id] = session.bills
-    shell.spending.ledger.recount(str(shell.loaded.project), found, day_of)
+    shell.spending.ledger.recount(str(shell.loaded.owner), found, day_of)
     total = sum_of([bill for bills in found.values() for bill in bills])
     cost, requests = total.cost, total.requests
     unread = f" {left_out} could not be read." if left_out else ""

@@ -114,7 +114,7 @@ def _grouped(
 
 
 def _spent(shell: Shell, *, everything: bool = False) -> "list[Spent]":
-    project = str(shell.loaded.project)
+    project = str(shell.loaded.owner)
     return [one for one in shell.spending.ledger.read().spent if everything or one.project == project]
 
 

@@ -65,7 +65,7 @@ def trust(shell: Shell, argument: str) -> CommandResult:
         return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
     if argument == "--yes":
         if brings:
-            Trust(shell.loaded.home).add_all(shell.loaded.project, brings)
+            Trust(shell.loaded.home).add_all(shell.loaded.owner, brings)
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")

@@ -86,13 +86,13 @@ def add(shell: Shell, argument: str) -> CommandResult:
     }
     said = {key: value for key, value in fields.items() if value is not None}
     own = scope == "user"
-    path = user_file(shell.loaded.home) if own else project_file(shell.loaded.project)
+    path = user_file(shell.loaded.home) if own else project_file(shell.loaded.owner)
     checked = make_server(given.words[0], said, str(path), own=own)
     if shell.config.incognito:
         return refuse("An incognito clio stores nothing; start without --incognito.")
     add_server(path, checked)
     if not own:
-        trust_added(shell.loaded.home, shell.loaded.project, checked.name)
+        trust_added(shell.loaded.home, shell.loaded.owner, checked.name)
     text = (
         f"{code(checked.name)} stands in {code(str(path))}; clio has it from its next start. "
         f"`/mcp test {checked.name}` tries it."
@@ -111,7 +111,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
         return refuse("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
     name = given.words[0]
-    files = {"project": project_file(shell.loaded.project), "user": user_file(shell.loaded.home)}
+    files = {"project": project_file(shell.loaded.owner), "user": user_file(shell.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
         if remove_server(files[one], name):
             text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."

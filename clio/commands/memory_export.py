@@ -73,7 +73,7 @@ def export(shell: Shell, argument: str) -> CommandResult:
 
 def places_of(shell: Shell) -> Places:
     """Where this shell's project and person keep what was learned."""
-    return Places(project=shell.loaded.project, home=shell.loaded.home)
+    return Places(project=shell.loaded.owner, home=shell.loaded.home)
 
 
 def in_words(counts: dict[str, int]) -> str:

@@ -151,7 +151,7 @@ def _commit(shell: Shell, status: Status) -> str:
     if not status.uncommitted:
         return ""
     files = count(status.uncommitted, "file is", "files are")
-    ignoring = " .gitignore" if (shell.loaded.project / ".gitignore").exists() else ""
+    ignoring = " .gitignore" if (shell.loaded.owner / ".gitignore").exists() else ""
     return f"{files} not committed: {code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 
 

@@ -104,7 +104,7 @@ def new(shell: Shell, argument: str) -> CommandResult:
     if problem := name_problem(name):
         return refuse(f"{name!r} is no name of a skill: {problem}")
     own = _OWN in given.options
-    folder = (shell.loaded.home if own else shell.loaded.project / FOLDER_NAME) / "skills" / name
+    folder = (shell.loaded.home if own else shell.loaded.owner / FOLDER_NAME) / "skills" / name
     if shell.config.incognito:
         return refuse("An incognito clio stores nothing; start without --incognito.")
     if (folder / FILE_NAME).exists():

@@ -28,6 +28,7 @@ DOORS = (
     Door("sessions", "what was said here: list, search, export, ...", "session"),
     Door("skills", "instructions for kinds of work: list, show, new"),
     Door("style", "how answers are worded, and what was learned of it", "styles"),
+    Door("worktree", "worktrees beside this checkout: list, remove", "worktrees"),
 )
 # clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
 FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())

@@ -25,6 +25,7 @@ class Arguments(argparse.Namespace):
     output: str | None = None
     json_schema: str | None = None
     cwd: str | None = None
+    worktree: str | None = None
     config: str | None = None
     model: str | None = None
     provider: str | None = None
@@ -102,6 +103,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--input", "form of what is piped in: text or stream-json", group=_WHAT, metavar="FORM"),
     Flag("--json-schema", "the answer must be JSON that fits the schema in this file", group=_WHAT, metavar="FILE"),
     Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
+    Flag("--worktree", "start in a git worktree of that name, made where there is none", group=_WHAT, metavar="NAME"),
     Flag("-c --continue", "go on with the newest session here", group=_SESSION, dest="continue_latest"),
     Flag(
         "-r --resume", "go on with a session: id, prefix, name or number; a list if left out", group=_SESSION,
@@ -261,6 +263,8 @@ def _check(arguments: Arguments) -> None:
             raise UsageError(f"{name} must be one of {', '.join(known)}, not {form!r}{hint}")
     if arguments.words:
         _check_command(arguments.words, one_shot)
+    if arguments.words and arguments.worktree is not None:
+        raise UsageError(f"--worktree is for a conversation or -p, not for 'clio {' '.join(arguments.words)}'")
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
     if arguments.read_only and list(arguments.words) != ["mcp"]:

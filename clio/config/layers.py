@@ -23,6 +23,7 @@ from clio.config.schema import Config
 from clio.config.setting import Setting
 from clio.config.team_folder import is_trusted, team_widening
 from clio.config.trust import Trust, widening
+from clio.config.worktree_link import link_of
 from clio.config.yaml_settings import read_settings
 from clio.errors import ConfigError, UsageError
 
@@ -34,9 +35,10 @@ Values = dict[tuple[str, ...], list[Setting]]
 def load(options: Options, env: Mapping[str, str]) -> Loaded:
     """The configuration for one start. Reads files and writes none. Raises ConfigError, or UsageError for a flag."""
     home, person = paths.clio_home(env), paths.user_home(env)
-    project = paths.project_folder(options.cwd, clio_home=home, user_home=person)
+    project, main = _project(options.cwd, home, person)
+    owner = main or project
     user_file = options.config_file or paths.home_config(home)
-    project_file = paths.project_config(project)
+    project_file = paths.project_config(owner)
     values: Values = {}
 
     user = read_settings(user_file, paths.display(user_file, project=None, user_home=person))
@@ -48,16 +50,16 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
     withheld: tuple[Widening, ...] = ()
     trusted: tuple[Widening, ...] = ()
     if project_file != paths.home_config(home).resolve():  # in the home folder both are one file
-        own = read_settings(project_file, paths.display(project_file, project=project, user_home=person))
-        accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), project)
+        own = read_settings(project_file, paths.display(project_file, project=owner, user_home=person))
+        accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), owner)
         put(values, accepted)
-        if team := team_widening(project):
-            known = is_trusted(project, home)
+        if team := team_widening(owner):
+            known = is_trusted(owner, home)
             trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
     put(values, _run_settings(options, env, values))
-    mcp = configured(home, project)
-    hooks = find_hooks(home, project, lambda value: Trust(home).covers(project, (value,)))
+    mcp = configured(home, owner)
+    hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)))
     files = ((user_file, user), (project_file, own))
     return Loaded(
         config=build(values),
@@ -71,7 +73,23 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         server_problems=mcp.problems,
         start=options.cwd.resolve(),
         hooks=hooks.hooks,
+        main=main,
     )
+
+
+def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:
+    """The project's folder; and, in a worktree of clio's, the same folder of the main checkout, which decides it."""
+    link = link_of(cwd)
+    if link is None:
+        return paths.project_folder(cwd, clio_home=home, user_home=person), None
+    main = paths.project_folder(_there(link.twin(cwd.resolve())), clio_home=home, user_home=person)
+    below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
+    return link.worktree / below, link.main / below
+
+
+def _there(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
 def put(values: Values, settings: Sequence[Setting]) -> None:

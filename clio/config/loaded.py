@@ -34,6 +34,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     servers: of the Model Context Protocol; a project's only where it is trusted with them.
     server_problems: sentences about those that are left out because their entry is wrong.
     start: the folder clio was started in, with links resolved; None where nobody said.
+    main: the same project in the main checkout, where `project` is one of clio's worktrees of it.
     """
 
     config: Config
@@ -47,3 +48,9 @@ class Loaded(Struct, frozen=True, kw_only=True):
     server_problems: tuple[str, ...] = ()
     start: Path | None = None
     hooks: tuple[Hook, ...] = ()
+    main: Path | None = None
+
+    @property
+    def owner(self) -> Path:
+        """The folder whose `.clio` counts: settings, trust, memory and sessions are those of the main checkout."""
+        return self.main or self.project

@@ -120,17 +120,17 @@ def as_widening(setting: Setting) -> Widening:
 
 def grant_all(loaded: Loaded) -> None:
     """Trust the project with everything its file asks for now. Takes effect with the next `load`. Raises as `grant`."""
-    Trust(loaded.home).grant(loaded.project, (*loaded.trusted, *loaded.withheld))
+    Trust(loaded.home).grant(loaded.owner, (*loaded.trusted, *loaded.withheld))
 
 
 def should_ask(loaded: Loaded) -> bool:
     """Whether a person at the keyboard should be asked to trust the project: something waits and no was not said."""
-    return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.project, loaded.withheld)
+    return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.owner, loaded.withheld)
 
 
 def decline_all(loaded: Loaded) -> None:
     """Remember that the person said no, and ask again only when the file wants something else. Raises as `grant`."""
-    Trust(loaded.home).decline(loaded.project, loaded.withheld)
+    Trust(loaded.home).decline(loaded.owner, loaded.withheld)
 
 
 def remember_rule(loaded: Loaded, rule: str) -> None:
@@ -138,8 +138,8 @@ def remember_rule(loaded: Loaded, rule: str) -> None:
 
     Raises ConfigError where the file cannot be changed.
     """
-    add_rule(project_config(loaded.project), rule)
-    Trust(loaded.home).add(loaded.project, as_widening(Setting(key=("allow",), value=rule, origin="")))
+    add_rule(project_config(loaded.owner), rule)
+    Trust(loaded.home).add(loaded.owner, as_widening(Setting(key=("allow",), value=rule, origin="")))
 
 
 def _widens(setting: Setting, lower: Config) -> bool:

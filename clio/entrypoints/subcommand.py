@@ -66,7 +66,7 @@ class LightShell:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
-        self.store = SessionStore(loaded.project / ".clio" / "sessions")
+        self.store = SessionStore(loaded.owner / ".clio" / "sessions")
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
         self.context: ContextWindow | None = None
         self.added = AddedCommands()
@@ -135,7 +135,7 @@ class LightShell:
         from clio.skills.shelf import SkillShelf
 
         if self._skills is None:
-            self._skills = SkillShelf(self.loaded.project, self.loaded.home, os.environ)
+            self._skills = SkillShelf(self.loaded.owner, self.loaded.home, os.environ)
         return self._skills
 
     @property
@@ -254,6 +254,10 @@ def _table(word: str) -> tuple[Command, str]:
     assert door is not None
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
+    if door.name == "worktree":
+        from clio.commands.worktree_commands import WORKTREE
+
+        return WORKTREE, f"clio {door.name}"
     if door.name == "import":
         from clio.commands.import_door import IMPORT
 

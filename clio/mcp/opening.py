@@ -17,12 +17,12 @@ def open_servers(
     ask: Ask | None = None,
 ) -> Servers:
     """Every configured server, none of them started. See `Servers`."""
-    folder = None if loaded.config.incognito else loaded.project / ".clio" / "cache"
+    folder = None if loaded.config.incognito else loaded.owner / ".clio" / "cache"
 
     handed = tuple(server for server in loaded.servers if server.where == HANDED)
 
     def read_again() -> tuple[tuple[Server, ...], tuple[str, ...]]:
-        found = configured(loaded.home, loaded.project)
+        found = configured(loaded.home, loaded.owner)
         named = {server.name for server in found.servers}
         return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
 

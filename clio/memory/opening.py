@@ -27,7 +27,7 @@ def open_memory(
     """
     config = loaded.config
     return MemorySystem(
-        loaded.project,
+        loaded.owner,
         store,
         incognito=config.incognito,
         ltm=config.ltm,

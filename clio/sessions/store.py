@@ -25,10 +25,16 @@ INTERRUPTED = "interrupted: clio stopped before there was a result; the call may
 
 
 class SessionStore:
-    """The sessions in one folder, `<project>/.clio/sessions`, which need not exist."""
+    """The sessions in one folder, `<project>/.clio/sessions`, which need not exist.
 
-    def __init__(self, folder: Path) -> None:
+    here: the folder somebody works in; of several checkouts that share sessions, it decides which one is the latest.
+    only_here: the latest is always one that began here.
+    """
+
+    def __init__(self, folder: Path, here: Path | None = None, *, only_here: bool = False) -> None:
         self.folder = folder.absolute()
+        self._here = str(here) if here else ""
+        self._only_here = only_here
 
     def new(
         self,
@@ -100,8 +106,12 @@ class SessionStore:
         return list_sessions(self.folder)
 
     def latest(self) -> str | None:
-        """Id of the session that a person of clio's talked in last; None where there is none."""
-        return next((info.id for info in self.list() if info.is_talk), None)
+        """Id of the session that a person of clio's talked in last, here if in any; None where there is none."""
+        talks = [info for info in self.list() if info.is_talk]
+        here = [info for info in talks if self._here and info.working_directory == self._here]
+        # A project may have been moved; what was begun in a worktree beside it is another matter.
+        moved = [info for info in talks if not info.working_directory.startswith(f"{self._here}-")]
+        return next((info.id for info in (here if self._only_here else here or moved)), None)
 
     def find(self, selector: str) -> str:
         """The id meant by a full id, a number of the list (1 is the newest), a unique prefix of an id, or a name.

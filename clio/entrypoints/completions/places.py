@@ -72,8 +72,9 @@ def places() -> dict[str, Place]:
 def door_command(name: str) -> Command:
     """The commands behind a door of that name."""
     from clio.commands.import_door import IMPORT
+    from clio.commands.worktree_commands import WORKTREE
 
-    own = {"sessions": SESSIONS, "import": IMPORT}
+    own = {"sessions": SESSIONS, "import": IMPORT, "worktree": WORKTREE}
     command = own.get(name) or find(name)
     assert command is not None
     return command
