@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
+TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
 PositiveInt = Annotated[int, Meta(ge=1)]
@@ -39,6 +40,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The address of an OpenAI-compatible server, with or without /v1."""
     api_key: str | None = None
     """The key sent to the server; better kept in the environment."""
+    transport: TransportKind = "auto"
+    """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
+    all that the second would)."""
     approve: ApprovalMode = "ask"
     """Who decides about writes and commands: ask, edits, all, plan."""
     allow: tuple[str, ...] = ()

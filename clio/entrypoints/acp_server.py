@@ -11,7 +11,6 @@ from clio.entrypoints.acp_wire import StdioTransport
 from clio.entrypoints.repl_end import on_end
 from clio.entrypoints.subcommand_output import say
 from clio.errors import ClioError
-from clio.providers.registry import OFFLINE
 
 HELP = """\
 usage: clio acp [options]
@@ -38,10 +37,6 @@ def run(options: Options) -> int:
             "clio acp needs the package agent-client-protocol; install it with pip install 'clio-agent[acp]'"
         ) from None
     assert acp.PROTOCOL_VERSION
-    if options.overrides.get("provider") != OFFLINE:
-        from clio.providers.transport import start_import
-
-        start_import()
     if sys.stdin and sys.stdin.isatty():
         say("clio: waiting for an editor on standard input; Ctrl-C ends it")
     if not options.overrides.get("debug"):

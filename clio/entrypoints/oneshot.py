@@ -26,8 +26,8 @@ from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
 from clio.entrypoints.stream_input import read_said
 from clio.entrypoints.stream_run import StreamRun
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
+from clio.providers.openai_transport import start_import
 from clio.providers.registry import OFFLINE
-from clio.providers.transport import start_import
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.plain import clean
@@ -54,8 +54,8 @@ class NoAnswer:
 
 def run(options: Options, loaded: Loaded) -> int:
     """Run the one turn `options.prompt` asks for and return the exit code."""
-    if loaded.config.provider != OFFLINE:
-        start_import()  # the longest part of a start, beside all the rest of it
+    if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
+        start_import()  # the longest part of such a start, beside all the rest of it
     return asyncio.run(_run(options, loaded))
 
 

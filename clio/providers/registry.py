@@ -9,10 +9,12 @@ from clio.errors import ConfigError
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.discover import Found, find_local_server, list_models
 from clio.providers.failures import Endpoint
+from clio.providers.lean_transport import LeanTransport
 from clio.providers.offline import OfflineProvider
 from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.openai_transport import OpenAITransport
 from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
-from clio.providers.transport import OpenAITransport
+from clio.providers.transport import Transport, needs_package
 from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
@@ -82,7 +84,12 @@ def _connect(config: Config, preset: Preset | None, url: str, key: str, models: 
         key_variable=preset.key_variable if preset else DEFAULT_KEY_VARIABLE,
         has_key=bool(key),
     )
-    return OpenAIChatProvider(endpoint, OpenAITransport(url, key or None), quirks_of(preset, url, model), config)
+    return OpenAIChatProvider(endpoint, _transport(config, url, key or None), quirks_of(preset, url, model), config)
+
+
+def _transport(config: Config, url: str, key: str | None) -> Transport:
+    package = config.transport == "openai" or (config.transport == "auto" and bool(needs_package(url)))
+    return OpenAITransport(url, key) if package else LeanTransport(url, key)
 
 
 def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:

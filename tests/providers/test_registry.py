@@ -156,7 +156,7 @@ def test_choosing_imports_no_client() -> None:
 
 def test_warming_up_imports_it() -> None:
     code = (
-        "import sys; from clio.providers.transport import start_import; start_import().join();"
+        "import sys; from clio.providers.openai_transport import start_import; start_import().join();"
         "print('openai' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)

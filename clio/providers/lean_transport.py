@@ -1,0 +1,311 @@
+"""The way to a server on the standard library alone: what Chat Completions need of HTTP, without slow imports.
+
+One server, any number of requests at a time, connections kept for the next one. See decision 0063.
+"""
+
+import asyncio
+import json
+import re
+import ssl
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager, suppress
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from clio import __version__
+from clio.providers.dial import Dialler, Streams
+from clio.providers.event_stream import EventStream, EventTooLong
+from clio.providers.failures import Failure, TransportFailed
+from clio.providers.http1 import Body, CutOff, Head, NoHttp, read_head, unpacked
+from clio.providers.transport import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
+from clio.providers.urls import without_login
+
+_MAX_ANSWER_BYTES = 64_000_000
+_MAX_ERROR_BYTES = 1_000_000
+_ERROR_BODY_S = 10.0
+_AFTER_DONE_S = 0.2
+"""How long the end of a stream is waited for after its last word, so that the connection can be used again."""
+_KEPT = 4
+_KEPT_S = 30.0
+"""Routers forget a silent connection after minutes, and without a word: a request into one would wait for ever."""
+_DROPS = (OSError, CutOff, NoHttp, EventTooLong)
+
+
+class _Connection:
+    """An open connection. `used`: whether an answer came over it before."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.reader, self.writer = streams
+        self.loop = asyncio.get_running_loop()
+        self.used = False
+        self._since = 0.0
+        self._watch: asyncio.Task[bytes] | None = None
+
+    def rest(self) -> None:
+        """Nothing may come until the next request; what does, an end included, is noticed at once."""
+        self.used = True
+        self._since = time.time()
+        self._watch = asyncio.create_task(self.reader.read(1))
+        self._watch.add_done_callback(self._noticed)
+
+    def _noticed(self, watch: "asyncio.Task[bytes]") -> None:
+        if not watch.cancelled():
+            watch.exception()  # whatever it was, this connection is over
+            self.drop()
+
+    async def wake(self) -> bool:
+        """Whether it can still be used; else it is dropped. The clock is the wall's: a laptop may have slept."""
+        watch, self._watch = self._watch, None
+        fresh = 0 <= time.time() - self._since <= _KEPT_S and self.loop is asyncio.get_running_loop()
+        if watch is None or not fresh:
+            self.drop()
+            return False
+        await asyncio.sleep(0)  # what has come in meanwhile is seen now
+        if watch.done():
+            return False
+        watch.cancel()
+        with suppress(asyncio.CancelledError):
+            await watch
+        return True
+
+    def drop(self) -> None:
+        """Close it at once, without waiting for anything that is on its way."""
+        if not self.loop.is_closed():
+            if self._watch is not None:
+                self._watch.cancel()
+            self.writer.transport.abort()
+
+
+class LeanTransport:
+    """One server over HTTP/1.1; see `Transport`. Bounded in all it reads."""
+
+    def __init__(self, base_url: str, key: str | None) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._dialler: Dialler | None = None
+        self._resting: list[_Connection] = []
+        self._age = 0
+
+    def warm_up(self) -> None:
+        """See `Transport`: the TLS context, the only thing that takes a while."""
+        self._ready().warm_up()
+
+    def _ready(self) -> Dialler:
+        if self._dialler is None:
+            self._dialler = Dialler(self._base_url)
+        return self._dialler
+
+    async def events(self, body: bytes) -> AsyncGenerator[object]:
+        """See `Transport`."""
+        async with (
+            self._asked("POST", "/chat/completions", body, SILENCE_TIMEOUT_S) as (head, answer, pieces),
+            aclosing(pieces),
+        ):
+            if head.content_type == "application/json":
+                yield _decoded(await _whole(pieces, streaming=True))
+                return
+            stream = EventStream()
+            async for piece in _timely(pieces):
+                for data in _fed(stream, piece):
+                    if data.startswith(b"[DONE]"):
+                        await _finish(answer)
+                        return
+                    yield _decoded(data)
+            with suppress(TransportFailed):  # what was cut in the middle is no event
+                if (data := stream.end()) and not data.startswith(b"[DONE]"):
+                    yield _decoded(data)
+
+    async def get(self, path: str, timeout_s: float) -> object:
+        """See `Transport`."""
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._asked("GET", path, b"", timeout_s) as (head, _, pieces),
+                aclosing(pieces),
+            ):
+                data = await _whole(pieces, streaming=False)
+        except TimeoutError as error:
+            raise TransportFailed(Failure(kind="timeout", detail="no answer in time")) from error
+        return _decoded(data) if head.content_type.endswith("json") else data.decode("utf-8", "replace")
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        self._age += 1
+        resting, self._resting = self._resting, []
+        for connection in resting:
+            connection.drop()
+
+    @asynccontextmanager
+    async def _asked(
+        self, method: str, path: str, body: bytes, silence_s: float
+    ) -> AsyncGenerator[tuple[Head, Body, AsyncGenerator[bytes]]]:
+        """A request sent, and the answer's head and body. The connection is kept where the body was read to its end.
+
+        Raises TransportFailed, for every status but 200 to 299 with the body in it.
+        """
+        age = self._age
+        request = self._head(method, path, len(body)) + body
+        connection, head = await self._send(request, silence_s)
+        keeps = False
+        try:
+            try:
+                answer = Body(connection.reader, head)
+                pieces = unpacked(answer, head.headers.get("content-encoding", "").strip().lower())
+                if not 200 <= head.status < 300:
+                    failure = Failure(
+                        kind="status", status=head.status, headers=head.headers, body=await _error_text(pieces)
+                    )
+                    keeps = head.keeps and answer.is_over
+                    raise TransportFailed(failure)
+                yield head, answer, pieces
+            except NoHttp as error:
+                raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
+            keeps = head.keeps and answer.is_over
+        finally:
+            if keeps and age == self._age:
+                self._keep(connection)
+            else:
+                connection.drop()
+
+    async def _send(self, request: bytes, silence_s: float) -> tuple[_Connection, Head]:
+        """The request on its way, and the head of what comes back.
+
+        A connection the server gave up meanwhile is replaced once: where not a byte came back over it, no answer had
+        begun, and the loop itself would ask again.
+        """
+        while True:
+            connection = await self._connection()
+            try:
+                # Not waited for: a server that refuses a large request answers before it has read all of it.
+                connection.writer.write(request)
+                async with asyncio.timeout(silence_s):
+                    head = await read_head(connection.reader)
+            except TimeoutError as error:
+                connection.drop()
+                raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
+            except (OSError, CutOff) as error:
+                connection.drop()
+                if not connection.used:
+                    raise TransportFailed(Failure(kind="timeout", detail=str(error))) from error
+            except NoHttp as error:
+                connection.drop()
+                raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
+            except BaseException:
+                connection.drop()
+                raise
+            else:
+                if not (connection.used and head.status == 408):  # said as the server gave it up
+                    return connection, head
+                connection.drop()
+
+    async def _connection(self) -> _Connection:
+        while self._resting:
+            connection = self._resting.pop()
+            if await connection.wake():
+                return connection
+        return _Connection(await self._ready().open(CONNECT_TIMEOUT_S))
+
+    def _keep(self, connection: _Connection) -> None:
+        if len(self._resting) >= _KEPT:
+            self._resting.pop(0).drop()
+        connection.rest()
+        self._resting.append(connection)
+
+    def _head(self, method: str, path: str, length: int) -> bytes:
+        base = urlsplit(without_login(self._base_url))
+        wanted = urlsplit(path)
+        where = wanted.path if wanted.netloc else base.path + wanted.path
+        target = quote(where, safe="/%:@!$&'()*+,;=-._~") + (f"?{wanted.query}" if wanted.query else "")
+        dialler = self._ready()
+        lines = [
+            f"{method} {f'{base.scheme}://{base.netloc}' if dialler.through_plain_proxy else ''}{target} HTTP/1.1",
+            f"Host: {_without_usual_port(base.scheme, base.netloc)}",
+            "Accept: application/json",
+            "Accept-Encoding: identity",
+            "Connection: keep-alive",
+            f"User-Agent: clio/{__version__}",
+        ]
+        if self._key is not None:
+            lines.append(f"Authorization: Bearer {self._key}")
+        if method == "POST":
+            lines += ["Content-Type: application/json", f"Content-Length: {length}"]
+        if dialler.through_plain_proxy:
+            lines += dialler.proxy_headers
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _without_usual_port(scheme: str, place: str) -> str:
+    return re.sub(":443$" if scheme == "https" else ":80$", "", place)
+
+
+async def _timely(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The pieces, each within the silence allowed. Raises TransportFailed."""
+    while True:
+        try:
+            async with asyncio.timeout(SILENCE_TIMEOUT_S):
+                piece = await anext(pieces, None)
+        except TimeoutError as error:
+            raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
+        except (OSError, ssl.SSLError, CutOff) as error:
+            raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
+        except NoHttp as error:
+            raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
+        if piece is None:
+            return
+        yield piece
+
+
+async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
+    found = bytearray()
+    try:
+        async for piece in _timely(pieces):
+            found += piece
+            if len(found) > _MAX_ANSWER_BYTES:
+                raise TransportFailed(Failure(kind="malformed", detail="an answer without an end"))
+    except TransportFailed as error:
+        if streaming or error.failure.kind != "broken":
+            raise
+        raise TransportFailed(Failure(kind="timeout", detail=error.failure.detail)) from error
+    return bytes(found)
+
+
+async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
+    """As much of an error's body as comes: the status already says that it is one."""
+    found = bytearray()
+    with suppress(*_DROPS):
+        async with asyncio.timeout(_ERROR_BODY_S):
+            async for piece in pieces:
+                found += piece
+                if len(found) > _MAX_ERROR_BYTES:
+                    break
+    return found[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
+
+
+async def _finish(answer: Body) -> None:
+    """Read what belongs to the answer behind its last event, if it comes soon."""
+    if answer.ends_with_connection:
+        return
+    with suppress(*_DROPS):
+        async with asyncio.timeout(_AFTER_DONE_S):
+            while await answer.read():
+                pass
+
+
+def _fed(stream: EventStream, piece: bytes) -> list[bytes]:
+    try:
+        return stream.feed(piece)
+    except EventTooLong as error:
+        raise TransportFailed(Failure(kind="malformed", detail="an event without an end")) from error
+
+
+def _decoded(data: bytes) -> object:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:  # more patient: NaN, and letters torn apart
+        return json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error

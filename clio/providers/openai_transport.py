@@ -1,0 +1,197 @@
+"""The way to a server, on the `openai` package: the only module that imports it, and only when it is needed.
+
+Importing it costs about 0.4 s of CPU, and a TLS context about 50 ms more; `warm_up` does both ahead, in a thread.
+"""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from clio.providers.encode import encode_json
+from clio.providers.failures import Failure, TransportFailed
+from clio.providers.transport import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
+from clio.providers.urls import host_of, is_loopback
+
+if TYPE_CHECKING:
+    from openai import APIError, AsyncOpenAI, AsyncStream, Omit
+
+
+def start_import() -> threading.Thread:
+    """Import the openai package in a thread of its own; for the very start, before anything is configured."""
+    thread = threading.Thread(target=_import_openai, name="import-openai", daemon=True)
+    thread.start()
+    return thread
+
+
+def _import_openai() -> None:
+    import openai
+
+    assert openai.AsyncOpenAI
+
+
+class OpenAITransport:
+    """One server through AsyncOpenAI; see `Transport`."""
+
+    def __init__(self, base_url: str, key: str | None) -> None:
+        self._base_url = base_url
+        self._key = key
+        self._client: AsyncOpenAI | None = None
+        self._headers: dict[str, str | Omit] = {}
+        self._lock = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Import the package and build the client; safe from any thread. Raises TransportFailed for no host."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._build()
+
+    def _build(self) -> "AsyncOpenAI":
+        from httpx2 import InvalidURL
+
+        try:
+            return self._connected()
+        except InvalidURL as error:  # beyond what `normalise_base_url` checks: a name in broken Punycode
+            raise TransportFailed(Failure(kind="dns", detail=str(error))) from error
+        except ImportError as error:  # a SOCKS proxy in the environment, and nothing installed that speaks it
+            raise TransportFailed(Failure(kind="proxy", detail=str(error))) from error
+
+    def _connected(self) -> "AsyncOpenAI":
+        from httpx2 import AsyncHTTPTransport
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
+
+        host = host_of(self._base_url)
+        # A proxy cannot reach this machine's own loopback; a transport of our own keeps the environment's proxies out.
+        # No TLS context for plain HTTP there: it would never be used.
+        direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
+        http_client = DefaultAsyncHttpxClient(follow_redirects=False, transport=direct)
+        if self._key is None:
+            self._headers = {"Authorization": Omit()}
+        # Read from the environment by the package; nobody else's business.
+        private = {} if host.endswith("openai.com") else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+        return AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            default_headers=cast("dict[str, str]", private),
+            http_client=http_client,
+        )
+
+    async def _ready(self) -> "AsyncOpenAI":
+        if self._client is None:
+            await asyncio.to_thread(self.warm_up)
+        return cast("AsyncOpenAI", self._client)
+
+    async def events(self, body: bytes) -> AsyncGenerator[object]:
+        """See `Transport`."""
+        client = await self._ready()
+        from httpx2 import HTTPError
+        from openai import APIError, AsyncStream
+
+        try:
+            stream: AsyncStream[object] = await client.post(
+                "/chat/completions",
+                cast_to=object,
+                content=body,
+                options={"headers": self._headers},
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+        except APIError as error:
+            raise TransportFailed(_read(error)) from error
+        try:
+            async for event in _decoded(stream):
+                yield event
+        except APIError as error:
+            raise TransportFailed(_read(error, streaming=True)) from error
+        except HTTPError as error:  # of an answer read past the package's own stream
+            raise TransportFailed(_read_connection(error, streaming=True)) from error
+        except ValueError as error:  # JSON cut short, or none at all
+            raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
+        finally:
+            await stream.close()
+
+    async def get(self, path: str, timeout_s: float) -> object:
+        """See `Transport`."""
+        client = await self._ready()
+        from openai import APIError
+
+        try:
+            return await client.get(path, cast_to=object, options={"timeout": timeout_s, "headers": self._headers})
+        except APIError as error:
+            raise TransportFailed(_read(error)) from error
+        except ValueError as error:
+            raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
+    if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
+        await stream.response.aread()
+        yield stream.response.json()
+        return
+    async for event in stream:
+        yield event
+
+
+def _read(error: "APIError", *, streaming: bool = False) -> Failure:
+    """What the package's exception is about."""
+    from openai import APIConnectionError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        headers = {name.lower(): value for name, value in error.response.headers.items()}
+        return Failure(kind="status", status=error.status_code, headers=headers, body=error.response.text)
+    if isinstance(error, APIConnectionError):
+        return _read_connection(error, streaming=streaming)
+    return Failure(kind="in_stream", body=_json_text(error.body), detail=error.message)
+
+
+def _json_text(body: object) -> str:
+    return body if isinstance(body, str) else encode_json(body).decode("utf-8")
+
+
+def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
+    import httpx2
+
+    chain = list(_causes(error))
+    detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
+
+    def caused_by(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in chain)
+
+    if caused_by(socket.gaierror):
+        return Failure(kind="dns", detail=detail)
+    if caused_by(ssl.SSLError):
+        return Failure(kind="tls", detail=detail)
+    if caused_by(httpx2.ProxyError):
+        return Failure(kind="proxy", detail=detail)
+    if caused_by(httpx2.ConnectTimeout, httpx2.PoolTimeout):
+        return Failure(kind="connect_timeout", detail=detail)
+    if caused_by(ConnectionRefusedError, httpx2.ConnectError):
+        return Failure(kind="refused", detail=detail)
+    if caused_by(httpx2.TimeoutException):
+        return Failure(kind="timeout", detail="no data for too long")
+    return Failure(kind="broken" if streaming else "timeout", detail=detail)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what led to it, groups of failed attempts included."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        current = waiting.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        waiting += [current.__context__, current.__cause__]
+        if isinstance(current, BaseExceptionGroup):
+            waiting += cast("tuple[Any, ...]", current.exceptions)
