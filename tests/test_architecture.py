@@ -34,8 +34,8 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
-    "openai": {"clio.providers.transport"},
-    "httpx2": {"clio.providers.transport", "clio.mcp.wire"},
+    "openai": {"clio.providers.openai_transport"},
+    "httpx2": {"clio.providers.openai_transport", "clio.mcp.wire"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},
