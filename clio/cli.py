@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         _drop_output()
         return PIPE_CLOSED
     except Exception as error:  # the outermost door: beyond it there is only Python's traceback
-        return _report(error, arguments)
+        return report_error(error, arguments)
     return code
 
 
@@ -192,9 +192,9 @@ def _config_command(arguments: "Arguments") -> int:
 
 def _doctor(arguments: "Arguments") -> int:
     from clio.config.options import make_options
-    from clio.entrypoints import doctor
+    from clio.entrypoints.doctor import report
 
-    return doctor.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings)
+    return report.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings, json=arguments.json)
 
 
 def _completions(arguments: "Arguments") -> int:
@@ -269,8 +269,10 @@ def _note_a_silent_pipe() -> None:
         print("clio: waiting for standard input to end; close it with < /dev/null if nothing comes", file=sys.stderr)
 
 
-def _report(error: BaseException, argv: list[str]) -> int:
+def report_error(error: BaseException, argv: list[str]) -> int:
+    """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.errors import ClioError
+    from clio.ui.plain import clean  # an error may quote a file, a server, a setting
 
     while len(members := _members(error)) == 1:
         error = members[0]
@@ -278,11 +280,11 @@ def _report(error: BaseException, argv: list[str]) -> int:
     if debug:
         import traceback
 
-        traceback.print_exception(error)
+        print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, ClioError):
-        print(f"clio: {error}", file=sys.stderr)
+        print(f"clio: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
-    cause = " ".join(str(error).split())[:300]
+    cause = " ".join(clean(str(error)).split())[:300]
     more = "please report it with the lines above" if debug else "run again with --debug to see where"
     print(f"clio: this is a bug in clio: {type(error).__name__}: {cause}; {more}", file=sys.stderr)
     return FAILED

@@ -1,6 +1,7 @@
 """`clio doctor`: what it sees, what it says to do, and the one download clio knows."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -16,8 +17,8 @@ from clio.config.options import Options
 from clio.context import encoding_fetch
 from clio.context.encoding_fetch import fetch_encoding
 from clio.context.encodings import Encoding, is_intact
-from clio.entrypoints import doctor
-from clio.entrypoints.doctor import findings
+from clio.entrypoints.doctor import encodings, programs
+from clio.entrypoints.doctor.report import findings, run
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 
@@ -82,32 +83,37 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def look(env: dict[str, str], cwd: Path, *, fetch: bool = False, **flags: str | bool) -> dict[str, tuple[str, str]]:
-    """Each finding's mark and text by its first word."""
+    """Each finding's mark and line by what it is about."""
     found = findings(Options(cwd=cwd, overrides=flags), env, fetch=fetch)
-    return {finding.text.split()[0].rstrip(":"): (finding.mark, finding.text) for finding in found}
+    return {finding.about: (finding.mark, finding.line) for finding in found}
 
 
 def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     seen = look(env, project, provider="offline")
-    assert list(seen) == ["clio", "configuration", "model", "git", "ripgrep", "encodings", "home"]
-    assert f"clio {__version__} on Python 3." in seen["clio"][1]
+    assert list(seen) == (
+        "clio packages clock terminal configuration trust extensions model git ripgrep sandbox encodings home project "
+        "keys disk memory sessions index locks"
+    ).split()
+    assert f"clio: {__version__} on Python 3." in seen["clio"][1]
     assert seen["model"] == ("ok", "model: none, offline as configured")
     assert seen["git"][0] == "ok"
     assert seen["encodings"][0] == "note"
     assert "clio doctor --fetch-encodings" in seen["encodings"][1]
     assert seen["home"] == ("ok", "home: ~/.clio can be written; it is made when it is needed")
     assert not (tmp_path / ".clio").exists()
+    assert list(project.iterdir()) == []
 
 
-def test_the_process_prints_them_and_exits_0() -> None:
+def test_the_process_prints_them_and_exits_0(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "clio", "doctor", "--provider", "offline"],
-        capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=60, check=False,
+        [sys.executable, "-m", "clio", "doctor", "--provider", "offline", "--json"],
+        capture_output=True, text=True, cwd=project, env=env | {"PYTHONPATH": str(ROOT)}, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    marks = [line[:4].strip() for line in done.stdout.splitlines()]
-    assert set(marks) <= {"ok", "note"}
-    assert len(marks) >= 7
+    answer = json.loads(done.stdout)
+    assert answer["ok"] is True
+    assert {finding["mark"] for finding in answer["findings"]} <= {"ok", "note"}
+    assert answer["findings"][0].keys() == {"mark", "about", "text", "todo"}
 
 
 def test_who_says_how_large_the_window_is(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
@@ -123,7 +129,7 @@ def test_who_says_how_large_the_window_is(tmp_path: Path, project: Path, env: di
     assert seen["nobody-knows"][0] == "note"
     assert "a guess: the server does not say" in seen["nobody-knows"][1]
     assert given == ("ok", f"model: tiny at {host}, window 5,000 tokens (set in flag --context-window)")
-    assert [request.path for request in chat.requests] == []
+    assert chat.requests == []  # no prompt is sent
 
 
 def test_a_window_set_for_one_model(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
@@ -131,7 +137,7 @@ def test_a_window_set_for_one_model(tmp_path: Path, project: Path, env: dict[str
     (tmp_path / ".clio" / "config.yaml").write_text("models:\n  tiny:\n    context_window: 4096\n", encoding="utf-8")
     with ChatServer([]) as chat:
         seen = look(env, project, base_url=chat.url, model="tiny")
-        assert (chat.requests, chat.others) == ([], [])  # what is configured is not asked for
+        assert chat.requests == []
     assert "4,096 tokens (set in ~/.clio/config.yaml:3)" in seen["model"][1]
     assert seen["configuration"] == ("ok", "configuration: ~/.clio/config.yaml")
 
@@ -141,7 +147,7 @@ def test_what_must_be_done(
 ) -> None:
     (tmp_path / ".clio").mkdir()
     (tmp_path / ".clio" / "config.yaml").write_text("max_steps: many\n", encoding="utf-8")
-    assert doctor.run(Options(cwd=project), env, fetch=False) == 1
+    assert run(Options(cwd=project), env, fetch=False) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("fix")] == [
         line for line in lines if "~/.clio/config.yaml" in line
@@ -155,13 +161,13 @@ def test_programs_that_are_missing_or_broken(
     tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(doctor, "ripgrep", lambda: None)
+    monkeypatch.setattr(programs, "ripgrep", lambda: None)
     seen = look(env, project, provider="offline")
     assert (seen["git"][0], seen["ripgrep"][0]) == ("note", "note")
     broken = tmp_path / "rg"
     broken.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     broken.chmod(0o755)
-    monkeypatch.setattr(doctor, "ripgrep", lambda: str(broken))
+    monkeypatch.setattr(programs, "ripgrep", lambda: str(broken))
     seen = look(env, project, provider="offline")
     assert seen["ripgrep"][0] == "fix"
     assert "exit code 3" in seen["ripgrep"][1]
@@ -188,8 +194,8 @@ def test_fetching(
     server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(doctor, "O200K", server.encoding)
-    monkeypatch.setattr(doctor, "ENCODINGS", (server.encoding,))
+    monkeypatch.setattr(encodings, "O200K", server.encoding)
+    monkeypatch.setattr(encodings, "ENCODINGS", (server.encoding,))
     fetched = ("ok", "encodings: o200k_base in ~/.clio/encodings")
     assert look(env, project, fetch=True, provider="offline")["encodings"] == fetched
     path = tmp_path / ".clio" / "encodings" / server.encoding.file_name
@@ -240,8 +246,8 @@ def test_offline_is_one_sentence_and_exit_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     gone = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
-    monkeypatch.setattr(doctor, "O200K", gone)
-    assert doctor.run(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
+    monkeypatch.setattr(encodings, "O200K", gone)
+    assert run(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [
         "fix   encodings: o200k_base could not be fetched from http://127.0.0.1:9/o200k_base.tiktoken: Connection "

@@ -1,0 +1,97 @@
+"""`clio doctor`: looks at what clio stands on, a line for each thing, and says what to do about what is wrong.
+
+It changes nothing, starts no server, sends no prompt, and ends within seconds: all looks are taken side by side, and
+one that does not end is a line of its own.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.paths import clio_home, project_folder, user_home
+from clio.config.schema import Config
+from clio.entrypoints.doctor import bounded, encodings, folders, model, programs, sessions, settings, stores, versions
+from clio.entrypoints.doctor.bounded import Named, run_all
+from clio.entrypoints.doctor.finding import Finding, Ground, fix
+from clio.errors import ConfigError, UsageError
+from clio.ui.plain import clean
+
+FIRST = (
+    Named(about="clio", check=versions.check_python),
+    Named(about="packages", check=versions.check_packages),
+    Named(about="clock", check=versions.check_clock),
+    Named(about="terminal", check=versions.check_terminal),
+)
+CONFIGURED = (
+    Named(about="configuration", check=settings.check_files),
+    Named(about="trust", check=settings.check_trust),
+    Named(about="extensions", check=settings.check_added),
+    Named(about="model", check=model.check_model, hint="look at the network, and at proxies in the environment"),
+)
+"""What only a configuration that could be read has something to say about."""
+REST = (
+    Named(about="git", check=programs.check_git),
+    Named(about="ripgrep", check=programs.check_ripgrep),
+    Named(about="sandbox", check=programs.check_sandbox),
+    Named(about="encodings", check=encodings.check_encodings),
+    Named(about="home", check=folders.check_home),
+    Named(about="project", check=folders.check_project),
+    Named(about="keys", check=folders.check_secrets),
+    Named(about="disk", check=folders.check_disk),
+    Named(about="memory", check=stores.check_memory),
+    Named(about="team memory", check=stores.check_team),
+    Named(about="sessions", check=sessions.check_sessions),
+    Named(about="index", check=sessions.check_index),
+    Named(about="locks", check=stores.check_locks),
+    Named(about="undo", check=stores.check_undo),
+)
+
+
+def run(options: Options, env: Mapping[str, str], *, fetch: bool, json: bool = False) -> int:
+    """Print what is found; 1 where something must be done. fetch: download the encoding that is missing.
+
+    Raises UsageError for flags.
+    """
+    found: list[Finding] = []
+    for finding in findings(options, env, fetch=fetch):
+        found.append(finding)
+        if not json:
+            sys.stdout.write(f"{finding.mark:<4}  {clean(finding.line)}\n")
+            sys.stdout.flush()
+    wrong = any(finding.mark == "fix" for finding in found)
+    if json:
+        document = msgspec.json.encode({"ok": not wrong, "findings": found})
+        sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
+    return 1 if wrong else 0
+
+
+def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterator[Finding]:
+    """Everything that is looked at, in the order of what builds on what. Raises UsageError for flags."""
+    wrong: list[Finding] = []
+    try:
+        loaded, checks = load(options, env), (*FIRST, *CONFIGURED, *REST)
+    except ConfigError as error:
+        sentence, _, todo = str(error).partition("; ")
+        wrong.append(fix("configuration", sentence, todo or "correct it there"))
+        loaded, checks = _as_it_comes(options, env), (*FIRST, *REST)
+    if fetch and loaded.config.incognito:
+        raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
+    ground = Ground(options=options, env=env, loaded=loaded, home=loaded.home, person=user_home(env))
+    if fetch:
+        checks = tuple(check for check in checks if check.about != "encodings")
+    yield from wrong
+    yield from run_all(checks, ground, bounded.LIMIT_S)
+    if fetch:
+        yield from encodings.fetch_encodings(ground)
+
+
+def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:
+    """The defaults, where the configuration cannot be read."""
+    home = clio_home(env)
+    project = project_folder(options.cwd, clio_home=home, user_home=user_home(env))
+    incognito = options.overrides.get("incognito") is True
+    return Loaded(config=Config(incognito=incognito), origins={}, project=project, home=home)

@@ -1,0 +1,54 @@
+"""Configuration, trust, and what is configured beside it: MCP servers, skills, sub-agents, commands, hooks."""
+
+from collections.abc import Iterator
+
+from clio.commands.brought import brought
+from clio.commands.custom_commands import CustomCommands
+from clio.config.show import withheld_note
+from clio.entrypoints.doctor.finding import Finding, Ground, note, ok
+from clio.skills.shelf import SkillShelf
+from clio.subagents.definitions import DefinitionFolders
+
+_MAX_NAMED = 3
+
+
+def check_files(ground: Ground) -> Iterator[Finding]:
+    """Which files were read. That they could be read is known by then."""
+    files = ", ".join(ground.shown(path) for path in ground.loaded.files)
+    yield ok("configuration", files or "no files, so everything is as it comes")
+
+
+def check_trust(ground: Ground) -> Iterator[Finding]:
+    """What the project asks for and may not have yet."""
+    loaded = ground.loaded
+    if loaded.withheld:
+        yield note("trust", withheld_note(loaded))
+    waiting = brought(loaded, ground.env)
+    if waiting:
+        names = ", ".join(value.key for value in waiting[:_MAX_NAMED])
+        more = f" and {len(waiting) - _MAX_NAMED} more" if len(waiting) > _MAX_NAMED else ""
+        yield note("trust", f"the project's {names}{more} wait for it", "look at them, then: clio config trust")
+    if not loaded.withheld and not waiting:
+        trusted = len(loaded.trusted)
+        yield ok("trust", f"{trusted} values of the project's count because you said so" if trusted
+                 else "the project asks for nothing that needs it")  # fmt: skip
+
+
+def check_added(ground: Ground) -> Iterator[Finding]:
+    """How many of everything that can be added; nothing of it is started."""
+    loaded = ground.loaded
+    found = SkillShelf(ground.project, ground.home, ground.env).find()
+    commands = CustomCommands(ground.project, ground.home, ground.env)
+    agents, agent_problems = DefinitionFolders(ground.project, ground.home, ground.env).find()
+    enabled = sum(1 for server in loaded.servers if server.enabled)
+    off = len(loaded.servers) - enabled
+    counts = (
+        f"{enabled} MCP servers" + (f" ({off} switched off)" if off else ""),
+        f"{len(found.skills)} skills",
+        f"{len(commands())} commands of your own",
+        f"{len(agents)} sub-agents",
+        f"{len(loaded.hooks)} hooks",
+    )
+    for problem in (*loaded.server_problems, *found.problems, *commands.problems(), *agent_problems):
+        yield note("extensions", problem)
+    yield ok("extensions", ", ".join(counts))

@@ -1,0 +1,148 @@
+"""What is remembered: whether each file can be read, what was set aside as damaged, the locks, and what /undo keeps.
+
+Nothing is opened as memory opens it, which would set a damaged file aside: the bytes are read and understood, no more.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from clio.checkpoints.space import usage
+from clio.config.team_folder import is_shared, is_trusted, shared_folder
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.errors import NewerDocument, StorageError
+from clio.memory.control.hoards import hoards_of
+from clio.memory.control.places import Places
+from clio.memory.ltm_file import decode_ltm, refuse_newer
+from clio.memory.team.share import Sharing
+from clio.memory.typed.files import FORMAT as MEMORIES
+from clio.storage.document import decode
+from clio.storage.filelock import holder
+from clio.storage.jsonl import split_lines
+from clio.tools.files.text_file import size_text
+
+_MAX_NAMED = 5
+_LONG_HELD_S = 3600.0
+_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
+
+
+def check_memory(ground: Ground) -> Iterator[Finding]:
+    """Whether every file of memory can be read; those that cannot are named."""
+    places = Places(project=ground.project, home=ground.home)
+    hoards = [hoard for hoard in hoards_of(places, ("project", "user", "styles")) if hoard.kind != "cache"]
+    files = sorted({path for hoard in hoards for path in hoard.files()})
+    damaged = 0
+    for path in files:
+        if ".corrupt-" in path.name:
+            yield note(
+                "memory", f"{ground.shown(path)} was set aside as damaged", "take out what you need, then delete it"
+            )
+        elif wrong := _what_is_wrong(path):
+            damaged += 1
+            if damaged <= _MAX_NAMED:
+                yield fix("memory", f"{ground.shown(path)} {wrong}", _todo(wrong))
+    if damaged > _MAX_NAMED:
+        yield fix("memory", f"{damaged - _MAX_NAMED} more files cannot be read", "look at those named first")
+    if not damaged:
+        size = sum(path.lstat().st_size for path in files if path.exists())
+        yield ok("memory", f"{len(files):,} files, {size_text(size)}, all can be read" if files else "nothing kept yet")
+
+
+def check_team(ground: Ground) -> Iterator[Finding]:
+    """What of the shared knowledge is left out, or not seen by git; nothing where none is shared and trusted."""
+    project = ground.project
+    if ground.loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, ground.home)):
+        return
+    sharing = Sharing(project / ".clio" / "ltm.json", project=project, home=ground.home, clock=time.time, clean=str)
+    try:
+        status = sharing.status()
+    except (StorageError, OSError) as error:
+        yield fix("team memory", str(error), "look with: clio memory share status")
+        return
+    if status.problems or status.rule:
+        left_out = (
+            f"{len(status.problems)} files are left out" if status.problems else "git does not see what it should"
+        )
+        yield note("team memory", left_out, "look with: clio memory share status")
+    else:
+        yield ok("team memory", f"{len(status.shared)} entries shared in .clio/ltm/")
+
+
+def check_undo(ground: Ground) -> Iterator[Finding]:
+    """What /undo keeps of all projects; nothing where it keeps nothing."""
+    store = ground.home / "checkpoints"
+    if not store.is_dir():
+        return
+    try:
+        kept = usage(store)
+    except OSError as error:
+        yield note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
+        return
+    yield ok(
+        "undo", f"{kept.turns} turns of {kept.projects} projects, {size_text(kept.bytes)} in {ground.shown(store)}"
+    )
+
+
+def check_locks(ground: Ground) -> Iterator[Finding]:
+    """Who has something locked. What a process that ended left behind locks nothing."""
+    folder = ground.project / ".clio"
+    held, left = 0, 0
+    for path in _locks((folder, folder / "sessions", folder / "cache", ground.home)):
+        owner = holder(path)
+        if owner is None:
+            left += 1
+            continue
+        held += 1
+        age_s = time.time() - owner.timestamp
+        if path.parent.name != "sessions" and owner.pid and age_s > _LONG_HELD_S:
+            hours = f"{age_s / 3600:.0f} hours"
+            yield note("locks", f"{ground.shown(path)} has been held by process {owner.pid} for {hours}",
+                       "end that process if it hangs")  # fmt: skip
+    behind = f", {left} left behind by processes that ended, which lock nothing" if left else ""
+    yield ok("locks", f"{held} held{behind}")
+
+
+def _locks(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in dict.fromkeys(folders):
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if entry.name.endswith(".lock"))
+        except OSError:
+            continue  # not there, or not to be read: another line says so
+        yield from (folder / name for name in names)
+
+
+def _what_is_wrong(path: Path) -> str:
+    """What keeps clio from reading the file, as the end of a sentence; "" where nothing does."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    try:
+        if path.name == "ltm.json":
+            refuse_newer(decode_ltm(data), str(path))
+        elif path.name == "memories.json":
+            decode(data, MEMORIES, path)
+        elif path.suffix == ".json":
+            msgspec.json.decode(data)
+        elif path.suffix == ".jsonl":
+            for line in split_lines(data).lines:
+                msgspec.json.decode(line)
+    except NewerDocument:
+        return "is from a newer clio"
+    except _NO_JSON as error:
+        return f"is damaged ({error})"
+    return ""
+
+
+def _todo(wrong: str) -> str:
+    if wrong.startswith("cannot"):
+        return "make it yours"
+    if wrong.startswith("is from"):
+        return "update clio"
+    return "put a copy back, or let clio set it aside when it next needs it"
