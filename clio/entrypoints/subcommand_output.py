@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clio.commands.base import CommandResult
 from clio.ui.output import Output
-from clio.ui.plain import clean
+from clio.ui.plain import clean, clean_line
 from clio.ui.table import table_lines
 from clio.ui.theme import detect_terminal
 
@@ -38,7 +38,9 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
         from clio.ui.bar import bar_rows
 
         rows = bar_rows(result.bar, min(width, _BAR_WIDTH))
-        output.write("\n".join([result.bar.title, *("".join(part for part, _ in row) for row in rows)]) + "\n")
+        output.write(
+            "\n".join([clean_line(result.bar.title), *("".join(part for part, _ in row) for row in rows)]) + "\n"
+        )
     if text:
         output.write(_wrapped(clean(text), width) + "\n")
     if result.verbatim:

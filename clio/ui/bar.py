@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from clio.commands.base import Bar, BarPart
+from clio.ui.plain import clean_line
 
 Row = list[tuple[str, str]]
 """Pieces of one line, each with the name of its look."""
@@ -41,8 +42,9 @@ def legend_rows(parts: Sequence[BarPart], width: int) -> list[str]:
     amounts = [f"{part.amount:,}" for part in parts]
     shares = [f"{100 * max(part.amount, 0) / whole:.1f} %" if whole else "" for part in parts]
     amount_size, share_size = max(map(len, amounts)), max(map(len, shares))
-    name_size = min(max(len(part.name) for part in parts), max(width - amount_size - share_size - 4, 1))
+    names = [clean_line(part.name) for part in parts]
+    name_size = min(max(map(len, names)), max(width - amount_size - share_size - 4, 1))
     return [
-        f"{part.name[:name_size]:<{name_size}}  {amount:>{amount_size}}  {share:>{share_size}}"
-        for part, amount, share in zip(parts, amounts, shares, strict=True)
+        f"{name[:name_size]:<{name_size}}  {amount:>{amount_size}}  {share:>{share_size}}"
+        for name, amount, share in zip(names, amounts, shares, strict=True)
     ]

@@ -8,6 +8,7 @@ from clio.agent.mentioned_images import looks_like_image
 from clio.context.mentions import MAX_MENTIONS, Mention, find_mentions, readings
 from clio.security.path_policy import Workspace
 from clio.tools.files.text_file import size_text
+from clio.ui.plain import clean_line
 
 _MAX_COUNTED_BYTES = 1_000_000
 """Of larger files the size is shown, not the lines: this is called at every key."""
@@ -28,7 +29,7 @@ class Chips:
         if "@" not in text:
             return []
         labels = (self._label(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
-        return [label for label in labels if label]
+        return [clean_line(label) for label in labels if label]
 
     def _label(self, mention: Mention) -> str:
         if mention.kind != "path":

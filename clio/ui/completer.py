@@ -10,6 +10,7 @@ from prompt_toolkit.document import Document
 from clio.commands.base import Shell
 from clio.commands.registry import complete, is_command
 from clio.ui.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
+from clio.ui.plain import clean_line
 
 _MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
@@ -30,22 +31,25 @@ class LineCompleter(Completer):
         text = document.text_before_cursor
         if is_command(text) and "\n" not in text:
             for suggestion, typed in complete(self._shell(), text):
-                yield Completion(suggestion.text, start_position=-typed, display_meta=suggestion.note)
+                yield _offered(suggestion.text, typed, suggestion.text, suggestion.note)
             if open_mention(text) is None:
                 return
         typed = open_mention(text)
         if typed is not None:
             for offer in self._mentions.offers(typed):
-                yield Completion(
-                    offer.text, start_position=-len(typed) - 1, display=offer.shown, display_meta=offer.note
-                )
+                yield _offered(offer.text, len(typed) + 1, offer.shown, offer.note)
         elif complete_event.completion_requested and (word := last_word(text)):
             for path in self._paths(word):
-                yield Completion(path, start_position=-len(word), display=path)
+                yield _offered(path, len(word), path)
 
     def _paths(self, typed: str) -> Iterator[str]:
         found = folder_entries(typed) if typed.startswith(("/", "~")) else matching_paths(self._mentions.files, typed)
         yield from found[:MAX_SHOWN]
+
+
+def _offered(text: str, typed: int, shown: str, note: str = "") -> Completion:
+    """An offer in place of the last `typed` characters; what the menu shows of it cannot steer the terminal."""
+    return Completion(text, start_position=-typed, display=clean_line(shown), display_meta=clean_line(note))
 
 
 def open_mention(before: str) -> str | None:

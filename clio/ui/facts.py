@@ -5,6 +5,7 @@ The facts are the same below a prompt and below a running turn; a narrow termina
 
 from msgspec import Struct
 
+from clio.ui.plain import clean_line
 from clio.ui.status import format_tokens
 
 _BAR_CELLS = 5
@@ -32,8 +33,8 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """For the line, most important first."""
-        return (
+        """For the line, most important first. Names of branches, sessions and models are other people's words."""
+        parts = (
             self.model,
             self.mode,
             self.silent,
@@ -46,6 +47,7 @@ class Facts(Struct, frozen=True, kw_only=True):
             self.style,
             self.name,
         )
+        return tuple(map(clean_line, parts))
 
     @property
     def spoken(self) -> tuple[str, ...]:
@@ -63,7 +65,7 @@ class Facts(Struct, frozen=True, kw_only=True):
             ("style", self.style),
             ("session", self.name),
         )
-        return tuple(f"{name} {value}".strip() for name, value in named if value)
+        return tuple(f"{name} {clean_line(value)}".strip() for name, value in named if value)
 
 
 def context_bar(share: float) -> str:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from clio.ui.plain import clean_line
+
 _KEPT_S = 2.0
 _HASH = 7
 
@@ -33,7 +35,7 @@ def read_branch(folder: Path) -> str:
         try:
             if git.is_file():  # a worktree or a submodule: the file names the real folder
                 git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            head = (git / "HEAD").read_text(encoding="utf-8").strip()
+            head = clean_line((git / "HEAD").read_text(encoding="utf-8"))  # git allows no such name; a file may hold it
         except (OSError, UnicodeDecodeError):
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH]

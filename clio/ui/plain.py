@@ -1,4 +1,4 @@
-"""Text from models and tools made harmless for a terminal: nothing in it can move a cursor or hide other text."""
+"""Text from models and tools made harmless for a terminal: nothing in it moves a cursor, hides text or is hidden."""
 
 import re
 
@@ -10,20 +10,24 @@ _ESCAPE = re.compile(
 _OPEN_ESCAPE = re.compile(
     r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
 )
-# C0 without tab and newline, DEL, C1, and the marks that turn the reading direction round (they make text lie).
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# C0 without tab and newline, DEL, C1; the marks that turn the reading direction round (they make text lie); what nobody
+# sees, in which orders to a model are hidden. The joiners of emoji and Persian stay.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    r"\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAX_HELD = 512
 
 
 def clean(text: str) -> str:
-    """The text without control sequences and control characters; tab and newline stay, a return becomes a newline."""
+    """The text without control sequences, control characters and what is not seen; a return becomes a newline."""
     if _LONE_SURROGATE.search(text):
         text = _LONE_SURROGATE.sub("\ufffd", text)
     if not _CONTROL.search(text):
         return text
-    text = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub("", _BREAK.sub("\n", _ESCAPE.sub("", text)))
 
 
 def clean_line(text: str) -> str:

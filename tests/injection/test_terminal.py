@@ -1,0 +1,49 @@
+"""Whatever a file, a server, a command or a model says: on every way to the terminal it stays text."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from clio.ui.plain import Cleaner, clean, visible
+from tests.injection.corpus import TERMINAL, WORD, Trick
+from tests.injection.ways import ways
+
+NAMES = list(ways(Path()))
+# What clio itself writes: looks, the cursor of the live rows, frames, links to the web.
+_OWN = re.compile(
+    r"\x1b\[[0-9;]*m|\x1b\[\d*[ABCDJK]|\x1b\[\?(?:25|2026)[hl]|\x1b\]8;[\w=]*;(?:https?://[\x21-\x7e]+)?\x1b\\"
+)
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e01ef]"
+)
+_TOO_SHORT = ("\x1b", "\x1b[", "\x9b")  # what any sequence begins with
+
+
+@pytest.mark.parametrize("way", NAMES)
+def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
+    written = ways(tmp_path)[way]("\n".join(trick.text for trick in TERMINAL))
+    for trick in TERMINAL:
+        assert not (found := _harm(trick, written)), f"{trick.name}: {found!r} in {written!r}"
+    assert written.count(WORD) >= len(TERMINAL) or (way == "notification" and WORD in written), (
+        "hardly anything is shown"
+    )
+
+
+@pytest.mark.parametrize("trick", TERMINAL, ids=lambda trick: trick.name)
+def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
+    streamed = [("".join([(each := Cleaner()).feed(trick.text[:at]), each.feed(trick.text[at:]), each.finish()]))
+                for at in range(len(trick.text))]  # fmt: skip
+    for written in (clean(trick.text), visible(trick.text), *streamed):
+        assert WORD in written
+        assert not (found := _harm(trick, written)), f"{found!r} in {written!r}"
+
+
+def _harm(trick: Trick, written: str) -> str:
+    """The first sign that does something; "" where there is none."""
+    for raw in trick.raw:
+        if raw in written and raw not in _TOO_SHORT:
+            return raw
+    left = _STEERING.search(_OWN.sub("", written))
+    return left[0] if left else ""

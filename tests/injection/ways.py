@@ -1,0 +1,303 @@
+"""Every way on which somebody else's text reaches a terminal or a page: given a text, what is written."""
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+
+from clio.agent.events import (
+    Event,
+    Notice,
+    ReasoningDelta,
+    Retrying,
+    Steered,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+)
+from clio.cli import report_error
+from clio.commands.base import Bar, BarPart, CommandResult, Shell, Table
+from clio.entrypoints.subcommand_output import print_result, say
+from clio.errors import ConfigError
+from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
+from clio.security.approval import ApprovalRequest, Ask
+from clio.sessions.state import Todo
+from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.chips import Chips
+from clio.ui.commit_review import CommitReviewer, FileRow, Proposed
+from clio.ui.completer import LineCompleter
+from clio.ui.facts import Facts
+from clio.ui.git_branch import read_branch
+from clio.ui.line_rules import fit
+from clio.ui.notify import sequence
+from clio.ui.own_pager import page
+from clio.ui.pipe_screen import PipeScreen
+from clio.ui.questions import Questions
+from clio.ui.reader_desk import ReaderDesk
+from clio.ui.reader_screen import ReaderScreen
+from clio.ui.theme import Terminal
+from clio.ui.typed_line import TypedLine
+from clio.ui.typed_state import Typing, Waiting
+from tests.ui.stage import Stage, end, start
+
+LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)
+ROOT = Path("/project")
+_SIZE = (400, 200)
+Way = Callable[[str], str]
+
+
+def events(text: str) -> Iterator[Event]:
+    """A turn in which everybody says the text."""
+    yield from start()
+    yield from (TextDelta(text=text[at : at + 37]) for at in range(0, len(text), 37))
+    yield TextDelta(text=f"\n\n```\n{text}\n```\n\n| {text} |\n|---|\n| x |\n\n[{text}](http://x/{text})\n\n")
+    yield StepFinished(step=1, usage=None)
+    yield ReasoningDelta(text=text)
+    yield Retrying(attempt=1, of=2, delay_s=1.0, reason=text)
+    yield ToolStarted(call_id="1", name=text, title=text)
+    yield ToolProgress(call_id="1", text=text)
+    diff = f"--- a/{text}\n+++ b/{text}\n@@ -1 +1,2 @@\n {text}\n+{text}\n"
+    for number, (ok, shown) in enumerate(((True, ""), (False, ""), (True, diff)), 1):
+        yield ToolFinished(
+            call_id=str(number), name=text, title=text, ok=ok, summary=text, seconds=1.0, preview=text, diff=shown
+        )
+    yield Steered(text=text, step=2)
+    yield Notice(text=text, level="warning")
+    yield end("failed", text)
+
+
+def result(text: str) -> CommandResult:
+    """What a slash command gives that quotes the text everywhere."""
+    return CommandResult(
+        text=text,
+        verbatim=text,
+        table=Table(columns=("a", "b"), rows=((text, text),), wide=1),
+        bar=Bar(title=text, parts=(BarPart(name=text, amount=3, mark="#"), BarPart(name="rest", amount=2, mark="."))),
+        diff=f"--- a/{text}\n+++ b/{text}\n@@ -1 +1,2 @@\n {text}\n+{text}\n",
+        todos=(Todo(id=1, title=text, status="in_progress", note=text),),
+    )
+
+
+def _screen(text: str) -> str:
+    stage = Stage(*_SIZE, facts=tuple(_facts(text).parts))
+    stage.play(*events(text))
+    return stage.written
+
+
+def _screen_shows(text: str) -> str:
+    stage = Stage(*_SIZE)
+    stage.screen.note(text)
+    stage.screen.error(text)
+    stage.screen.markdown(text)
+    stage.screen.show_result(result(text))
+    stage.screen.show_result(CommandResult(text=text, ok=False))
+    return stage.written
+
+
+def _typed_ahead(text: str) -> str:
+    stage = Stage(*_SIZE)
+    stage.play(*start())
+    chips = tuple(Chips(ROOT).of(f"@session:{text.split()[1]}"))
+    stage.screen.set_typed(Typing(line=TypedLine(text), waiting=(Waiting(label="next", text=text),), chips=chips))
+    return stage.written
+
+
+def _reader(text: str) -> str:
+    stream = io.StringIO()
+    screen = ReaderScreen(stream, lambda: _SIZE, reasoning="show")
+    for event in events(text):
+        screen.handle(event)
+    screen.note(text)
+    screen.error(text)
+    screen.markdown(text)
+    screen.show_result(result(text))
+    return stream.getvalue()
+
+
+def _pipe(text: str) -> str:
+    """`clio -p`, on a terminal too."""
+    stream = io.StringIO()
+    screen = PipeScreen(stream, stream, show_footer=True)
+    for event in events(text):
+        screen.handle(event)
+    screen.note(text)
+    screen.error(text)
+    screen.show_result(result(text))
+    return stream.getvalue()
+
+
+def _captured(show: Callable[[], object]) -> str:
+    """What is printed, as it would be by a process: what UTF-8 cannot hold would be an error."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with redirect_stdout(stream), redirect_stderr(stream):
+        show()
+    return cast(io.BytesIO, stream.buffer).getvalue().decode()
+
+
+def _sub_command(text: str) -> str:
+    return _captured(lambda: (print_result(result(text), text), say(text)))
+
+
+def _error(text: str) -> str:
+    return _captured(lambda: (report_error(ConfigError(text), []), report_error(ValueError(text), ["--debug"])))
+
+
+def _facts(text: str) -> Facts:
+    return Facts(model="m", todo=text, branch=text, name=text, style=text)
+
+
+def _branch(folder: Path) -> Way:
+    def way(text: str) -> str:
+        (folder / ".git").mkdir(exist_ok=True)
+        (folder / ".git" / "HEAD").write_text(f"ref: refs/heads/{text}", encoding="utf-8", newline="")
+        return read_branch(folder)
+
+    return way
+
+
+def _line_of_facts(text: str) -> str:
+    return fit(_facts(text).parts, 4_000) + fit(_facts(text).spoken, 4_000)
+
+
+def _menu(text: str) -> str:
+    infos = [SimpleNamespace(id="other", name=text, first_words=text)]
+    resource = SimpleNamespace(name=text, description=text, uri=f"x:{text}")
+    shell = SimpleNamespace(
+        session=SimpleNamespace(id="mine", messages=()),
+        config=SimpleNamespace(incognito=False),
+        store=SimpleNamespace(list=lambda: infos),
+        memory=SimpleNamespace(list_notes=lambda: [SimpleNamespace(key=f"s{text}", content=text)]),
+        servers=SimpleNamespace(resources=lambda: [("srv", resource)]),
+    )
+    completer = LineCompleter(lambda: cast(Shell, shell), lambda: [f"s{text}"])
+    asked = CompleteEvent(completion_requested=True)
+    found = [one for typed in ("@s", "@session:", "@note:", "@srv:", "s") for one in _offers(completer, typed, asked)]
+    return "\n".join(f"{one.display_text} {one.display_meta_text}" for one in found)
+
+
+def _offers(completer: LineCompleter, typed: str, asked: CompleteEvent) -> list[Any]:
+    return list(completer.get_completions(Document(typed), asked))
+
+
+def _own_pager(folder: Path) -> Way:
+    def way(text: str) -> str:
+        shown = folder / "shown"
+        pager = folder / "pager.sh"
+        pager.write_text(f"#!/bin/sh\ncat > {shown}\n", encoding="utf-8")
+        pager.chmod(0o700)
+        assert page(text, {"PAGER": str(pager)})
+        return shown.read_bytes().decode()
+
+    return way
+
+
+class _Keys:
+    """Answers questions with these keys, and shows what each key would mean."""
+
+    live = False
+
+    def __init__(self, stream: io.StringIO, keys: str) -> None:
+        self._stream = stream
+        self._keys = list(keys)
+
+    async def key(self, choices: Mapping[str, str], **_: object) -> str:
+        self._stream.write(" ".join(choices.values()) + "\n")
+        return self._keys.pop(0)
+
+    async def line(self, prompt: str) -> str:
+        self._stream.write(prompt)
+        return self._keys.pop(0)
+
+
+def _meet(talk: Callable[[Desk], Coroutine[Any, Any, object]], keys: str, *, aloud: bool = False) -> str:
+    """What a desk prints in a conversation in which these keys are pressed."""
+    stream = io.StringIO()
+
+    @asynccontextmanager
+    async def nothing() -> AsyncGenerator[None]:
+        yield
+
+    kind = ReaderDesk if aloud else Desk
+    with create_pipe_input() as keyboard:
+        desk = kind(stream, LIVE, lambda: _SIZE, nothing, lambda: None, keyboard=keyboard)
+        desk.questions = cast(Questions, _Keys(stream, keys))
+        asyncio.run(asyncio.wait_for(talk(desk), 10))
+    return stream.getvalue()
+
+
+def actions(text: str) -> Iterator[Action]:
+    """Every kind of action, with the text wherever somebody else's words can stand in it."""
+    path = ROOT / text.replace("/", "").replace("\0", "")
+    yield RunCommand(command=f"echo '{text}'", cwd=path)
+    yield RunCommand(command=text, cwd=ROOT)
+    yield FetchUrl(url=f"http://127.0.0.1/{text}")
+    yield ReadFiles(paths=(path,))
+    yield CallServer(name=text, server=text, tool=text, arguments=text)
+    yield ChangeFiles(
+        changes=(
+            FileChange(path=path, kind="update", before="a\n", after=f"{text}\n"),
+            FileChange(path=path, kind="move", before="a\n", after="a\n", moved_to=path),
+            FileChange(path=path, kind="delete", before=text),
+        )
+    )
+
+
+def _approval(aloud: bool) -> Way:
+    def way(text: str) -> str:
+        async def talk(desk: Desk) -> None:
+            approver = TerminalApprover(desk, lambda path: str(path.relative_to(ROOT)))
+            for action in actions(text):
+                verdict = Ask(risk="high", reason=text, rule=text)
+                await approver.ask(ApprovalRequest(title=text, action=action, verdict=verdict))
+
+        return _meet(talk, "s" * len(list(actions(text))), aloud=aloud)
+
+    return way
+
+
+def _model_asks(aloud: bool) -> Way:
+    def way(text: str) -> str:
+        return _meet(lambda desk: TerminalAsker(desk).ask(text, (text, text)), "1", aloud=aloud)
+
+    return way
+
+
+def _commit(text: str) -> str:
+    proposed = Proposed(message=text, files=(FileRow("M", text, "+1"),), stat="1 file", where=text, trailer=text)
+    return _meet(lambda desk: CommitReviewer(desk).decide(proposed, lambda: text), "dn")
+
+
+def _notification(text: str) -> str:
+    return "".join(sequence(kind, "clio", text)[4:-1] for kind in ("osc9", "osc777"))
+
+
+def ways(folder: Path) -> dict[str, Way]:
+    """All of them by name; those that need files have them in `folder`."""
+    return {
+        "screen": _screen,
+        "screen, notes and results": _screen_shows,
+        "typed ahead": _typed_ahead,
+        "screen reader": _reader,
+        "one shot": _pipe,
+        "sub-command": _sub_command,
+        "error": _error,
+        "branch": _branch(folder),
+        "line of facts": _line_of_facts,
+        "menu": _menu,
+        "own pager": _own_pager(folder),
+        "approval": _approval(aloud=False),
+        "approval aloud": _approval(aloud=True),
+        "question": _model_asks(aloud=False),
+        "question aloud": _model_asks(aloud=True),
+        "commit": _commit,
+        "notification": _notification,
+    }
