@@ -1,0 +1,150 @@
+"""What clios confirmed, and whether all of it is there: asked of clio itself, in a process of its own."""
+
+import contextlib
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from torture.jobs import Fact, Job, Said, checkpoints_of, said_in
+from torture.process import Ended, start
+from torture.world import World
+
+STORES: dict[str, tuple[str, ...]] = {
+    "ltm": ("memory", "list", "--all", "--json"),
+    "memories": ("memory", "recall", "--limit", "100000", "--json"),
+    "prefs": ("prefs", "show", "--json"),
+    "notes": ("note", "list", "--json"),
+    "styles": ("style", "list", "--json"),
+    "documents": ("docs", "list", "--json"),
+    "log": ("memory", "log", "--json"),
+}
+BUG = re.compile(r"this is a bug in clio|Traceback \(most recent|unhandled exception", re.IGNORECASE)
+
+
+class Oracle:
+    """Grows with each run of clio; `check` gives what is wrong, in sentences."""
+
+    def __init__(self) -> None:
+        self.said: dict[str, list[str]] = {}
+        self.facts: set[Fact] = set()
+        self.problems: list[str] = []
+
+    def note(self, job: Job, ended: Ended) -> None:
+        """Take in what a run confirmed."""
+        self.facts -= set(job.begins)
+        for session, message in said_in(ended.out):
+            self.said.setdefault(session, []).append(message)
+        self.facts |= set(job.confirms(ended))
+        if ended.code is None:
+            self.problems.append(f"{job.kind}: hung\n{ended.err[-4000:]}")
+        elif not ended.killed and (ended.code not in job.codes or BUG.search(ended.err)):
+            self.problems.append(f"{job.kind}: exit code {ended.code}: {ended.err[-2000:]}")
+
+    def take(self, said: Sequence[Said], facts: Sequence[Fact], problems: Sequence[str]) -> None:
+        """Take in what another process's oracle heard."""
+        for session, message in said:
+            self.said.setdefault(session, []).append(message)
+        self.facts |= set(facts)
+        self.problems += problems
+
+    def check(self, world: World) -> list[str]:
+        """Everything opens; all that was confirmed is there, once; nothing was set aside. Sentences of what is not."""
+        ended = start((), world.project, world.env, work=lambda: look(list(self.said))).finish()
+        if ended.code != 0:
+            return [f"looking failed with {ended.code}: {ended.err[-3000:]}"]
+        wrong = self.compare(json.loads(ended.out))
+        return wrong + [f"{name} of the project is torn" for name in world.torn()]
+
+    def compare(self, found: dict[str, Any], *, torn: bool = False) -> list[str]:
+        """The same for what `look` gave. torn: files were damaged on purpose, so that some may be set aside."""
+        wrong = [] if torn else [f"opening: {sentence}" for sentence in found["errors"]]
+        for session, ids in self.said.items():
+            there = found["sessions"].get(session)
+            if there is None:
+                wrong.append(f"session {session} with {len(ids)} confirmed messages is gone")
+                continue
+            missing = [one for one in ids if one not in set(there)]
+            wrong += [f"session {session}: confirmed message {one} is gone" for one in missing]
+            wrong += [f"session {session}: {one} is there {n} times" for one, n in Counter(there).items() if n > 1]
+            order = [one for one in there if one in set(ids)]
+            if not missing and order != list(dict.fromkeys(ids)):
+                wrong.append(f"session {session}: the messages stand in another order")
+        for fact in sorted(self.facts, key=str):
+            times = found["texts"][fact.store].count(fact.text)
+            if times != 1:
+                wrong.append(f"{fact.store}: {fact.text!r} is there {times} times")
+        if not torn:
+            wrong += [f"set aside without damage: {name}" for name in found["corrupt"]]
+        return wrong
+
+
+def look(sessions: Sequence[str]) -> dict[str, Any]:
+    """What clio finds in the current folder: runs in a process in which nothing was read before."""
+    from pathlib import Path
+
+    from clio.cli import main
+    from clio.errors import ClioError
+    from clio.sessions.store import SessionStore
+
+    texts: dict[str, list[str]] = {}
+    errors: list[str] = []
+    for store, words in STORES.items():
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(words))
+        said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+        if code != 0 or complained.strip():
+            errors.append(f"clio {' '.join(words)}: {code}: {complained[-1000:]}")
+        texts[store] = texts_in(store, said)
+    store = SessionStore(Path(".clio/sessions").absolute())
+    ids: dict[str, list[str]] = {}
+    for info in store.list():
+        try:
+            session = store.open(info.id) if info.imported is None else None
+        except ClioError as error:
+            errors.append(f"session {info.id}: {error}")
+            continue
+        if session is None:
+            ids[info.id] = [message.id for message in store.read(info.id)]
+            continue
+        ids[info.id] = [message.id for message in session.messages]
+        errors += [f"session {info.id}: {warning}" for warning in session.warnings]
+        session.close()
+    world = World(Path.cwd().parent, "")
+    checkpoints = checkpoints_of(world)
+    checkpoints.recover()
+    checkpoints.take_news()
+    checkpoints.recover()
+    errors += [f"checkpoints, the second time: {news}" for news in checkpoints.take_news()]
+    checkpoints.turns()
+    kept = world.kept()
+    return {
+        "texts": texts,
+        "sessions": ids,
+        "errors": errors,
+        "corrupt": [str(path) for path in kept if ".corrupt-" in path.name],
+        "temporary": [str(path) for path in kept if path.name.endswith(".tmp")],
+        "locks": [str(path) for path in kept if path.name.endswith(".lock")],
+    }
+
+
+def texts_in(store: str, out: str) -> list[str]:
+    """The texts of one store, as its command prints them in JSON; none where it printed none."""
+    try:
+        data = json.loads(out)
+    except ValueError:
+        return []
+    match store:
+        case "ltm":
+            return [entry["text"] for entry in data["entries"]]
+        case "memories":
+            return [one["content"] for one in data]
+        case "prefs":
+            return [one["item"] for one in data]
+        case "notes":
+            return [one["content"] for one in data]
+        case _:
+            return []
