@@ -34,10 +34,11 @@ class ChangeFiles(Struct, frozen=True, kw_only=True, tag="change"):
 
 
 class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
-    """Run one line in the shell, in `cwd`."""
+    """Run one line in the shell, in `cwd`. outside: not in the sandbox that holds the other commands."""
 
     command: str
     cwd: Path
+    outside: bool = False
 
 
 class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):

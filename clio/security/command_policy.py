@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
@@ -18,8 +19,10 @@ from clio.security.rules import Rule, allows, denies, suggest, suggest_exact
 from clio.security.shell_syntax import parse
 from clio.security.shell_words import Redirect, SimpleCommand, Word
 
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero"})
+_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
+_DIRECTORY_STACK = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_BRACKETS = re.compile(r"[^/]*\[[^/]*")
 
 
 class CommandJudge:
@@ -138,10 +141,24 @@ class CommandView:
         for option, value in pairwise(argv):
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
+        if command.program == "git" and (bare := next((found for base in bases if (found := self._bare(base))), "")):
+            return f"the settings of {bare!r}, a repository git may be led to"
         for word in command.words[1:]:
             for text in _paths_in(word):
                 if why := self._why_not(text, word, bases, writes=writes):
                     return why
+        return ""
+
+    def _bare(self, base: str) -> str:
+        """A folder at or above `base` that git takes for a repository though no `.git` is there; "" for none.
+
+        Its settings, ordinary files of the project, may name programs that git starts.
+        """
+        place = Path(os.path.realpath(base))
+        while self._inside(place) and not (place / ".git").exists():
+            if (place / "HEAD").exists() and (place / "objects").is_dir() and place.name != ".git":
+                return self.workspace.display(place)
+            place = place.parent
         return ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool) -> str:
@@ -151,6 +168,8 @@ class CommandView:
                 continue
             if text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a pattern such as '/api/' names no file
+            if word.glob and not text.startswith(("/", ".", "~")) and _like_option(base, text):
+                return "a file whose name looks like an option"
             for place in _places(path, glob=word.glob):
                 if not self._inside(place):
                     return f"{text!r}, outside the workspace"
@@ -188,8 +207,19 @@ class CommandView:
 
 
 def _expanded(text: str) -> str:
-    """A path with `~` filled in; an unknown `~name` stays as it is, as in the shell."""
+    """A path with `~` filled in; an unknown `~name` stays as it is, as in the shell.
+
+    `~-` and `~1` are where the shell was before: the root stands for them, as they may lead anywhere.
+    """
+    if _DIRECTORY_STACK.match(text):
+        return "/"
     return os.path.expanduser(text)  # noqa: PTH111
+
+
+def _like_option(base: str, pattern: str) -> bool:
+    """Whether a pattern may match a name that begins with a dash, which a program takes for an option."""
+    matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
+    return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
 
 
 def _dynamic(command: SimpleCommand) -> bool:
@@ -204,9 +234,9 @@ def _paths_in(word: Word) -> list[str]:
     """The parts of a word that may name a file: itself, or what follows `=` or a one-letter option."""
     text = word.text
     if not text.startswith("-"):
-        return [text, text.split("=", 1)[1]] if "=" in text else [text]
-    glued = [text[2:]] if not text.startswith("--") and len(text) > 2 else []
-    named = [text.split("=", 1)[1]] if "=" in text else []
+        return [text, text.split("=", 1)[1], text.rsplit("=", 1)[1]] if "=" in text else [text]
+    glued = [text[place:] for place in range(2, min(len(text), 8))] if not text.startswith("--") else []
+    named = [text.split("=", 1)[1], text.rsplit("=", 1)[1]] if "=" in text else []
     return [part for part in (*glued, *named) if part]
 
 
@@ -219,7 +249,9 @@ def _places(path: str, *, glob: bool) -> list[Path]:
         return [Path("/")]
     places = [Path(posixpath.normpath(path)), Path(os.path.realpath(path))]
     if glob:
-        matches = list(islice(iglob(path, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
+        # The shell's brackets know more than Python's (`[^a]`, `[[:alpha:]]`), so a star stands for them.
+        wide = _BRACKETS.sub("*", path)
+        matches = list(islice(iglob(wide, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
         places += [Path(os.path.realpath(match)) for match in matches]
         if len(matches) > _MAX_MATCHES:
             places.append(Path("/"))

@@ -5,16 +5,12 @@ import re
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium
+from clio.security.shell_state import decides
 from clio.security.shell_words import SimpleCommand, names
 from clio.security.shell_wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
-_LATER_MEANING = names(
-    "PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PROMPT_COMMAND HOME PAGER EDITOR VISUAL SHELL CDPATH BROWSER TMPDIR"
-)
-_LATER_PREFIXES = ("LD_", "DYLD_", "GIT_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO", "NPM_")
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _HARMLESS = names("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
     RUST_BACKTRACE RUST_LOG
@@ -52,7 +48,7 @@ def assess_env(command: SimpleCommand) -> Risk:
     for name, value in command.env:
         if harmless_variable(name, value):
             continue
-        if name in _LATER_MEANING or name.startswith(_LATER_PREFIXES) or name.lower() in _PROXIES:
+        if decides(name):
             return high(f"the variable {name} can change which code runs")
         return medium(f"it sets the variable {name}")
     return low("it sets nothing that matters")
@@ -67,9 +63,7 @@ def harmless_variable(name: str, value: str) -> bool:
 
 def known_name(text: str) -> bool:
     """Whether a program is named plainly, or by a path in a system folder, so that its name says what it is."""
-    return "/" not in text or (
-        text.startswith(tables.STANDARD_FOLDERS) and "/" not in text[text.rindex("bin/") + len("bin/") :]
-    )
+    return "/" not in text or text[: text.rindex("/") + 1] in tables.STANDARD_FOLDERS
 
 
 def _program(command: SimpleCommand) -> Risk:
@@ -78,6 +72,8 @@ def _program(command: SimpleCommand) -> Risk:
         return high(tables.HIGH[program])
     if program.startswith("mkfs"):
         return high("it formats a disk")
+    if not program.isascii():
+        return high("its name holds letters that may only look like others")
     if not known_name(command.words[0].text):
         return medium(f"it runs the program {command.words[0].text!r}")
     if program in SHELLS or program in tables.INTERPRETERS:
@@ -130,6 +126,10 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
             return _sed(command, rest)
         case "awk" | "gawk" | "mawk" | "nawk":
             return _awk(command, rest)
+        case "ps" if any("e" in word for word in rest if not word.startswith("-")) or has_option(rest, "E"):
+            return medium("it shows the environment of programs")
+        case "jq" if any(re.search(r"\benv\b|ENV", word) for word in rest):
+            return medium("it shows the environment, secrets included")
         case "chmod" | "chown" | "chgrp":
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
             return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")

@@ -1,5 +1,6 @@
 """How dangerous a git command line is. Pure."""
 
+import re
 from itertools import pairwise
 
 from clio.security.risk import Risk, has_option, high, low, medium
@@ -26,18 +27,21 @@ _SAFE_CONFIG = (
     "core.quotepath=",
     "user.name=",
     "user.email=",
-    "log.",
+    "log.date=",
+    "log.decorate=",
+    "log.abbrevcommit=",
+    "log.follow=",
     "advice.",
     "init.defaultbranch=",
-    "commit.gpgsign=false",
-    "tag.gpgsign=false",
-    "core.pager=cat",
     "core.autocrlf=",
     "diff.renames=",
     "diff.context=",
     "status.",
     "column.",
 )
+_SAFE_SETTINGS = frozenset({"commit.gpgsign=false", "tag.gpgsign=false", "core.pager=cat", "core.pager=", "core.pager"})
+# `%G?` in a format, and `%(signature)`, start the program that checks signatures.
+_SIGNATURE = re.compile(r"%G[A-Z?]|%\(signature")
 _LISTS = ("list", "contains", "no-contains", "merged", "no-merged", "points-at", "format", "sort")
 
 # Sub-commands that change only what git can bring back.
@@ -45,6 +49,8 @@ _MEDIUM = names("""
     add commit merge pull fetch mv rm cherry-pick revert switch init clone am apply submodule format-patch
     archive bundle sparse-checkout rebase fsck ls-remote verify-commit verify-tag maintenance help difftool mergetool
     """)
+_RUNS = {"difftool": "x", "rebase": "x"}
+"""Sub-commands with a one-letter option that names a program."""
 _HIGH = {
     "push": "it changes the remote repository",
     "clean": "it deletes files git does not hold",
@@ -58,6 +64,11 @@ _HIGH = {
     "daemon": "it opens a network port",
     "instaweb": "it opens a network port",
     "credential": "it handles passwords",
+    "credential-store": "it handles passwords",
+    "credential-cache": "it handles passwords",
+    "read-tree": "it may throw changes away",
+    "checkout-index": "it may throw changes away",
+    "shell": "it runs a program",
 }
 
 
@@ -65,10 +76,13 @@ def assess_git(command: SimpleCommand) -> Risk:
     """The danger of one call of git, its options and configuration included."""
     words, argv = command.words, command.argv
     place = git_subcommand(words)
+    if argv[1:] in (("--version",), ("--help",), ("-v",), ("-h",)):
+        return low("git says how it is used")
     if place < 0:
         return high("git gets an option clio does not know")
     for option, value in pairwise(argv[1 : place + 1]):
-        if option in ("-c", "--config-env") and not value.lower().startswith(_SAFE_CONFIG):
+        safe = value.lower() in _SAFE_SETTINGS or value.lower().startswith(_SAFE_CONFIG)
+        if option in ("-c", "--config-env") and (option != "-c" or not safe):
             return high(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
         if option.startswith(("--git-dir", "--work-tree", "--exec-path", "--config-env=")):
             return medium("git works on another repository")
@@ -81,6 +95,8 @@ def assess_git(command: SimpleCommand) -> Risk:
 
 def _subcommand(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
     plain = tuple(word for word in rest if word not in _SAFE_LONG)
+    if any(map(_SIGNATURE.search, rest)):
+        return medium(f"git {name} may run the program that checks signatures")
     if name in _READS:
         if has_option(plain, "O" if name == "grep" else "", _WRITES_OR_RUNS):
             return high(f"git {name} may write a file or run a program")
@@ -93,11 +109,14 @@ def _subcommand(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
         if has_option(rest, "f", ("force", "exec", "extcmd", "upload-pack", "receive-pack")) and name not in (
             "add",
             "fetch",
-            "rm",
         ):
             return high(f"git {name} is forced, or runs a program")
-        if has_option(rest, "", ("upload-pack", "exec")):
+        if has_option(rest, _RUNS.get(name, ""), ("upload-pack", "exec", "extcmd")):
             return high(f"git {name} runs a program")
+        if name in ("clone", "init") and has_option(rest, "cu" if name == "clone" else "", ("config", "template")):
+            return high(f"git {name} sets what may run programs later")
+        if name == "switch" and has_option(rest, "C", ("discard-changes", "force-create")):
+            return high("git switch throws changes or a branch away")
         return medium(f"git {name} changes the repository")
     return _special(name, rest, dynamic)
 
@@ -121,8 +140,10 @@ def _special(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
             lists = has_option(rest, "l", _LISTS) or (name == "tag" and has_option(rest, "n"))
             return changes if positionals and not lists else reads
         case "remote":
-            harmless = (not positionals) or first in ("get-url", "show") or rest[:1] in (("-v",), ("--verbose",))
-            return reads if harmless else changes
+            asks = positionals[:1] == ["show"] and not has_option(rest, "n")
+            if asks and len(positionals) > 1:
+                return medium("git asks the remote repository")
+            return reads if not positionals or positionals[0] in ("get-url", "show") else changes
         case "reflog":
             return reads if first in ("", "show") or first.startswith("-") else high("git reflog forgets commits")
         case "stash":
@@ -132,7 +153,7 @@ def _special(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
             return high("git stash throws work away") if first in ("drop", "clear") else changes
         case "config":
             asks = has_option(rest, "l", ("get", "get-all", "get-regexp", "list", "name-only", "get-urlmatch"))
-            asks = asks or first in ("get", "list")
+            asks = asks or first in ("get", "list") or (len(rest) == 1 and "." in first and not first.startswith("-"))
             sets = has_option(rest, "e", ("add", "unset", "unset-all", "replace-all", "edit", "remove-section"))
             return reads if asks and not sets else high("git settings may run programs later")
         case "worktree" | "notes" | "bisect":
@@ -146,7 +167,9 @@ def _special(name: str, rest: tuple[str, ...], dynamic: bool) -> Risk:
         case "reset":
             return high("git reset --hard throws changes away") if has_option(rest, "", ("hard", "merge")) else changes
         case "checkout" | "restore":
-            discards = "--" in rest or "." in positionals or has_option(rest, "f", ("force", "ours", "theirs"))
+            makes = has_option(rest, "bt", ("track", "orphan", "no-track"))
+            discards = "--" in rest or "." in positionals or has_option(rest, "fB", ("force", "ours", "theirs"))
+            discards = discards or (len(positionals) > 1 and not makes)
             staged = has_option(rest, "S", ("staged",)) and not has_option(rest, "W", ("worktree",))
             if (name == "restore" and not staged) or (name == "checkout" and discards):
                 return high(f"git {name} throws changes away")

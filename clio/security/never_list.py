@@ -3,13 +3,16 @@
 import posixpath
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 from clio.security import risk_tables as tables
 from clio.security.risk import has_option
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
 
 _DEVICE = re.compile(
-    r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|md|dm-|loop|mem\b|kmem\b|port\b|block/|sg\d)", re.IGNORECASE
+    r"/proc/sysrq-trigger\b"
+    r"|/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|md|dm-|loop|mem\b|kmem\b|port\b|block/|sg\d)",
+    re.IGNORECASE,
 )
 _HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
@@ -56,8 +59,12 @@ def _never_command(command: SimpleCommand, start: str, home: str) -> str | None:
     rest = words[1:]
     argv = tuple(word.text for word in rest)
     whole = _Whole(command.folders, start, home)
-    check = _CHECKS.get("mkfs" if program.startswith("mkfs") else program)
-    return check(program, rest, argv, whole) if check else None
+    if words[0].glob:  # `/bin/r?` is the first of these programs it may stand for
+        found = [name for name in _CHECKS if fnmatchcase(name, program)]
+    else:
+        found = ["mkfs" if program.startswith("mkfs") else program]
+    checks = [(name, _CHECKS[name]) for name in found if name in _CHECKS]
+    return next((why for name, check in checks if (why := check(name, rest, argv, whole))), None)
 
 
 class _Whole:

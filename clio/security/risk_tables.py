@@ -3,7 +3,7 @@
 from clio.security.shell_words import names
 
 LOW = names("""
-    ls cat head tail wc stat df du pwd echo printf true false : whoami id uname arch which type whereis basename
+    ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename
     dirname realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum
     sha384sum sha512sum b2sum cksum sum md5 shasum od hexdump strings jq seq expr test [ [[ sleep ps uptime free nproc
     lscpu cal locale getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile
@@ -22,7 +22,9 @@ LOW_EXCEPT: dict[str, tuple[str, tuple[str, ...]]] = {
     "tree": ("olR", ("output", "fromfile")),
     "file": ("Czf", ("compile", "uncompress", "files-from")),
     "date": ("s", ("set",)),
-    "diff": ("l", ("paginate",)),
+    "diff": ("lr", ("paginate", "recursive")),
+    "wc": ("", ("files0-from",)),
+    "du": ("", ("files0-from",)),
     "uniq": ("", ()),
     "xxd": ("r", ("revert",)),
     "hostname": ("bF", ("boot", "file")),

@@ -1,18 +1,17 @@
 """What a command line was found to run, and the shell's own moves: folders, wrappers, scripts inside scripts. Pure."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from clio.security.shell_peel import Peeled
+from clio.security.shell_state import DECLARES, declared, state_risk
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
-from clio.security.shell_wrappers import SHELLS, Peeled, peel
+from clio.security.shell_wrappers import SHELLS, peel
 
 _MAX_NESTING = 6
 _MAX_FOLDERS = 8
-_NESTED_EVALUATION = re.compile(r"\$\(|`")
-_EVALUATING = frozenset({"test", "[", "[[", "printf", "read", "unset", "let", "declare", "typeset", "local", "export"})
 
 
 @dataclass
@@ -84,12 +83,13 @@ class Collector:
             self.unknown.append("wrappers are nested too deeply")
             self.add(command)
             return
-        if command.words and command.words[0].dynamic:
+        if command.words and (command.words[0].dynamic or (command.words[0].glob and command.words[0].text != "[")):
             self.unknown.append(f"the program {command.words[0].text!r} is only known when it runs")
-        if command.program in _EVALUATING and any(
-            not word.dynamic and _NESTED_EVALUATION.search(word.text) for word in command.words[1:]
-        ):
-            self.unknown.append(f"{command.program!r} may evaluate its argument")
+        if command.program in DECLARES:
+            words, env = declared(command)
+            command = replace(command, words=words, env=env)
+        if why := state_risk(command):
+            self.unknown.append(why)
         if command.program in ("cd", "pushd", "popd", "chdir") and command.words[0].text == command.program:
             self.move(command, place)
         peeled = peel(command.words)

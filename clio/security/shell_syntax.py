@@ -5,15 +5,15 @@ caught by a second look at the raw text: whatever is not accounted for makes the
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.security import shell_words
+from clio.security import shell_state, shell_words
 from clio.security.shell_collect import Collector, Folders, Place
+from clio.security.shell_second_look import below, second_look, test_hides
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
 
 if TYPE_CHECKING:
@@ -33,12 +33,9 @@ _EXPANSIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
     | {"brace_expression", "arithmetic_expression"}
 )
-# What holds text between its parts that belongs to it.
-_WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
-_SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
-_STRANGE = re.compile(r"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f]")
+_UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+_STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
-_BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
 _BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
@@ -63,9 +60,9 @@ def _parse(command: str, nesting: int) -> CommandLine:
     root = _parser().parse(source).root_node
     walk = _Walk(source, nesting)
     if _STRANGE.search(command):
-        walk.unknown.append("it holds a control character or a space of another kind")
+        walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
-    walk.second_look(root)
+    walk.unknown += second_look(root, source)
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
     return walk.result()
@@ -99,6 +96,8 @@ class _Walk(Collector):
             place = replace(place, folders=Folders(place.folders.paths))
         if node.type in _LOOPS:
             place = replace(place, looping=True)
+        if node.type == "for_statement" and (variable := node.child_by_field_name("variable")) is not None:
+            self.sets(self.text(variable))
         match node.type:
             case "command":
                 self.call(node, place, [])
@@ -116,7 +115,9 @@ class _Walk(Collector):
                 self.add(SimpleCommand(words=(), env=(self.assignment(node),), folders=place.folders.paths))
                 self.children(node, place)
             case "test_command":
-                dynamic = any(each.type in _EXPANSIONS for each in _below(node))
+                dynamic = any(each.type in _EXPANSIONS for each in below(node))
+                if test_hides(node, self.source):
+                    self.unknown.append(shell_state.CALCULATES)
                 word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
                 self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=place.folders.paths))
                 self.children(node, place)
@@ -127,6 +128,10 @@ class _Walk(Collector):
                 self.children(node, place)
             case _:
                 self.children(node, place)
+
+    def sets(self, name: str) -> None:
+        if shell_state.decides(name):
+            self.unknown.append(f"it sets the variable {name}, which can change which code runs")
 
     def children(self, node: "Node", place: Place) -> None:
         for child in node.children:
@@ -184,7 +189,8 @@ class _Walk(Collector):
             else:
                 words.append(self.word(child))
             self.children(child, place)
-        self.add(SimpleCommand(words=tuple(words), written=tuple(words), env=tuple(env), folders=place.folders.paths))
+        call = tuple(words)
+        self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=place.folders.paths), place)
 
     def assignment(self, node: "Node") -> tuple[str, str]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -333,53 +339,3 @@ class _Walk(Collector):
         )
         dynamic = any(part.dynamic for part in parts) or shell_words.has_braces(bare)
         return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
-
-    def second_look(self, root: "Node") -> None:
-        """Every substitution in the raw text must be one the grammar saw, or stand where the shell does not look."""
-        opened: set[int] = set()
-        quiet: list[tuple[int, int]] = []
-        seen = bytearray(len(self.source))
-        for node in _below(root):
-            if node.type in ("`", "$(", "$((", "((", "<(", ">("):
-                opened.update((node.start_byte, node.end_byte - len(node.type)))
-            elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, self.source):
-                quiet.append((node.start_byte, node.end_byte))
-            if not node.child_count or node.type in _WHOLE:
-                seen[node.start_byte : node.end_byte] = b"x" * (node.end_byte - node.start_byte)
-            if node.type == "comment" and self.source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
-                self.unknown.append("a comment may not be one")
-        skipped = bytes(0 if mark else byte for mark, byte in zip(seen, self.source, strict=True))
-        if _SKIPPED.search(skipped):
-            self.unknown.append("the shell grammar left a part of it out")
-        visible = bytearray(self.source)
-        for start, end in quiet:
-            visible[start:end] = b"_" * (end - start)
-        shown = visible.decode("latin-1")
-        if _BROKEN_WORD.search(shown):
-            self.unknown.append("a word goes on over the end of a line")
-        for match in _SUBSTITUTION.finditer(shown):
-            if match.start() not in opened and not _escaped(shown, match.start()):
-                self.unknown.append("a substitution could not be followed")
-                return
-
-
-def _literal_heredoc(node: "Node", source: bytes) -> bool:
-    """Whether a here-document's body is taken as it stands, because its delimiter is quoted."""
-    if node.type != "heredoc_body" or node.parent is None:
-        return False
-    starts = [child for child in node.parent.children if child.type == "heredoc_start"]
-    return any(mark in source[start.start_byte : start.end_byte] for start in starts for mark in (b"'", b'"', b"\\"))
-
-
-def _escaped(text: str, place: int) -> bool:
-    before = text[:place]
-    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
-
-
-def _below(node: "Node") -> Iterator["Node"]:
-    """All nodes under one, without recursion."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting.extend(current.children)

@@ -1,0 +1,120 @@
+"""A second look at what the grammar of bash made of a line: whatever it did not account for is named. Pure.
+
+The grammar is known to lose backquotes in here-documents and words joined by a line continuation, and knows nothing of
+the texts that tests and arithmetic run.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clio.security import shell_state
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_EXPANDS = ("simple_expansion", "expansion", "command_substitution")
+_CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
+# What holds text between its parts that belongs to it.
+_WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
+_SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
+_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
+
+
+def second_look(root: "Node", source: bytes) -> list[str]:
+    """What a tree does not account for, in a few words each; none where every byte is understood.
+
+    Every substitution in the raw text must be one the grammar saw, or stand where the shell does not look.
+    """
+    found: list[str] = []
+    opened: set[int] = set()
+    quiet: list[tuple[int, int]] = []
+    seen = bytearray(len(source))
+    for node in below(root):
+        if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source)):
+            found.append(shell_state.CALCULATES)
+        if node.type in ("`", "$(", "$((", "((", "<(", ">("):
+            opened.update((node.start_byte, node.end_byte - len(node.type)))
+        elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, source):
+            quiet.append((node.start_byte, node.end_byte))
+        if not node.child_count or node.type in _WHOLE:
+            seen[node.start_byte : node.end_byte] = b"x" * (node.end_byte - node.start_byte)
+        if node.type == "comment" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
+            found.append("a comment may not be one")
+    skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
+    if _SKIPPED.search(skipped):
+        found.append("the shell grammar left a part of it out")
+    visible = bytearray(source)
+    for start, end in quiet:
+        visible[start:end] = b"_" * (end - start)
+    return [*found, *_raw_look(visible.decode("latin-1"), opened)]
+
+
+def _raw_look(shown: str, opened: set[int]) -> list[str]:
+    """What the text says that stands where the shell looks; `opened`: the substitutions the grammar saw."""
+    found = [why] if (why := shell_state.hidden(shown)) else []
+    if _BROKEN_WORD.search(shown):
+        found.append("a word goes on over the end of a line")
+    places = (match.start() for match in _SUBSTITUTION.finditer(shown))
+    if any(place not in opened and not _escaped(shown, place) for place in places):
+        found.append("a substitution could not be followed")
+    return found
+
+
+def test_hides(node: "Node", source: bytes) -> bool:
+    """Whether a test may run what stands in its texts and variables."""
+    inside = list(below(node))
+    literals = [_text(each, source) for each in inside if each.type in ("raw_string", "ansi_c_string")]
+    splits = any(
+        each.type in _EXPANDS and not _in_string(each, node) and _text(each, source) not in ("$#", "$?", "$$", "$!")
+        for each in inside
+    )
+    return shell_state.test_hides(_text(node, source), literals, splits=splits)
+
+
+def below(node: "Node") -> Iterator["Node"]:
+    """All nodes under one, without recursion."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(current.children)
+
+
+def _text(node: "Node", source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+
+def _is_arithmetic(node: "Node") -> bool:
+    return node.type in _CALCULATING or (node.type == "compound_statement" and node.children[0].type == "((")
+
+
+def _calculated(node: "Node", source: bytes) -> str:
+    """What a node calculates: all of it, or of a loop the part before its body."""
+    body = node.child_by_field_name("body")
+    end = body.start_byte if body is not None else node.end_byte
+    text = source[node.start_byte : end].decode("utf-8", "surrogatepass")
+    return text.removeprefix("$").removeprefix("for").rstrip().removesuffix("do")
+
+
+def _literal_heredoc(node: "Node", source: bytes) -> bool:
+    """Whether a here-document's body is taken as it stands, because its delimiter is quoted."""
+    if node.type != "heredoc_body" or node.parent is None:
+        return False
+    starts = [child for child in node.parent.children if child.type == "heredoc_start"]
+    return any(mark in source[start.start_byte : start.end_byte] for start in starts for mark in (b"'", b'"', b"\\"))
+
+
+def _in_string(node: "Node", end: "Node") -> bool:
+    """Whether a node stands in double quotes, or inside an expansion, below another one."""
+    while node.parent is not None and node.parent != end:
+        node = node.parent
+        if node.type in ("string", "expansion", "command_substitution"):
+            return True
+    return False
+
+
+def _escaped(text: str, place: int) -> bool:
+    before = text[:place]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1

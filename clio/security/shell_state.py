@@ -1,0 +1,110 @@
+"""The shell's own ways to run text: variables that choose programs, names that are calculated, tests. Pure.
+
+Bash evaluates a text as arithmetic in more places than it looks (`$((x))`, `${a[x]}`, `[[ x -eq 1 ]]`, `printf -v x`),
+and arithmetic runs what stands in a subscript: a variable that holds `a[$(id)]` runs `id` there. So whatever is
+calculated must stand in the line as a number; a variable may hold more.
+"""
+
+import re
+
+from clio.security.shell_words import SimpleCommand, Word, names
+
+DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_LATER_MEANING = names("""
+    PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PROMPT_COMMAND HOME PAGER EDITOR VISUAL SHELL CDPATH BROWSER TMPDIR PWD
+    OLDPWD BASH_CMDS BASH_ALIASES PS0 PS1 PS2 PS4 EXECIGNORE GLOBIGNORE MANPAGER LESSOPEN LESSCLOSE DIRSTACK
+    """)
+_LATER_PREFIXES = ("LD_", "DYLD_", "GIT_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO", "NPM_")
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+
+_NESTED = re.compile(r"\$[({\[]|`")
+_NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
+_SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+_COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
+_ASKED_NAME = re.compile(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
+_ZERO = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_HEX = re.compile(r"\b0[xX][0-9a-fA-F]+")
+_OUTSIDE = re.compile(r"\$(?![#?$!])|`")
+# In the order of the alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
+_CALCULATED = re.compile(
+    r"\$\{!(?!\w+(?:\[[@*]\]|[*@])\})|@P\}|\$\["
+    r"|\$\{[!#]?\w+\[(?!(?:-?\d+|[@*])\])|(?:^|[\s;&|(])\w+\[(?!\d+\])[^\n=]{0,200}\]\+?="
+    r"|\$\{\w+(?:\[[@*]\])?:(?![-=?+])[^}]{0,200}[A-Za-z_$`]|\{\w+(?:\[[^\n]{0,200}\])?\}[<>]"
+)
+_DEFAULTED = re.compile(r"\$\{(\w+):?=")
+
+CALCULATES = "it calculates with a text that may hold a command"
+
+
+def decides(name: str) -> bool:
+    """Whether a variable, or an entry of an array, can change which code runs."""
+    bare = name.split("[", 1)[0]
+    return bare in _LATER_MEANING or bare.startswith(_LATER_PREFIXES) or bare.lower() in _PROXIES
+
+
+def calculates(text: str) -> bool:
+    """Whether arithmetic, as written, uses a name it does not set to a number itself."""
+    plain = _HEX.sub("0", text)
+    return bool(_OUTSIDE.search(plain)) or not set(_NAME.findall(plain)) <= set(_ZERO.findall(plain))
+
+
+def hidden(shown: str) -> str:
+    """Why text outside single quotes may run or set what is not seen; "" where it does not."""
+    if _CALCULATED.search(shown):
+        return CALCULATES
+    name = next((match[1] for match in _DEFAULTED.finditer(shown) if decides(match[1])), None)
+    return f"it sets the variable {name}, which can change which code runs" if name else ""
+
+
+def test_hides(text: str, literals: list[str], *, splits: bool) -> bool:
+    """Whether a `[ … ]` or `[[ … ]]` may run something.
+
+    literals: its quoted texts. splits: an expansion without quotes stands in it, which `[` takes for several words.
+    """
+    if any(_NESTED.search(literal) for literal in literals) or _ASKED_NAME.search(text):
+        return True
+    if not text.startswith("[["):
+        return splits
+    sides = [side for match in _COMPARED.finditer(text) for side in match.groups()]
+    return any(re.fullmatch(_NUMBER, side.strip("\"'")) is None for side in sides)
+
+
+def declared(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[tuple[str, str], ...]]:
+    """The words of `export` and its like that are no assignments, and the assignments, quoted ones too."""
+    given = [word for word in command.words[1:] if "=" in word.text and not word.text.startswith(("-", "="))]
+    pairs = [(name.removesuffix("+"), value) for name, _, value in (word.text.partition("=") for word in given)]
+    return tuple(word for word in command.words if word not in given), (*command.env, *pairs)
+
+
+def state_risk(command: SimpleCommand) -> str:
+    """Why a builtin may change what later words mean, or run text; "" where it does not."""
+    program, words = command.program, command.words[1:]
+    if any(not word.dynamic and _NESTED.search(word.text) for word in words) and program in (
+        {"test", "[", "[[", "printf", "wait"} | _SETTERS | DECLARES
+    ):
+        return f"{program!r} may evaluate its argument"
+    if program in DECLARES:
+        return _declaration(command)
+    named = words if program in _SETTERS else ()
+    if program in ("printf", "wait"):
+        flag = "-v" if program == "printf" else "-p"
+        at = next((place for place, word in enumerate(words) if word.text.startswith(flag)), None)
+        named = () if at is None else (Word(words[at].text[2:], words[at].dynamic), *words[at + 1 : at + 2])
+    if program == "test" and any(word.dynamic or word.text == "-v" for word in words):
+        return CALCULATES
+    if any(word.dynamic or "[" in word.text for word in named):
+        return f"which variable {program!r} sets is only known when it runs"
+    name = next((word.text for word in named if decides(word.text)), None)
+    if program == "let" and any(calculates(word.text) for word in words):
+        return CALCULATES
+    return f"it sets the variable {name}, which can change which code runs" if name else ""
+
+
+def _declaration(command: SimpleCommand) -> str:
+    flags = "".join(word.text[1:] for word in command.words[1:] if word.text.startswith("-"))
+    if any(word.dynamic for word in command.words[1:]) or "n" in flags.replace("function", ""):
+        return f"which variable {command.program!r} sets is only known when it runs"
+    if "i" in flags and any(calculates(value) for _, value in command.env):
+        return CALCULATES
+    return ""
