@@ -73,7 +73,12 @@ class Delegation:
         """The tool that sends them, for one loop."""
         known = [tool.name for tool in self._tools(config, limits, self._assembly.session_of)]
         run = partial(self._run, config, provider, limits, estimator)
-        return DelegateTool(self._agents_of(), known, run)
+        return DelegateTool([self._clean(agent) for agent in self._agents_of()], known, run)
+
+    def _clean(self, agent: Definition) -> Definition:
+        """The same without secrets: its words are sent."""
+        clean = self._assembly.redactor.redact
+        return structs.replace(agent, description=clean(agent.description).text, text=clean(agent.text).text)
 
     async def _run(
         self,
@@ -170,6 +175,7 @@ class Delegation:
                 shared.jobs,
                 command_timeout_s=config.command_timeout_s,
                 private_network=config.private_network,
+                attribution=config.attribution,
             ),
             *servers,
         ]

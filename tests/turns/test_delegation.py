@@ -15,6 +15,7 @@ from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk
 
 EDIT = tool_calls([("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})])
+SECRET = "sk-proj-" + "Zx81kq" * 8
 READ = tool_calls([("read_file", {"path": "calc.py"})])
 
 
@@ -129,12 +130,13 @@ def test_a_definition_says_what_one_is_told_with_which_tools_and_for_how_long(
     folder = tmp_path / "home" / "agents"
     folder.mkdir(parents=True)
     (folder / "explore.md").write_text(
-        "---\ndescription: finds things\ntools: Read, Grep\nmodel: small-model\nmax_steps: 2\n---\nSearch wide.\n",
+        f"---\ndescription: finds things\ntools: Read, Grep\nmodel: small-model\nmax_steps: 2\n---\nSearch wide. {SECRET}\n",
         encoding="utf-8",
     )
     desk = make_desk([delegate({"task": "look", "agent": "explore"}), READ, READ, text("ok")])
     asyncio.run(desk.turn("go"))
     child = desk.server.requests[1].body
+    assert SECRET not in str(child)
     assert child["model"] == "small-model" and "Search wide." in child["messages"][0]["content"]
     assert [tool["function"]["name"] for tool in child["tools"]] == ["read_file", "search_text"]
     description = next(
