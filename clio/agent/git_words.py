@@ -75,14 +75,8 @@ def pr_prompt(
 
 def shown(fitted: Fitted) -> str:
     """A diff with a sentence on what is missing of it."""
-    missing = "" if fitted.whole else f", of which {left_out(fitted)}"
+    missing = "" if fitted.whole else f", of which {fitted.left_out}"
     return f"The diff{missing}:\n{fitted.text}"
-
-
-def left_out(fitted: Fitted) -> str:
-    """ "120 lines in 3 files are left out"."""
-    files = fitted.cut + fitted.unseen
-    return f"{fitted.lines:,} lines in {files:,} file{'s' * (files != 1)} are left out"
 
 
 def _files(difference: Difference) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from clio.commands.called import MakePrompt
+from clio.commands.called import GitWork, MakePrompt
 from clio.commands.long_work import Track
 from clio.config.schema import ApprovalMode, Config
 
@@ -172,18 +172,6 @@ class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
 
     label: str
     work: "Callable[[Track], CommandResult]"
-
-
-class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
-    """Commit with the person's yes to message and files, or put into words what a branch holds; nothing is pushed.
-
-    words: for a commit what its message is to say, for "pr" the branch to compare with; "" leaves it to be found out.
-    file: where the text of a pull request is written; "" shows it.
-    """
-
-    kind: Literal["commit", "pr"]
-    words: str = ""
-    file: str = ""
 
 
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):

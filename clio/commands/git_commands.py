@@ -1,11 +1,15 @@
 """/commit, /review and /pr: what lies in git put into words, looked at, and committed by the person's own hand."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, GitWork, Shell, Suggestion, refuse
-from clio.commands.called import MakePrompt, Meaning
+from clio.commands.base import Command, CommandResult, Shell, Suggestion, refuse
+from clio.commands.called import GitWork, MakePrompt, Meaning
+from clio.commands.git_review import review_meaning
+from clio.errors import UserError
+from clio.repository.run import git
 
 _STAGED, _FILE = "--staged", "--file"
 
@@ -29,10 +33,6 @@ def review(shell: Shell, argument: str) -> CommandResult:
     given = read(argument, switches=(_STAGED,))
 
     async def make() -> Meaning:
-        import asyncio
-
-        from clio.commands.git_review import review_meaning
-
         limits = await shell.provider.limits()
         work = partial(
             review_meaning,
@@ -48,9 +48,6 @@ def review(shell: Shell, argument: str) -> CommandResult:
 
 def _branches(shell: Shell) -> Iterable[Suggestion]:
     """The branches there are."""
-    from clio.errors import UserError
-    from clio.repository.run import git
-
     try:
         names = git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
     except UserError:

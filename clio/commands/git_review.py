@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from clio.agent.git_words import left_out
 from clio.commands.base import Shell
 from clio.commands.called import Meaning
 from clio.errors import UsageError, UserError
-from clio.repository.diffs import Difference, between, staged, unstaged
+from clio.repository.diffs import Difference, between, empty_tree, staged, unstaged
 from clio.repository.run import git
 from clio.repository.shares import fit
 from clio.repository.state import State, read_state
@@ -33,7 +32,7 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
     fitted = fit(shell.redactor.redact(difference.text).text, room)
     note = (
-        f"\n\nOf the diff {left_out(fitted)}, marked where they are. Look at what is missing with the git tool "
+        f"\n\nOf the diff {fitted.left_out}, marked where they are. Look at what is missing with the git tool "
         "(operation diff or show, with path), as far as it matters, and say what you did not look at."
         if not fitted.whole
         else ""
@@ -65,7 +64,7 @@ def _difference(state: State, words: Sequence[str], *, staged_only: bool) -> tup
         return _open_work(state, paths)
     span = revisions if len(revisions) > 1 or ".." in revisions[0] else [f"{revisions[0]}^!"]
     if span[0].endswith("^!") and not _has_parent(state, revisions[0]):
-        span = [git_empty(state), revisions[0]]
+        span = [empty_tree(state.root), revisions[0]]
     return " ".join([*revisions, *paths]), between(state.root, *span, paths=[state.prefix + path for path in paths])
 
 
@@ -105,10 +104,3 @@ def _has_parent(state: State, revision: str) -> bool:
     except UserError:
         return False
     return True
-
-
-def git_empty(state: State) -> str:
-    """The name of the empty tree."""
-    from clio.repository.diffs import empty_tree
-
-    return empty_tree(state.root)

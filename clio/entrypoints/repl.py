@@ -16,7 +16,6 @@ from clio.commands.base import (
     EditText,
     ExportSession,
     FollowUp,
-    GitWork,
     GrantTrust,
     LoadWindow,
     LongWork,
@@ -32,7 +31,7 @@ from clio.commands.base import (
     SwitchSession,
     WaitFor,
 )
-from clio.commands.called import MakeMeaning, MakePrompt
+from clio.commands.called import GitWork, MakeMeaning, MakePrompt
 from clio.commands.registry import is_command, run_command
 from clio.config.layers import load
 from clio.config.loaded import Loaded

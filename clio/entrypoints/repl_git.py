@@ -6,7 +6,8 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TypeVar
 
-from clio.commands.base import CommandResult, GitWork
+from clio.commands.base import CommandResult
+from clio.commands.called import GitWork
 from clio.commands.git_pr import describe_branch
 from clio.entrypoints.committing import Committing
 from clio.entrypoints.long_work import bar

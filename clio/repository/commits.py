@@ -1,5 +1,6 @@
 """The act of committing: exactly the chosen files, the repository's hooks and signing included, and nothing lost."""
 
+import asyncio
 import os
 import sys
 import tempfile
@@ -112,8 +113,6 @@ def _arguments(files: Sequence[Changed], trailer: str) -> list[str]:
 
 
 async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str]:
-    import asyncio
-
     environment()  # refuses where git would be led elsewhere
     # Hooks get what a person's own git would give them; only how paths are read is settled, by each path itself.
     env = {name: value for name, value in os.environ.items() if not name.endswith("_PATHSPECS")}

@@ -30,6 +30,12 @@ class Fitted(Struct, frozen=True, kw_only=True):
         """Whether nothing is missing."""
         return not (self.cut or self.unseen)
 
+    @property
+    def left_out(self) -> str:
+        """ "120 lines in 3 files are left out"."""
+        files = self.cut + self.unseen
+        return f"{self.lines:,} lines in {files:,} file{'s' * (files != 1)} are left out"
+
 
 def by_file(diff: str) -> list[str]:
     """The diff in pieces of one file each."""

@@ -53,6 +53,7 @@ checkpoint_mb              500                          default
 checkpoint_days            30                           default
 command_timeout_s          120                          default
 editing                    emacs                        default
+attribution                none                         default
 color                      true                         default
 theme                      auto                         default
 screen_reader              false                        default
