@@ -5,6 +5,7 @@ from typing import TextIO
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output as Display
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.security.actions import Action, FileChange
@@ -95,7 +96,7 @@ class Desk:
 
     def remark(self, words: str, style: str = "") -> None:
         """Print a sentence of clio's own for good, such as how an answer was understood."""
-        self.say([Text(f"  {words}", style or self.theme.faint)])
+        self.say([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
 
     def say(self, parts: Iterable[Part | Text]) -> None:
         """Print for good. A bare text is one line that the terminal may break."""

@@ -22,7 +22,7 @@ from clio.ui.editor import edit_text
 from clio.ui.history_search import HistorySearch
 from clio.ui.pastes import Pastes
 
-SEARCH_HINT = "earlier lines: type to search · Enter takes · Esc leaves"
+SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # as wide as a narrow screen
 _VI_MODES = {
     InputMode.INSERT: "vi insert",
     InputMode.INSERT_MULTIPLE: "vi insert",

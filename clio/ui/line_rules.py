@@ -45,6 +45,16 @@ def fit(parts: Sequence[str], width: int, joint: str = " · ") -> str:
     return line + "…"
 
 
+def fit_counted(parts: Sequence[str], width: int, joint: str = "  ") -> str:
+    """The parts on one line of at most `width` columns; the last ones are left out first, and counted."""
+    shown = list(parts)
+    for kept in range(len(parts) - 1, 0, -1):
+        if _columns(joint.join(shown)) <= width:
+            break
+        shown = [*parts[:kept], f"+ {len(parts) - kept} more"]
+    return fit(shown, width, joint)
+
+
 def _columns(text: str) -> int:
     """What the text takes on a screen; a wide character takes two."""
     if text.isascii():

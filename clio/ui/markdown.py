@@ -126,6 +126,7 @@ def _parser() -> "MarkdownIt":
 def _markdown_class() -> "type[Markdown]":
     """rich's Markdown with headings at the left margin, code without a background, and tables that fit."""
     from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
+    from rich.table import Table
 
     class PlainHeading(Heading):
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -155,7 +156,11 @@ def _markdown_class() -> "type[Markdown]":
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             head = self.header.row.cells if self.header is not None and self.header.row is not None else []
             if len(head) * _NARROWEST_COLUMN <= options.max_width:
-                yield from super().__rich_console__(console, options)
+                for table in super().__rich_console__(console, options):
+                    if isinstance(table, Table):
+                        for column in table.columns:
+                            column.overflow = "fold"  # a long word is broken: an ellipsis would hide what it says
+                    yield table
                 return
             rows = self.body.rows if self.body is not None else []
             for number, row in enumerate(rows):

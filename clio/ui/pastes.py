@@ -13,7 +13,7 @@ class Pastes:
     def take(self, data: str) -> str:
         """What to put on the line for pasted text: the text, or its stand-in where it would fill the screen."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
-        lines = text.count("\n") + 1
+        lines = text.count("\n") + (not text.endswith("\n"))
         if len(text) <= MAX_CHARS and lines <= MAX_LINES:
             return text
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

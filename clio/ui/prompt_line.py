@@ -20,7 +20,7 @@ from clio.context.shelf import Shelf
 from clio.ui.completer import open_mention, takes_offer
 from clio.ui.fast_paste import quicken
 from clio.ui.line_extras import SEARCH_HINT, LineExtras
-from clio.ui.line_rules import fit, open_part
+from clio.ui.line_rules import fit, fit_counted, open_part
 from clio.ui.line_signs import sign_hint
 from clio.ui.output import PLAIN_SIGNS
 from clio.ui.pastes import Pastes
@@ -232,7 +232,7 @@ class PromptLine:
         width = self._session.app.output.get_size().columns
         mode = self._extras.mode(self._session.app) if self._vi else ""
         line = self._plain(fit((self._hint, mode, *self._status()), width))
-        chips = self._plain(fit(self._extras.chips, width, "  "))
+        chips = self._plain(fit_counted(self._extras.chips, width))
         named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
         return [*named, ("class:bottom-toolbar.text", line)]
 

@@ -31,7 +31,7 @@ from clio.agent.events import (
 from clio.commands.base import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.call_rows import CallRows
-from clio.ui.line_rules import fit
+from clio.ui.line_rules import fit_counted
 from clio.ui.live import LiveArea
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.notify import Notifier
@@ -180,8 +180,12 @@ class Screen:
         self._refresh(now=True)
 
     def show_rows(self, rows: Iterable[Text]) -> None:
-        """Lines of one look each, such as samples of themes; what is too long for a line is the terminal's to break."""
-        self._print("notes", *(Part(body=row, wraps=False) for row in rows), apart=True)
+        """Lines of one look each, such as samples of themes; those that are `no_wrap` are cut at the edge."""
+        rows = list(rows)
+        for row in rows:
+            if row.no_wrap:
+                row.truncate(self._painter.width)
+        self._print("notes", *(Part(body=row) for row in rows), apart=True)
         self._refresh(now=True)
 
     def toggle_reasoning(self) -> None:
@@ -343,7 +347,7 @@ class Screen:
         row = status_row(self._activity.what, seconds, elapsed, (hint, *self._facts()), width, self.theme)
         yield self._painter.rows(Part(body=row, wraps=False))[0]
         if self._typing.chips:
-            chips = Text(fit(self._typing.chips, width, "  "), self.theme.accent)
+            chips = Text(fit_counted(self._typing.chips, width), self.theme.accent)
             yield self._painter.rows(Part(body=chips, wraps=False))[0]
         row, self._cursor = typed_row(self._typing, width)
         if row:

@@ -45,7 +45,7 @@ def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Text]
     elif not event.ok:
         lines = [line for line in clean(event.preview).splitlines() if line.strip()]
         for line in lines[:_FAILED_ROWS]:
-            if clean_line(line) != clean_line(event.summary):
+            if clean_line(line).strip("[]") != clean_line(event.summary):  # a command's output begins with its end
                 yield Text("  " + line.expandtabs(4), theme.bad)
 
 

@@ -1,11 +1,14 @@
 """Columns that text takes on a screen: wide characters take two."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, get_character_cell_size
 
 if TYPE_CHECKING:  # the prompt stands before it is needed
     from rich.text import Text
+
+_JOINER = "\u200d"
 
 
 def cells_of(text: str) -> int:
@@ -20,10 +23,10 @@ def crop(text: str, cells: int) -> str:
     if cells < 1:
         return ""
     used = 0
-    for index, character in enumerate(text):
-        used += get_character_cell_size(character)
+    for start, width in _letters(text):
+        used += width
         if used > cells - 1:
-            return text[:index].rstrip() + "…"
+            return text[:start].rstrip() + "…"
     return text
 
 
@@ -31,13 +34,22 @@ def chop(text: "Text", cells: int) -> "list[Text]":
     """The text cut into lines of at most so many columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
-    for index, character in enumerate(text.plain):
-        width = get_character_cell_size(character)
-        if used + width > cells and index:
-            cuts.append(index)
+    for start, width in _letters(text.plain):
+        if used + width > cells and start:
+            cuts.append(start)
             used = 0
         used += width
     return list(text.divide(cuts)) if cuts else [text]
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Where each letter begins and its columns; what a joiner, an accent or a variation selector ties is one letter."""
+    start = 0
+    for index in range(1, len(text) + 1):
+        tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))
+        if not tied:
+            yield start, cell_len(text[start:index])
+            start = index
 
 
 def cut(line: "Text", max_chars: int, style: str) -> "Text":

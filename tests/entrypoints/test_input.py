@@ -194,7 +194,7 @@ def test_a_megabyte_is_pasted_as_a_chip_and_bounded(place: Place, server: ChatSe
     log = "".join(f"line {number} of the log\n" for number in range(45_000))
     with place.clio(CLIO_CONTEXT_WINDOW="32000") as clio:
         begun(clio).send(f"\x1b[200~{log}\x1b[201~ what broke?")
-        clio.wait_for("[pasted text 1: 45,001 lines] what broke?")
+        clio.wait_for("[pasted text 1: 45,000 lines] what broke?")
         clio.key("enter")
         clio.wait_for("noted")
         assert "line 44000" not in clio.everything

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.line_rules import fit, is_complete, open_part
+from clio.ui.line_rules import fit, fit_counted, is_complete, open_part
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,16 @@ def test_the_least_important_part_goes_first() -> None:
     assert fit(parts, 15) == "gpt-5 · ask"
     assert fit(parts, 5) == "gpt-5"
     assert fit(parts, 4) == "gpt…"
+
+
+def test_what_is_left_out_is_counted() -> None:
+    chips = ["+ a.py · 3 lines", "+ 価格表/", "+ b.md"]
+    shown = [fit_counted(chips, width) for width in (36, 30, 26, 24, 8)]
+    assert shown == [
+        "+ a.py · 3 lines  + 価格表/  + b.md",
+        "+ a.py · 3 lines  + 2 more",
+        "+ a.py · 3 lines  + 2 more",
+        "+ a.py · 3 lines",
+        "+ a.py …",
+    ]
+    assert fit_counted([], 8) == ""

@@ -52,6 +52,13 @@ def test_times_and_counts() -> None:
     assert footer(event) == "1 step · 0.5 s"
 
 
+def test_letters_that_belong_together_are_not_torn_apart() -> None:
+    couple, warned = "👩\u200d💻", "⚠\ufe0f"
+    assert [line.plain for line in chop(Text(f"a{couple}{warned}e\u0301x"), 4)] == [f"a{couple}", f"{warned}e\u0301x"]
+    assert crop(f"{couple}{couple}ab", 5) == f"{couple}{couple}…"
+    assert crop(f"{couple}{couple}ab", 4) == f"{couple}…"
+
+
 def test_cropping_counts_columns() -> None:
     assert [crop("漢字かな", cells) for cells in (8, 7, 5, 2, 1, 0)] == ["漢字かな", "漢字か…", "漢字…", "…", "…", ""]
     assert [line.plain for line in chop(Text("漢字ab"), 3)] == ["漢", "字a", "b"]
@@ -135,3 +142,12 @@ def test_the_plain_screen_needs_neither_rich_nor_prompt_toolkit() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.split() == []
+
+
+def test_no_word_of_a_narrow_table_is_hidden() -> None:
+    painter = Painter(Theme(), lambda: (27, 24))
+    table = "| basket | discount | 合計 |\n|---|---|---|\n| 漢字の本屋さんで | 100 % | ✅ right |\n"
+    shown = "\n".join(row for part in whole(table, Theme()) for row in painter.rows(part))
+    assert "…" not in shown
+    letters = "".join(shown.split())
+    assert all(letter in letters for letter in "漢字の本屋さんで✅right")

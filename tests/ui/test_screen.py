@@ -249,7 +249,7 @@ def test_what_the_typed_line_names_stands_above_it() -> None:
     stage.play(*start())
     stage.screen.set_typed(Typing(line=TypedLine("see @a.py"), chips=("+ a.py · 3 lines", f"+ {'b' * 99}")))
     stage.rest()
-    assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines", "› see @a.py"]
+    assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines  + 1 more", "› see @a.py"]
 
 
 @pytest.mark.parametrize(

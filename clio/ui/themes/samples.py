@@ -24,9 +24,9 @@ _WORDS = (
 
 
 def sample_row(name: str, palette: Palette, *, current: bool, width: int, on_paper: bool) -> Text:
-    """The theme's name and a few words as they would look. on_paper: the background is drawn too."""
+    """The theme's name and a few words as they would look, as many as fit. on_paper: the background is drawn too."""
     label = f"{'→' if current else ' '} {name:<{width}}  "
-    return Text.assemble((label, "strong" if current else ""), *_pieces(palette, on_paper=on_paper))
+    return Text.assemble((label, "strong" if current else ""), *_pieces(palette, on_paper=on_paper), no_wrap=True)
 
 
 def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
