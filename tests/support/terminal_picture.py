@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
+from unicodedata import normalize
 
 import pyte
 from pyte.screens import Char
-from wcwidth import wcwidth
+from wcwidth import iter_graphemes, wcswidth, wcwidth
 
 FONTS = "'SF Mono', 'Cascadia Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', monospace"
 CELL_WIDTH = 8.4
@@ -59,6 +60,32 @@ class PictureScreen(pyte.HistoryScreen):
     def __init__(self, columns: int, lines: int, reply: Callable[[str], None] | None = None) -> None:
         super().__init__(columns, lines, history=20_000, ratio=0.5)
         self.reply = reply
+
+    def draw(self, data: str) -> None:
+        """Draw text as today's terminals do: letters that belong together share their cells, and none is lost.
+
+        pyte alone gives up the rest of a text at a joiner or a variation selector.
+        """
+        for letters in iter_graphemes(data):
+            if len(letters) == 1 and wcwidth(letters) != 0:
+                super().draw(letters)
+            elif wcwidth(letters[0]) == 0:
+                self._append(letters)
+            else:
+                super().draw(letters[0])
+                if wcwidth(letters[0]) == 1 and wcswidth(letters) == 2 and self.cursor.x < self.columns:
+                    super().draw(" ")
+                    self.buffer[self.cursor.y][self.cursor.x - 1] = self.cursor.attrs._replace(data="")
+                self._append(letters[1:])
+
+    def _append(self, marks: str) -> None:
+        """Give these to the letter before the cursor."""
+        cells = self.buffer[self.cursor.y]
+        column = self.cursor.x - 1
+        while column > 0 and not cells[column].data:
+            column -= 1
+        if column >= 0:
+            cells[column] = cells[column]._replace(data=normalize("NFC", cells[column].data + marks))
 
     def select_graphic_rendition(self, *attrs: int, **private: bool) -> None:
         if private:
@@ -129,7 +156,7 @@ def _runs(cells: dict[int, Char], columns: int) -> list[Run]:
         cell = cells[column]
         if not cell.data:
             continue
-        width = 2 if wcwidth(cell.data[0]) == 2 else 1
+        width = 2 if wcswidth(cell.data) == 2 else 1
         look = cell._replace(data="")
         last = runs[-1] if runs else None
         joins = last is not None and last.look == look and last.column + last.cells == column and width == 1
