@@ -15,7 +15,7 @@ from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
 from clio.entrypoints.doctor import bounded, encodings, folders, model, programs, sessions, settings, stores, versions
-from clio.entrypoints.doctor.bounded import Named, run_all
+from clio.entrypoints.doctor.bounded import Look, Named, run_all
 from clio.entrypoints.doctor.finding import Finding, Ground, fix
 from clio.errors import ConfigError, UsageError
 from clio.ui.plain import clean
@@ -73,7 +73,10 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterat
     """Everything that is looked at, in the order of what builds on what. Raises UsageError for flags."""
     wrong: list[Finding] = []
     try:
-        loaded, checks = load(options, env), (*FIRST, *CONFIGURED, *REST)
+        loaded, checks = Look(lambda: load(options, env)).wait(bounded.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
+    except TimeoutError as error:
+        yield fix("configuration", str(error), f"{bounded.HANGS}; nothing else can be looked at before it is read")
+        return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
         wrong.append(fix("configuration", sentence, todo or "correct it there"))

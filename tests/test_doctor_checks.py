@@ -1,0 +1,267 @@
+"""What `clio doctor` finds: each thing wrong for real, named with what to do, and nothing changed by looking."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from clio.config.options import Options
+from clio.entrypoints.doctor import bounded, folders, model, versions
+from clio.entrypoints.doctor.finding import Finding
+from clio.entrypoints.doctor.report import findings
+from clio.memory.recall.cache_file import FILE
+from clio.memory.recall.docs import SessionDoc
+from clio.memory.recall.index import RecallIndex
+from clio.memory.recall.stamps import SessionFolder
+from clio.messages import AssistantMessage, UserMessage
+from clio.sessions.store import SessionStore
+from clio.storage.filelock import FileLock
+from tests.support.chat_server import ChatServer
+
+KEY = "sk-live-0123456789abcdefghij"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir(mode=0o700)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".clio").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def env(tmp_path: Path, home: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "CLIO_HOME": str(home), "PATH": os.environ["PATH"]}
+
+
+def look(project: Path, env: dict[str, str], **flags: str | bool) -> list[Finding]:
+    flags = flags or {"provider": "offline"}
+    return list(findings(Options(cwd=project, overrides=flags), env, fetch=False))
+
+
+def lines(found: list[Finding], about: str) -> list[tuple[str, str]]:
+    """Mark and line of each finding about something."""
+    return [(finding.mark, finding.line) for finding in found if finding.about == about]
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file with its time and content."""
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
+
+def talk(store: SessionStore, words: str) -> str:
+    session = store.new(store.folder)
+    session.append(UserMessage(content=words))
+    session.append(AssistantMessage(content="so"))
+    session.close()
+    return session.id
+
+
+def test_damaged_memory_is_named_and_left_as_it_is(project: Path, env: dict[str, str], home: Path) -> None:
+    clio = project / ".clio"
+    (clio / "memory").mkdir()
+    (clio / "memory" / "good.json").write_text('{"key": "good", "content": "x"}', encoding="utf-8")
+    (clio / "memory" / "bad.json").write_text('{"key": "b', encoding="utf-8")
+    (clio / "ltm.json").write_text('{"patterns": []}', encoding="utf-8")
+    (clio / "trajectories.jsonl").write_text('{"a": 1}\nnonsense\n', encoding="utf-8")
+    (clio / "documents.json.corrupt-20260101-000000").write_text("{", encoding="utf-8")
+    (home / "memories.json").write_text('{"schema": "clio.memories", "version": 99}', encoding="utf-8")
+    before = tree(project.parent)
+    found = lines(look(project, env), "memory")
+    assert tree(project.parent) == before
+    assert [mark for mark, _ in found] == ["fix", "note", "fix", "fix", "fix"]
+    named = " ".join(line for _, line in found)
+    for part in (
+        "memory/bad.json is damaged",
+        "ltm.json is damaged",
+        "trajectories.jsonl is damaged",
+        "memories.json is from a newer clio; update clio",
+        "corrupt-20260101-000000 was set aside",
+    ):
+        assert part in named
+    assert "good.json" not in named
+
+
+def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str]) -> None:
+    store = SessionStore(project / ".clio" / "sessions")
+    first = talk(store, "why is the retry policy so?")
+    watched = SessionFolder(store.folder)
+    watched.look()
+    (project / ".clio" / "cache").mkdir()
+    path = project / ".clio" / "cache" / FILE
+    index = RecallIndex.open(path)
+    index.put([SessionDoc(id=first, title="", updated=1.0, stamp=watched.stamps[first].text(), turns=())])
+    index.close()
+    found = look(project, env)
+    assert lines(found, "sessions") == [("ok", "sessions: 1 of this project")]
+    assert lines(found, "index")[0][1].endswith("up to date")
+    talk(store, "and another")
+    (store.folder / "0199aaaa-0000-7000-8000-000000000000.json").write_text("{", encoding="utf-8")
+    before = tree(project)
+    found = look(project, env)
+    assert tree(project) == before
+    assert "1 sessions, " in lines(found, "index")[0][1] and "2 sessions behind" in lines(found, "index")[0][1]
+    assert lines(found, "sessions")[0] == (
+        "fix",
+        "sessions: 1 cannot be read: 0199aaaa-0000-7000-8000-000000000000; "
+        "put a copy back, or: clio sessions delete ID",
+    )
+    path.write_bytes(b"no database at all, but longer than the head of one" * 40)
+    assert lines(look(project, env), "index")[0][0] == "note"
+
+
+def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str, str]) -> None:
+    (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
+    with FileLock(project / ".clio" / "memories.json.lock"):
+        found = lines(look(project, env), "locks")
+    assert found == [("ok", "locks: 1 held, 1 left behind by processes that ended, which lock nothing")]
+    held = FileLock(project / ".clio" / "memories.json.lock")
+    assert held.acquire()
+    owner = {"pid": 4711, "hostname": "here", "timestamp": time.time() - 3 * 3600, "session_id": ""}
+    held.path.write_text(json.dumps(owner), encoding="utf-8")
+    found = lines(look(project, env), "locks")
+    held.release()
+    assert found[0] == (
+        "note",
+        "locks: .clio/memories.json.lock has been held by process 4711 for 3 hours; end that process if it hangs",
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
+def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str, str], home: Path) -> None:
+    config, servers = home / "config.yaml", project / ".clio" / "mcp.yaml"
+    config.write_text(f"api_key: {KEY}\n", encoding="utf-8")
+    servers.write_text("mcpServers:\n  a:\n    command: x\n    env: {TOKEN: '${TOKEN}'}\n", encoding="utf-8")
+    config.chmod(0o600)
+    servers.chmod(0o644)
+    assert lines(look(project, env), "keys") == [("ok", "keys: in 1 files, which only you can read")]
+    config.chmod(0o644)
+    servers.write_text(f"mcpServers:\n  a:\n    command: x\n    env: {{MY_TOKEN: '{KEY}'}}\n", encoding="utf-8")
+    home.chmod(0o777)
+    found = look(project, env)
+    assert [line for _, line in lines(found, "keys")] == [
+        "keys: ~/home/config.yaml holds one and others can read it; chmod 600 ~/home/config.yaml",
+        "keys: .clio/mcp.yaml holds one and others can read it; chmod 600 .clio/mcp.yaml",
+    ]
+    assert ("fix", "home: others can write into ~/home, and so decide what clio runs; chmod go-w ~/home") in lines(
+        found, "home"
+    )
+    assert KEY not in " ".join(finding.line for finding in found)
+
+
+def test_a_full_disk(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, mark in ((50_000_000, "fix"), (500_000_000, "note"), (5_000_000_000, "ok")):
+        usage = shutil._ntuple_diskusage(10**12, 0, free)  # pyright: ignore
+        monkeypatch.setattr(folders.shutil, "disk_usage", lambda _, usage=usage: usage)
+        assert lines(look(project, env), "disk")[0][0] == mark
+
+
+def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = ["rich>=999", "no-such-package", "msgspec>=0.1", "usearch>=999; extra == 'hnsw'"]
+    monkeypatch.setattr(versions.metadata, "requires", lambda _: wanted)
+    rich = metadata.version("rich")
+    assert lines(look(project, env), "packages") == [
+        ("fix", f"packages: rich is {rich}, and clio needs 999; pip install 'rich>=999'"),
+        ("fix", "packages: no-such-package is missing; pip install 'no-such-package'"),
+    ]
+
+
+def test_a_git_that_is_too_old(
+    tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\necho git version 2.17.1\n", encoding="utf-8")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert lines(look(project, env), "git") == [
+        ("note", "git: 2.17.1 is older than 2.23, so switching branches fails; install 2.23 or later")
+    ]
+
+
+def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, str], home: Path) -> None:
+    (project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
+    skill = project / ".clio" / "skills" / "ours"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: ours\ndescription: how we do it\n---\nso\n", encoding="utf-8")
+    (home / "mcp.yaml").write_text("mcpServers:\n  files: {command: no-such-program}\n  bad: 3\n", encoding="utf-8")
+    found = look(project, env)
+    assert [mark for mark, _ in lines(found, "trust")] == ["note", "note"]
+    assert "the project's skill ours wait for it; look at them, then: clio config trust" in lines(found, "trust")[1][1]
+    *problems, counts = lines(found, "extensions")
+    assert "'bad' is left out" in problems[0][1]
+    assert counts[1].startswith("extensions: 1 MCP servers, 1 skills,")
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer([], models=[{"id": "tiny", "max_model_len": 8_192}]) as chat:
+        yield chat
+
+
+def test_the_server_and_the_key(project: Path, env: dict[str, str], server: ChatServer) -> None:
+    env |= {"OPENAI_API_KEY": KEY}
+    found = look(project, env, base_url=server.url, model="tiny")
+    assert lines(found, "key") == [("ok", "key: from environment OPENAI_API_KEY")]
+    mark, line = lines(found, "server")[0]
+    assert mark == "ok" and line.endswith("ms, 1 models, tiny among them")
+    other = lines(look(project, env, base_url=server.url, model="huge"), "server")[0]
+    assert other[0] == "note" and "huge is not among them" in other[1]
+    assert server.requests == []
+    assert KEY not in " ".join(finding.line for finding in found)
+
+
+def test_a_server_that_is_not_there_or_silent(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
+    assert gone[0] == "fix" and "nothing listens at" in gone[1]
+    monkeypatch.setattr(model, "LIMIT_S", 0.3)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        found = look(project, env, base_url=url, model="tiny")
+    assert "did not answer within 0.3 seconds" in lines(found, "server")[0][1]
+    assert lines(found, "model")[0][0] == "note"
+    assert found[-1].about == "locks"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe stands for a file that hangs")
+def test_a_file_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "LIMIT_S", 1.0)
+    pipe = project / ".clio" / "ltm.json"
+    os.mkfifo(pipe)
+    found = look(project, env)
+    with pipe.open("wb"):
+        pass  # lets the thread go that is left behind
+    assert lines(found, "memory") == [("fix", "memory: no answer within 1 seconds; a disk or network folder may hang")]
+    assert found[-1].about == "locks"
+
+
+def test_control_characters_of_files_do_not_reach_the_screen(project: Path, env: dict[str, str]) -> None:
+    (project / ".clio" / "memory").mkdir()
+    (project / ".clio" / "memory" / "\x1b[31mred.json").write_text("{", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "clio", "doctor", "--provider", "offline"],
+        cwd=project,
+        env=env | {"PYTHONPATH": str(Path(__file__).parent.parent), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout and "red.json is damaged" in done.stdout
+    assert "note  terminal: its encoding is ascii" in done.stdout
