@@ -162,3 +162,17 @@ def test_what_somebody_adds_themselves_is_trusted(tmp_path: Path) -> None:
     found = configured(tmp_path / "home", tmp_path / "p")
     assert [server.name for server in found.servers] == ["mine"]
     assert [value.key for value in found.withheld] == ["mcpServers.other"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["@scope/package", "~", "~/bin/x", "-y", "a: b", "a #b", "null", "no", "1e3", ".5", "", "'", '"', "{x}", "&a", "*a", "%x",
+     "`x`", "!x", "|", "> x", "? x", "- x", "é", "漢", "a,b", "[a", "http://h/?q=1&r=2#f", "K=V", "\ttab", " blank "],
+)  # fmt: skip
+def test_whatever_a_word_is_it_comes_back(tmp_path: Path, word: str) -> None:
+    entry = {"command": "npx", "args": ["-y", word, "."], "env": {"KEY": word}}
+    path = tmp_path / "home" / "mcp.yaml"
+    path.parent.mkdir()
+    add_server(path, make_server("files", entry, "here", own=True))
+    (found,) = read_servers(path.parent, tmp_path / "shop", lambda value: True).servers
+    assert (found.args, found.env) == (("-y", word, "."), {"KEY": word})
