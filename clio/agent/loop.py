@@ -32,6 +32,7 @@ from clio.agent.spending import Spending
 from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
+from clio.algorithms.hidden_letters import unhidden
 from clio.algorithms.money import Cost
 from clio.context.builder import Built
 from clio.context.long_words import Words, fit_words
@@ -164,7 +165,7 @@ class Loop:
             await self._context.recover()
 
     def _safe_words(self, text: str) -> str:
-        safe = self._redactor.redact(text)
+        safe = self._redactor.redact(unhidden(text))  # what was pasted may hold words its owner never saw
         if safe.counts:
             self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
         return safe.text

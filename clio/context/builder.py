@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.context.fragments import is_cut, render_fragment
+from clio.context.inert import closes_nothing
 from clio.context.workspace_state import describe_state
 from clio.fragments import Fragment
 from clio.messages import Message, UserMessage
@@ -217,7 +218,7 @@ class ContextBuilder:
 
 
 def _context(parts: Sequence[str]) -> str:
-    inner = "\n".join(parts).replace("</context", "<\\/context")
+    inner = closes_nothing("\n".join(parts), "context")
     return f"<context>\n{inner}\n</context>"
 
 

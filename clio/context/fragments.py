@@ -1,19 +1,22 @@
 """Fragments as text: wrapped in their tag, cut to their cap, unable to close the tag from within."""
 
+from clio.algorithms.hidden_letters import unhidden
+from clio.context.inert import closes_nothing, one_line
 from clio.fragments import Fragment
 from clio.tokens import TokenEstimator
 
+_MARKS = str.maketrans('"<>', "'‹›")  # a file may be called anything
 _CUT = "\n[… cut here: the rest is in the source]"
 
 
 def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     """The fragment between its tags; empty for an empty text."""
-    text = fragment.text.strip()
+    text = unhidden(fragment.text).strip()
     if not text:
         return ""
     text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
-    text = text.replace(f"</{fragment.name}", f"<\\/{fragment.name}")
-    return f'<{fragment.name} source="{fragment.source}">\n{text}\n</{fragment.name}>'
+    source = one_line(fragment.source).translate(_MARKS)
+    return f'<{fragment.name} source="{source}">\n{closes_nothing(text, fragment.name)}\n</{fragment.name}>'
 
 
 def is_cut(rendered: str) -> bool:

@@ -5,6 +5,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from clio.context.inert import one_line
+
 # Reading starts no other program and takes no lock.
 _PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
@@ -39,5 +41,5 @@ def read_git(project: Path, *arguments: str) -> str | None:
 
 def _summary(status: str) -> list[str]:
     head, *files = status.splitlines() or [""]
-    branch = head.removeprefix("## ").split("...")[0]
+    branch = one_line(head.removeprefix("## ").split("...")[0])
     return [f"branch: {branch}", f"changed files: {len(files)}"]

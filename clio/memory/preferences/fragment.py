@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.fragments import Fragment
-from clio.memory.inert import one_line, shortened
+from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.preferences.book import Weighed
 from clio.memory.preferences.stance import as_order
 from clio.memory.typed.record import MemoryRecord
@@ -59,7 +59,7 @@ def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Frag
 def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str) -> Fragment | None:
     """Preferences that are no hard limits: what was said as a rule, one a line; then tastes in groups. None without."""
     shown = [one for one in tastes if one.score > HARD_LIMIT]
-    rules = [f"- {shortened(one_line(one.record.content), MAX_ITEM_CHARS)}" for one in shown if _is_rule(one)]
+    rules = [f"- {_words(one.record)}" for one in shown if _is_rule(one)]
     groups = _grouped(one for one in shown if not _is_rule(one))
     parts = [*([_RULES, *rules] if rules else []), *([_TASTES, *groups] if groups else [])]
     if not parts:
@@ -83,7 +83,7 @@ def _grouped(preferences: Iterable[Weighed]) -> list[str]:
     groups: dict[str, list[str]] = {heading: [] for heading in _HEADINGS}
     for one in preferences:
         heading = _heading(one.score)
-        shown = shortened(one_line(one.record.content), MAX_ITEM_CHARS)
+        shown = _words(one.record)
         groups[heading].append(shown if heading == "Hard limits" else f"{shown} ({one.score:.1f})")
     return [f"{heading}: {', '.join(items)}" for heading, items in groups.items() if items]
 
@@ -97,6 +97,13 @@ def _heading(score: float) -> str:
 def _is_rule(one: Weighed) -> bool:
     """Whether it was said as a rule to keep; a rule against something, above a hard limit, is a dislike."""
     return one.record.explicit and one.score >= _LOVES
+
+
+def _words(record: MemoryRecord) -> str:
+    """What is preferred; a tool's words are a quotation."""
+    words = shortened(one_line(record.content), MAX_ITEM_CHARS)
+    quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
+    return f"quoted from a tool, unverified: {quotation(words)}" if quoted else words
 
 
 def _limit_line(record: MemoryRecord) -> str:

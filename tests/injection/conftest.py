@@ -1,0 +1,3 @@
+"""The desk of the turns."""
+
+from tests.turns.conftest import make_desk as make_desk
