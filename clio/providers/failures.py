@@ -22,7 +22,7 @@ from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
 
 Kind = Literal[
-    "status", "in_stream", "refused", "dns", "tls", "proxy", "connect_timeout", "timeout", "broken", "malformed"
+    "status", "in_stream", "refused", "dns", "tls", "proxy", "connect_timeout", "timeout", "broken", "malformed", "endless"
 ]
 _MAX_QUOTE = 300
 _KEY = re.compile(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
@@ -68,6 +68,9 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
             return _explain_answer(failure, at, models, now)
         case "broken":
             return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
+        case "endless":
+            text = f"{at.name} sent {failure.detail}, so the connection was closed: check {at.model!r} and its server"
+            return ServerFailed(text, retryable=False)
         case "malformed":
             return ServerFailed(
                 f"{at.name} answered something that is no chat completion{_quoted(failure.detail)}: check --base-url"

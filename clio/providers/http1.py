@@ -26,6 +26,10 @@ class CutOff(Exception):
     """The connection ended in the middle of an answer."""
 
 
+class HungUp(CutOff):
+    """It ended before the first byte of an answer."""
+
+
 class Head(Struct, frozen=True, kw_only=True):
     """The beginning of an answer. headers: names in lower case, repeated ones joined by commas.
 
@@ -46,19 +50,20 @@ class Head(Struct, frozen=True, kw_only=True):
 async def read_head(reader: asyncio.StreamReader) -> Head:
     """The next answer's head, preliminary ones (100 to 199) passed over.
 
-    Raises NoHttp; CutOff where not even a line came; OSError.
+    Raises NoHttp, HungUp, CutOff or OSError.
     """
+    first = await _line(reader)
+    if not first:
+        raise HungUp("hung up without an answer")
     for _ in range(_MAX_INTERIM):
-        head = await _read_one(reader)
+        head = await _read_rest(first, reader)
         if head.status >= 200:
             return head
+        first = await _line(reader)
     raise NoHttp("only preliminary answers")
 
 
-async def _read_one(reader: asyncio.StreamReader) -> Head:
-    first = await _line(reader)
-    if not first:
-        raise CutOff("hung up without an answer")
+async def _read_rest(first: str, reader: asyncio.StreamReader) -> Head:
     found = _STATUS_LINE.fullmatch(first.rstrip())
     if found is None:
         raise NoHttp(f"not HTTP but {first[:40]!r}")
@@ -193,8 +198,10 @@ async def unpacked(body: Body, coding: str) -> AsyncGenerator[bytes]:
     try:
         while piece := await body.read():
             while piece:
-                yield unpacker.decompress(piece, _PIECE_BYTES)
+                if found := unpacker.decompress(piece, _PIECE_BYTES):
+                    yield found
                 piece = unpacker.unconsumed_tail
-        yield unpacker.flush()
+        if found := unpacker.flush():
+            yield found
     except zlib.error as error:
         raise NoHttp(f"packed wrongly ({error})") from error

@@ -6,7 +6,6 @@ One server, any number of requests at a time, connections kept for the next one.
 import asyncio
 import json
 import re
-import ssl
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -18,14 +17,14 @@ from clio import __version__
 from clio.providers.dial import Dialler, Streams
 from clio.providers.event_stream import EventStream, EventTooLong
 from clio.providers.failures import Failure, TransportFailed
-from clio.providers.http1 import Body, CutOff, Head, NoHttp, read_head, unpacked
+from clio.providers.http1 import Body, CutOff, Head, HungUp, NoHttp, read_head, unpacked
 from clio.providers.transport import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
 from clio.providers.urls import without_login
 
 _MAX_ANSWER_BYTES = 64_000_000
 _MAX_ERROR_BYTES = 1_000_000
 _ERROR_BODY_S = 10.0
-_AFTER_DONE_S = 0.2
+_AFTER_DONE_S = 0.1
 """How long the end of a stream is waited for after its last word, so that the connection can be used again."""
 _KEPT = 4
 _KEPT_S = 30.0
@@ -62,13 +61,14 @@ class _Connection:
         if watch is None or not fresh:
             self.drop()
             return False
-        await asyncio.sleep(0)  # what has come in meanwhile is seen now
-        if watch.done():
-            return False
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
-        return True
+        try:
+            await asyncio.sleep(0)  # what has come in meanwhile is seen now
+            watch.cancel()
+            await asyncio.wait({watch})
+        except BaseException:
+            self.drop()
+            raise
+        return watch.cancelled()  # else something came, and `_noticed` has dropped it
 
     def drop(self) -> None:
         """Close it at once, without waiting for anything that is on its way."""
@@ -99,15 +99,12 @@ class LeanTransport:
 
     async def events(self, body: bytes) -> AsyncGenerator[object]:
         """See `Transport`."""
-        async with (
-            self._asked("POST", "/chat/completions", body, SILENCE_TIMEOUT_S) as (head, answer, pieces),
-            aclosing(pieces),
-        ):
+        async with self._asked("POST", "/chat/completions", body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
             if head.content_type == "application/json":
                 yield _decoded(await _whole(pieces, streaming=True))
                 return
             stream = EventStream()
-            async for piece in _timely(pieces):
+            while piece := await _next(pieces):
                 for data in _fed(stream, piece):
                     if data.startswith(b"[DONE]"):
                         await _finish(answer)
@@ -120,11 +117,7 @@ class LeanTransport:
     async def get(self, path: str, timeout_s: float) -> object:
         """See `Transport`."""
         try:
-            async with (
-                asyncio.timeout(timeout_s),
-                self._asked("GET", path, b"", timeout_s) as (head, _, pieces),
-                aclosing(pieces),
-            ):
+            async with asyncio.timeout(timeout_s), self._asked("GET", path, b"", timeout_s) as (head, _, pieces):
                 data = await _whole(pieces, streaming=False)
         except TimeoutError as error:
             raise TransportFailed(Failure(kind="timeout", detail="no answer in time")) from error
@@ -152,14 +145,15 @@ class LeanTransport:
         try:
             try:
                 answer = Body(connection.reader, head)
-                pieces = unpacked(answer, head.headers.get("content-encoding", "").strip().lower())
-                if not 200 <= head.status < 300:
-                    failure = Failure(
-                        kind="status", status=head.status, headers=head.headers, body=await _error_text(pieces)
-                    )
-                    keeps = head.keeps and answer.is_over
-                    raise TransportFailed(failure)
-                yield head, answer, pieces
+                async with aclosing(unpacked(answer, head.headers.get("content-encoding", "").lower())) as pieces:
+                    if 200 <= head.status < 300:
+                        yield head, answer, pieces
+                    else:
+                        said = await _error_text(pieces)
+                        keeps = head.keeps and answer.is_over
+                        raise TransportFailed(
+                            Failure(kind="status", status=head.status, headers=head.headers, body=said)
+                        )
             except NoHttp as error:
                 raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
             keeps = head.keeps and answer.is_over
@@ -187,7 +181,7 @@ class LeanTransport:
                 raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
             except (OSError, CutOff) as error:
                 connection.drop()
-                if not connection.used:
+                if not connection.used or not isinstance(error, (OSError, HungUp)):
                     raise TransportFailed(Failure(kind="timeout", detail=str(error))) from error
             except NoHttp as error:
                 connection.drop()
@@ -240,27 +234,21 @@ def _without_usual_port(scheme: str, place: str) -> str:
     return re.sub(":443$" if scheme == "https" else ":80$", "", place)
 
 
-async def _timely(pieces: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The pieces, each within the silence allowed. Raises TransportFailed."""
-    while True:
-        try:
-            async with asyncio.timeout(SILENCE_TIMEOUT_S):
-                piece = await anext(pieces, None)
-        except TimeoutError as error:
-            raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
-        except (OSError, ssl.SSLError, CutOff) as error:
-            raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
-        except NoHttp as error:
-            raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
-        if piece is None:
-            return
-        yield piece
+async def _next(pieces: AsyncGenerator[bytes]) -> bytes:
+    """The next piece of a body, b"" at its end. Raises TransportFailed, also for too long a silence."""
+    try:
+        async with asyncio.timeout(SILENCE_TIMEOUT_S):
+            return await anext(pieces, b"")
+    except TimeoutError as error:
+        raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
+    except (OSError, CutOff) as error:  # one of TLS is an OSError too
+        raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
 
 
 async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
     found = bytearray()
     try:
-        async for piece in _timely(pieces):
+        while piece := await _next(pieces):
             found += piece
             if len(found) > _MAX_ANSWER_BYTES:
                 raise TransportFailed(Failure(kind="malformed", detail="an answer without an end"))
@@ -303,7 +291,7 @@ def _fed(stream: EventStream, piece: bytes) -> list[bytes]:
 def _decoded(data: bytes) -> object:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):  # DecodeError and UnicodeDecodeError are ValueErrors
         pass
     try:  # more patient: NaN, and letters torn apart
         return json.loads(data.decode("utf-8", "replace"))

@@ -128,11 +128,13 @@ class OpenAIChatProvider:
 
     async def _receive(self, request: ChatRequest, answer: Normaliser) -> AsyncGenerator[Chunk]:
         body = self._encoder.request(request, self._quirks)
+        held = bounds.Bounds()
         async with aclosing(self._transport.events(body)) as events:
-            async for event in events:
+            while (event := await _next(events)) is not _END:
                 if as_dict(event).get("error"):
                     raise TransportFailed(Failure(kind="in_stream", body=encode_json(event).decode("utf-8")))
                 chunk = answer.take(event)
+                held.take(chunk)
                 if chunk is not None:
                     yield chunk
 
@@ -160,3 +162,12 @@ class OpenAIChatProvider:
     async def close(self) -> None:
         """See `Provider`."""
         await self._transport.close()
+
+
+async def _next(events: AsyncGenerator[object]) -> object:
+    """The next event, or `_END`. Raises TransportFailed."""
+    try:
+        async with asyncio.timeout(bounds.WITHOUT_WORDS_S):
+            return await anext(events, _END)
+    except TimeoutError:
+        raise bounds.endless(f"nothing that is part of an answer for {bounds.WITHOUT_WORDS_S:,.0f} s") from None

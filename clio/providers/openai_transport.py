@@ -109,7 +109,7 @@ class OpenAITransport:
             raise TransportFailed(_read(error, streaming=True)) from error
         except HTTPError as error:  # of an answer read past the package's own stream
             raise TransportFailed(_read_connection(error, streaming=True)) from error
-        except ValueError as error:  # JSON cut short, or none at all
+        except (ValueError, RecursionError) as error:  # JSON cut short or without a floor, or none at all
             raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
         finally:
             await stream.close()
@@ -161,7 +161,9 @@ def _json_text(body: object) -> str:
 def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
     import httpx2
 
-    chain = list(_causes(error))
+    # "Wants to read" is how TLS waits, not how it fails; it stands in the chain of every time-out.
+    waits = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
+    chain = [cause for cause in _causes(error) if not isinstance(cause, waits)]
     detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
 
     def caused_by(*kinds: type[BaseException]) -> bool:

@@ -1,4 +1,4 @@
-"""The provider over real HTTP, with the real client package."""
+"""The provider over real HTTP, through clio's own client and through the openai package."""
 
 import asyncio
 import json
@@ -37,8 +37,17 @@ TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"o
 KEY = {"OPENAI_API_KEY": "sk-test"}
 
 
+CHOSEN: dict[str, Any] = {"model": "test-model"}
+
+
+@pytest.fixture(autouse=True, params=["lean", "openai"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test twice."""
+    monkeypatch.setitem(CHOSEN, "transport", request.param)
+
+
 def provider_for(url: str, env: dict[str, str] = KEY, **config: Any) -> Provider:
-    return make_provider(Config(**({"base_url": url, "model": "test-model"} | config)), env)
+    return make_provider(Config(**({"base_url": url} | CHOSEN | config)), env)
 
 
 def use(provider: Provider, work: Callable[[Provider], Coroutine[Any, Any, Any]]) -> Any:
@@ -281,7 +290,7 @@ def test_retry_after_arrives() -> None:
     assert failure(error(503, headers={"retry-after-ms": "250"}), ServerFailed).retry_after_s == 0.25
 
 
-def test_the_package_does_not_retry_by_itself() -> None:
+def test_no_client_retries_by_itself() -> None:
     with ChatServer([error(500), text("late")]) as server:
         with pytest.raises(ServerFailed):
             use(provider_for(server.url), collect)

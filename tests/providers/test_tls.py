@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.schema import Config
+from clio.config.schema import Config, TransportKind
 from clio.errors import ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Chunk
@@ -56,8 +56,13 @@ def secure_port(certificate: Path) -> Iterator[int]:
     loop.close()
 
 
-def ask(port: int) -> list[Chunk]:
-    provider = make_provider(Config(base_url=f"https://127.0.0.1:{port}/v1", model="m"), {})
+@pytest.fixture(params=["lean", "openai"])
+def kind(request: pytest.FixtureRequest) -> TransportKind:
+    return request.param
+
+
+def ask(port: int, kind: TransportKind) -> list[Chunk]:
+    provider = make_provider(Config(base_url=f"https://127.0.0.1:{port}/v1", model="m", transport=kind), {})
     request = ChatRequest(system="", messages=(UserMessage(content="hi"),))
 
     async def main() -> list[Chunk]:
@@ -69,12 +74,14 @@ def ask(port: int) -> list[Chunk]:
     return asyncio.run(main())
 
 
-def test_an_unknown_certificate(secure_port: int) -> None:
+def test_an_unknown_certificate(secure_port: int, kind: TransportKind) -> None:
     with pytest.raises(ServerFailed, match=r"no secure connection to https.*SSL_CERT_FILE") as caught:
-        ask(secure_port)
+        ask(secure_port, kind)
     assert not caught.value.retryable
 
 
-def test_what_the_sentence_advises_helps(secure_port: int, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_sentence_advises_helps(
+    secure_port: int, certificate: Path, kind: TransportKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    assert ask(secure_port)[0].text == "trusted"
+    assert ask(secure_port, kind)[0].text == "trusted"

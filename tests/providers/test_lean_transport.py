@@ -1,0 +1,162 @@
+"""What clio's own client does beyond the openai package's: bounds, patience with sloppy servers, another attempt."""
+
+import asyncio
+import gzip
+import math
+from typing import Any
+
+import pytest
+
+from clio.providers.lean_transport import LeanTransport
+from tests.providers.test_transport import DONE, EVENT, events, failed, failure, make, play, received
+from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
+
+LEAN = "clio.providers.lean_transport"
+
+
+@pytest.mark.parametrize("last", [[CLOSE], [answer(b"", "408 Request Timeout"), CLOSE]], ids=["closed", "said so"])
+def test_a_connection_given_up_just_as_it_was_used(last: list[Part]) -> None:
+    async def use(transport: Any, server: ByteServer) -> int:
+        assert await events(transport) == [{"n": 1}]
+        assert await events(transport, b'{"again": 1}') == [{"n": 1}]
+        assert server.requests[1] == server.requests[2]
+        return server.connections
+
+    assert play("lean", use, sse(EVENT, DONE), last, sse(EVENT, DONE)) == 2
+
+
+def test_no_second_attempt_once_an_answer_began() -> None:
+    async def use(transport: Any, server: ByteServer) -> int:
+        await events(transport)
+        assert (await failure(events(transport))).kind == "timeout"
+        return len(server.requests)
+
+    assert play("lean", use, sse(EVENT, DONE), [b"HTTP/1.1 2", CLOSE]) == 2
+
+
+def test_no_second_attempt_over_a_new_connection() -> None:
+    async def use(transport: Any, server: ByteServer) -> int:
+        assert (await failure(events(transport))).kind == "timeout"
+        return len(server.requests)
+
+    assert play("lean", use, [CLOSE]) == 1
+
+
+def test_a_connection_is_not_trusted_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(transport: Any, server: ByteServer) -> int:
+        await events(transport)
+        monkeypatch.setattr(f"{LEAN}._KEPT_S", -1.0)
+        await events(transport)
+        return server.connections
+
+    assert play("lean", use, sse(EVENT, DONE), sse(EVENT, DONE)) == 2
+
+
+def test_more_than_was_announced_spoils_the_connection() -> None:
+    async def use(transport: Any, server: ByteServer) -> int:
+        await transport.get("/models", 5)
+        assert await events(transport) == [{"n": 1}]
+        return server.connections
+
+    assert play("lean", use, [answer(b"{}") + b"HTTP/1.1 200 OK\r\n\r\nplanted"], sse(EVENT, DONE)) == 2
+
+
+def test_one_transport_in_two_event_loops() -> None:
+    transport: Any = None
+
+    async def once() -> list[object]:
+        nonlocal transport
+        async with ByteServer([sse(EVENT, DONE)]) as server:
+            if transport is None:
+                transport = make("lean", server.url)
+            else:
+                transport._dialler._port = server.port
+            return await events(transport)
+
+    assert [asyncio.run(once()) for _ in range(2)] == [[{"n": 1}], [{"n": 1}]]
+
+
+def test_what_sloppy_servers_send() -> None:
+    assert received("lean", *sse(b"\xef\xbb\xbf" + EVENT, DONE)) == [{"n": 1}]
+    assert received("lean", *sse(b"event: ping\n\n", EVENT)) == [{"n": 1}]  # an event without data
+    assert received("lean", *sse(b'id: 1\ndata: {"a": 1}\n\n\n\n', EVENT)) == [{"a": 1}, {"n": 1}]
+    assert received("lean", *sse(EVENT, b'data: {"last": 1}')) == [{"n": 1}, {"last": 1}]  # no empty line at the end
+    assert received("lean", *sse(EVENT, b'data: {"las')) == [{"n": 1}]
+    assert received("lean", *sse(EVENT, b"data: [DONE]")) == [{"n": 1}]
+    torn = received("lean", *sse(b'data: {"a": "\xe6\xbc"}\n\n'))
+    assert torn == [{"a": "\ufffd"}]
+    assert math.isnan(received("lean", *sse(b'data: {"n": NaN}\n\n'))[0]["n"])  # type: ignore[index]
+    bare = b"HTTP/1.1 200\nContent-Type: application/json\nX-Folded: a\n  b\nContent-Length: 2\n\n{}"
+    assert received("lean", bare) == [{}]
+
+
+def test_an_error_cut_off_is_still_the_error() -> None:
+    said = failed("lean", answer(b'{"error": "the reason"}', "400 No")[:-2], CLOSE)
+    assert (said.kind, said.status, said.body) == ("status", 400, '{"error": "the reason')
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"SSH-2.0-OpenSSH_9.2\r\n", GONE],
+        [b"\x15\x03\x03\x00\x02\x02\x0a\r\n", GONE],
+        [b"HTTP/1.1 two hundred\r\n\r\n", GONE],
+        [b"HTTP/2 200 OK\r\n\r\n", GONE],
+        [b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n", GONE],
+        [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef", GONE],
+        [b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", GONE],
+        [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", GONE],
+        [b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx", GONE],
+        [SSE, b"zz\r\n", GONE],
+        [SSE, b"-5\r\n", GONE],
+        [SSE, b"2\r\nabc\r\n", GONE],
+        [answer(b"not packed", "200 OK", "Content-Encoding: gzip"), GONE],
+        [b"HTTP/1.1 100 Continue\r\n\r\n" * 20, GONE],
+        [b"x" * 100_000, GONE],
+        [b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, GONE],
+        [b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000, GONE],
+        [SSE, b"1;" + b"x" * 100_000, GONE],
+    ],
+)
+def test_what_is_no_http_ends_soon_and_closed(parts: list[Part]) -> None:
+    async def use(transport: Any, server: ByteServer) -> str:
+        said = await failure(events(transport))
+        await server.gone.wait()
+        return said.kind
+
+    assert play("lean", use, parts) == "malformed"
+
+
+def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.providers.event_stream.MAX_EVENT_BYTES", 100_000)
+    monkeypatch.setattr(f"{LEAN}._MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(f"{LEAN}._MAX_ERROR_BYTES", 100_000)
+    bomb = gzip.compress(b" " * 50_000_000)
+    packed = "Content-Encoding: gzip"
+    assert failed("lean", TO_THE_END + b"data: " + b"x" * 200_000, GONE).kind == "malformed"
+    assert failed("lean", TO_THE_END + b"data: x\n" * 200_000, GONE).kind == "malformed"
+    assert failed("lean", answer(bomb, "200 OK", packed), GONE).kind == "malformed"
+    assert failed("lean", answer(bomb, "200 OK", packed, kind="text/event-stream"), GONE).kind == "malformed"
+    assert len(failed("lean", answer(bomb, "500 No", packed), GONE).body) == 100_000
+
+
+def test_a_deep_answer() -> None:
+    assert failed("lean", *sse(b"data: " + b"[" * 100_000 + b"\n\n")).kind == "malformed"
+
+
+def test_a_path_with_other_letters_and_a_usual_port() -> None:
+    head = LeanTransport("https://models.test:443/ä b/v1", None)._head("GET", "/models", 0)
+    assert head.startswith(b"GET /%C3%A4%20b/v1/models HTTP/1.1\r\nHost: models.test\r\n")
+    assert b"Authorization" not in head
+
+
+def test_connections_at_rest_are_few_and_closed_in_the_end() -> None:
+    async def use(transport: Any, server: ByteServer) -> None:
+        await asyncio.gather(*(transport.get("/models", 5) for _ in range(6)))
+        assert server.connections == 6
+        assert len(transport._resting) == 4
+        resting = list(transport._resting)
+        await transport.close()
+        assert all(one.writer.is_closing() for one in resting)
+
+    play("lean", use, *[[chunk(b"")[:0] + answer(b"{}")]] * 6)
