@@ -111,7 +111,7 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     before = tree(project)
     found = look(project, env)
     assert tree(project) == before
-    assert "1 sessions, " in lines(found, "index")[0][1] and "2 sessions behind" in lines(found, "index")[0][1]
+    assert "1 session, " in lines(found, "index")[0][1] and "2 sessions behind" in lines(found, "index")[0][1]
     assert lines(found, "sessions")[0] == (
         "fix",
         "sessions: 1 cannot be read: 0199aaaa-0000-7000-8000-000000000000; "
@@ -145,7 +145,7 @@ def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str,
     servers.write_text("mcpServers:\n  a:\n    command: x\n    env: {TOKEN: '${TOKEN}'}\n", encoding="utf-8")
     config.chmod(0o600)
     servers.chmod(0o644)
-    assert lines(look(project, env), "keys") == [("ok", "keys: in 1 files, which only you can read")]
+    assert lines(look(project, env), "keys") == [("ok", "keys: in 1 file, which only you can read")]
     config.chmod(0o644)
     servers.write_text(f"mcpServers:\n  a:\n    command: x\n    env: {{MY_TOKEN: '{KEY}'}}\n", encoding="utf-8")
     home.chmod(0o777)
@@ -199,7 +199,7 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
     assert "the project's skill ours wait for it; look at them, then: clio config trust" in lines(found, "trust")[1][1]
     *problems, counts = lines(found, "extensions")
     assert "'bad' is left out" in problems[0][1]
-    assert counts[1].startswith("extensions: 1 MCP servers, 1 skills,")
+    assert counts[1].startswith("extensions: 1 MCP server, 1 skill,")
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_the_server_and_the_key(project: Path, env: dict[str, str], server: Chat
     found = look(project, env, base_url=server.url, model="tiny")
     assert lines(found, "key") == [("ok", "key: from environment OPENAI_API_KEY")]
     mark, line = lines(found, "server")[0]
-    assert mark == "ok" and line.endswith("ms, 1 models, tiny among them")
+    assert mark == "ok" and line.endswith("ms, 1 model, tiny among them")
     other = lines(look(project, env, base_url=server.url, model="huge"), "server")[0]
     assert other[0] == "note" and "huge is not among them" in other[1]
     assert server.requests == []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from clio.config.paths import clio_home, project_folder, user_home
+from clio.config.worktree_link import MARK, link_of
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
@@ -29,12 +30,18 @@ def run(words: Sequence[str], env: Mapping[str, str]) -> int:
         return 0
     try:
         home, person = clio_home(env), user_home(env)
-        project = project_folder(Path.cwd(), clio_home=home, user_home=person)
+        project = project_folder(_decisive(Path.cwd()), clio_home=home, user_home=person)
         lines = [_line(word, note) for word, note in listed(project, home) if _PLAIN.fullmatch(word)][:MAX_LISTED]
     except (ClioError, OSError, ValueError, RecursionError):  # the last two: a damaged file
         return 0
     sys.stdout.write("".join(lines))
     return 0
+
+
+def _decisive(folder: Path) -> Path:
+    """The folder; in a worktree of clio's, the same one of the main checkout, where sessions and memory are."""
+    link = link_of(folder)
+    return link.twin(folder.resolve()) if link else folder
 
 
 def _line(word: str, note: str) -> str:
@@ -116,6 +123,11 @@ def _scenarios(project: Path, home: Path) -> Rows:
     return [(name, "") for name in read_scenarios(home).names]
 
 
+def _worktrees(project: Path, home: Path) -> Rows:
+    entries = sorted((project / ".git" / "worktrees").glob(f"*/{MARK}"))
+    return [(entry.read_text(encoding="utf-8").strip(), "") for entry in entries]
+
+
 KINDS: Mapping[str, Callable[[Path, Path], Rows]] = {
     "entries": _entries,
     "models": _models,
@@ -125,4 +137,5 @@ KINDS: Mapping[str, Callable[[Path, Path], Rows]] = {
     "sessions": _sessions,
     "skills": _skills,
     "styles": _styles,
+    "worktrees": _worktrees,
 }

@@ -135,7 +135,7 @@ def _of_flag(flag: Flag) -> Place | None:
     if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
         return Place(rows=tuple(Row(word) for word in words))
     kinds = {"FILE": FILES, "FOLDER": FOLDERS, "[SELECTOR]": "sessions"}
-    named = {"model": "models", "scenario": "scenarios"}
+    named = {"model": "models", "scenario": "scenarios", "worktree": "worktrees"}
     kind = named.get(flag.dest) or kinds.get(flag.metavar or "", "")
     return Place(kind=kind) if kind else None
 

@@ -10,7 +10,7 @@ from clio.memory.records import KINDS
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS
 
-LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles")
+LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
 """What changes, and so is asked of clio where it is completed."""
 
 
@@ -31,6 +31,7 @@ PLACES = Known(
         ("mcp", "NAME"): "servers",
         ("skills", "NAME"): "skills",
         ("style", "NAME"): "styles",
+        ("worktree", "NAME"): "worktrees",
     },
     new=frozenset((("mcp", "add"), ("skills", "new"), ("note", "set"))),
 )

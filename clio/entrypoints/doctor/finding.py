@@ -42,13 +42,23 @@ class Ground(Struct, frozen=True, kw_only=True):
         """The project's folder."""
         return self.loaded.project
 
+    @property
+    def owner(self) -> Path:
+        """The folder whose `.clio` counts: in a worktree of clio's that of the main checkout."""
+        return self.loaded.owner
+
     def shown(self, path: Path) -> str:
         """The path as a person would write it."""
-        return display(path, project=self.project, user_home=self.person)
+        return display(path, project=self.owner, user_home=self.person)
 
 
 Check = Callable[[Ground], Iterable[Finding]]
 """Looks at one thing, changes nothing, and may take its time: it is given up when that is over."""
+
+
+def several(count: int, noun: str) -> str:
+    """The number with its noun: "1 skill", "2 skills"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def ok(about: str, text: str) -> Finding:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.tools.files.text_file import size_text
 
 LITTLE_BYTES, SOME_BYTES = 100_000_000, 1_000_000_000
@@ -35,30 +35,33 @@ def check_home(ground: Ground) -> Iterator[Finding]:
 def check_project(ground: Ground) -> Iterator[Finding]:
     """Whether sessions and what is learned can be kept."""
     if ground.loaded.config.incognito:
-        yield ok("project", f"{ground.project}, not written to because clio is incognito")
+        yield ok("project", f"{ground.owner}, not written to because clio is incognito")
     else:
-        yield _writable("project", ground.project / ".clio", ground, "make it yours, or work with --incognito")
+        yield _writable("project", ground.owner / ".clio", ground, "make it yours, or work with --incognito")
 
 
 def check_secrets(ground: Ground) -> Iterator[Finding]:
     """Whether a file with a key in it can be read by others."""
     own = [ground.home / name for name in ("config.yaml", "mcp.yaml", "hooks.yaml")]
-    theirs = [ground.project / ".clio" / name for name in ("config.yaml", "mcp.yaml")]
-    files = [*own, *theirs, ground.project / ".mcp.json"]
+    theirs = [ground.owner / ".clio" / name for name in ("config.yaml", "mcp.yaml")]
+    files = [*own, *theirs, ground.owner / ".mcp.json"]
     holding = [path for path in dict.fromkeys(files) if path.is_file() and _SECRET.search(_head(path))]
     open_to_others = [path for path in holding if _mode(path) & _OTHERS_READ] if os.name != "nt" else []
     for path in open_to_others:
         yield fix("keys", f"{ground.shown(path)} holds one and others can read it", f"chmod 600 {ground.shown(path)}")
     if not open_to_others:
         yield ok(
-            "keys", f"in {len(holding)} files, which only you can read" if holding else "no file of clio's holds one"
+            "keys",
+            f"in {several(len(holding), 'file')}, which only you can read"
+            if holding
+            else "no file of clio's holds one",
         )
 
 
 def check_disk(ground: Ground) -> Iterator[Finding]:
     """How much room is left where clio writes."""
     seen: set[int] = set()
-    for name, folder in (("home", ground.home), ("project", ground.project)):
+    for name, folder in (("home", ground.home), ("project", ground.owner)):
         there = _nearest(folder)
         if (device := there.stat().st_dev) in seen:
             continue

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 
 from clio.config.loaded import Loaded
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import ClioError, ConfigError
 from clio.providers.base import Limits, ListsModels, Provider
 from clio.providers.price_book import PriceBook
@@ -83,8 +83,8 @@ async def _server(provider: Provider) -> Finding:
     if not names:
         return note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
     if provider.model in names or f"models/{provider.model}" in names:
-        return ok("server", f"{text}, {len(names):,} models, {provider.model} among them")
-    return note("server", f"{text}, {len(names):,} models, {provider.model} is not among them",
+        return ok("server", f"{text}, {several(len(names), 'model')}, {provider.model} among them")
+    return note("server", f"{text}, {several(len(names), 'model')}, {provider.model} is not among them",
                 "clio -m with one that /model lists")  # fmt: skip
 
 

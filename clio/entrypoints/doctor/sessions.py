@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.memory.recall.cache_file import FILE
 from clio.memory.recall.database import VERSION
 from clio.memory.recall.stamps import SessionFolder
@@ -15,7 +15,7 @@ _MAX_NAMED = 3
 
 def check_sessions(ground: Ground) -> Iterator[Finding]:
     """How many there are, and which cannot be read."""
-    folder = ground.project / ".clio" / "sessions"
+    folder = ground.owner / ".clio" / "sessions"
     infos = list_sessions(folder)
     unread = [info.id for info in infos if not info.messages and not info.created_at]
     if unread:
@@ -25,7 +25,7 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
     aside = [name for name in file_names(folder) if ".corrupt-" in name]
     if aside:
         yield note(
-            "sessions", f"{len(aside)} files were set aside as damaged", f"look at them in {ground.shown(folder)}"
+            "sessions", f"{several(len(aside), 'file')} set aside as damaged", f"look at them in {ground.shown(folder)}"
         )
     running = sum(1 for info in infos if info.running)
     more = f", {running} open now" if running else ""
@@ -34,7 +34,7 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
 
 def check_index(ground: Ground) -> Iterator[Finding]:
     """Whether the search index is sound, and how far it is behind; it catches up by itself."""
-    path = ground.project / ".clio" / "cache" / FILE
+    path = ground.owner / ".clio" / "cache" / FILE
     if not path.is_file():
         yield ok("index", "none yet; it is made when earlier sessions are first searched")
         return
@@ -48,11 +48,11 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     if kept is None:
         yield note("index", "it is of another version of clio", "nothing, it is made anew when needed")
         return
-    watched = SessionFolder(ground.project / ".clio" / "sessions")
+    watched = SessionFolder(ground.owner / ".clio" / "sessions")
     watched.look()
     behind = sum(1 for id, stamp in watched.stamps.items() if id not in kept or not stamp.same_as(kept[id]))
-    state = f"{behind:,} sessions behind, which it catches up with when it is asked" if behind else "up to date"
-    yield ok("index", f"{len(kept):,} sessions, {size_text(path.stat().st_size)}, {state}")
+    state = f"{several(behind, 'session')} behind, caught up with at the next search" if behind else "up to date"
+    yield ok("index", f"{several(len(kept), 'session')}, {size_text(path.stat().st_size)}, {state}")
 
 
 def _kept(path: Path) -> dict[str, str] | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clio.commands.brought import brought
 from clio.commands.custom_commands import CustomCommands
 from clio.config.show import withheld_note
-from clio.entrypoints.doctor.finding import Finding, Ground, note, ok
+from clio.entrypoints.doctor.finding import Finding, Ground, note, ok, several
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 
@@ -30,24 +30,24 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
         yield note("trust", f"the project's {names}{more} wait for it", "look at them, then: clio config trust")
     if not loaded.withheld and not waiting:
         trusted = len(loaded.trusted)
-        yield ok("trust", f"{trusted} values of the project's count because you said so" if trusted
+        yield ok("trust", f"{several(trusted, 'value')} of the project's in force because you said so" if trusted
                  else "the project asks for nothing that needs it")  # fmt: skip
 
 
 def check_added(ground: Ground) -> Iterator[Finding]:
     """How many of everything that can be added; nothing of it is started."""
     loaded = ground.loaded
-    found = SkillShelf(ground.project, ground.home, ground.env).find()
-    commands = CustomCommands(ground.project, ground.home, ground.env)
-    agents, agent_problems = DefinitionFolders(ground.project, ground.home, ground.env).find()
+    found = SkillShelf(ground.owner, ground.home, ground.env).find()
+    commands = CustomCommands(ground.owner, ground.home, ground.env)
+    agents, agent_problems = DefinitionFolders(ground.owner, ground.home, ground.env).find()
     enabled = sum(1 for server in loaded.servers if server.enabled)
     off = len(loaded.servers) - enabled
     counts = (
-        f"{enabled} MCP servers" + (f" ({off} switched off)" if off else ""),
-        f"{len(found.skills)} skills",
-        f"{len(commands())} commands of your own",
-        f"{len(agents)} sub-agents",
-        f"{len(loaded.hooks)} hooks",
+        several(enabled, "MCP server") + (f" ({off} switched off)" if off else ""),
+        several(len(found.skills), "skill"),
+        several(len(commands()), "own command"),
+        several(len(agents), "sub-agent"),
+        several(len(loaded.hooks), "hook"),
     )
     for problem in (*loaded.server_problems, *found.problems, *commands.problems(), *agent_problems):
         yield note("extensions", problem)

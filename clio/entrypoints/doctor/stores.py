@@ -12,7 +12,7 @@ import msgspec
 
 from clio.checkpoints.space import usage
 from clio.config.team_folder import is_shared, is_trusted, shared_folder
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import NewerDocument, StorageError
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
@@ -31,7 +31,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 def check_memory(ground: Ground) -> Iterator[Finding]:
     """Whether every file of memory can be read; those that cannot are named."""
-    places = Places(project=ground.project, home=ground.home)
+    places = Places(project=ground.owner, home=ground.home)
     hoards = [hoard for hoard in hoards_of(places, ("project", "user", "styles")) if hoard.kind != "cache"]
     files = sorted({path for hoard in hoards for path in hoard.files()})
     damaged = 0
@@ -45,15 +45,18 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
             if damaged <= _MAX_NAMED:
                 yield fix("memory", f"{ground.shown(path)} {wrong}", _todo(wrong))
     if damaged > _MAX_NAMED:
-        yield fix("memory", f"{damaged - _MAX_NAMED} more files cannot be read", "look at those named first")
+        yield fix("memory", f"{several(damaged - _MAX_NAMED, 'more file')} cannot be read", "look at those named first")
     if not damaged:
         size = sum(path.lstat().st_size for path in files if path.exists())
-        yield ok("memory", f"{len(files):,} files, {size_text(size)}, all can be read" if files else "nothing kept yet")
+        yield ok(
+            "memory",
+            f"{several(len(files), 'file')}, {size_text(size)}, all can be read" if files else "nothing kept yet",
+        )
 
 
 def check_team(ground: Ground) -> Iterator[Finding]:
     """What of the shared knowledge is left out, or not seen by git; nothing where none is shared and trusted."""
-    project = ground.project
+    project = ground.owner
     if ground.loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, ground.home)):
         return
     sharing = Sharing(project / ".clio" / "ltm.json", project=project, home=ground.home, clock=time.time, clean=str)
@@ -81,14 +84,13 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
     except OSError as error:
         yield note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
         return
-    yield ok(
-        "undo", f"{kept.turns} turns of {kept.projects} projects, {size_text(kept.bytes)} in {ground.shown(store)}"
-    )
+    turns = f"{several(kept.turns, 'turn')} of {several(kept.projects, 'project')}"
+    yield ok("undo", f"{turns}, {size_text(kept.bytes)} in {ground.shown(store)}")
 
 
 def check_locks(ground: Ground) -> Iterator[Finding]:
     """Who has something locked. What a process that ended left behind locks nothing."""
-    folder = ground.project / ".clio"
+    folder = ground.owner / ".clio"
     held, left = 0, 0
     for path in _locks((folder, folder / "sessions", folder / "cache", ground.home)):
         owner = holder(path)

@@ -6,9 +6,9 @@ function __clio_place -d 'clio: what may stand in a place'
     set -l kind
     switch "$argv[1]"
         case 'heads'
-            set list 'init'\t'begin a .clio/ in this project: settings and instructions to fill in' 'config'\t'print the settings or where they are; let this project\'s count' 'doctor'\t'look at what clio stands on, and say what to do' 'completions'\t'print what completes clio\'s words in that shell' 'acp'\t'be an editor\'s agent, over ACP: Zed, JetBrains, Neovim' 'mcp'\t'offer this memory over MCP; list, add, remove, test: servers to use' 'cost'\t'what was spent: by day, by project' 'docs'\t'documents the model is reminded of' 'feedback'\t'how the last answer was: +, - or 0' 'import'\t'take in the sessions of claude, codex, gemini, aider, clio' 'memory'\t'what is remembered of this project' 'note'\t'texts kept under a key' 'prefs'\t'what you like, dislike and forbid' 'recall'\t'one question to everything that is remembered' 'sessions'\t'what was said here: list, search, export, ...' 'skills'\t'instructions for kinds of work: list, show, new' 'style'\t'how answers are worded, and what was learned of it'
+            set list 'init'\t'begin a .clio/ in this project: settings and instructions to fill in' 'config'\t'print the settings or where they are; let this project\'s count' 'doctor'\t'look at what clio stands on, and say what to do' 'completions'\t'print what completes clio\'s words in that shell' 'acp'\t'be an editor\'s agent, over ACP: Zed, JetBrains, Neovim' 'mcp'\t'offer this memory over MCP; list, add, remove, test: servers to use' 'cost'\t'what was spent: by day, by project' 'docs'\t'documents the model is reminded of' 'feedback'\t'how the last answer was: +, - or 0' 'import'\t'take in the sessions of claude, codex, gemini, aider, clio' 'memory'\t'what is remembered of this project' 'note'\t'texts kept under a key' 'prefs'\t'what you like, dislike and forbid' 'recall'\t'one question to everything that is remembered' 'sessions'\t'what was said here: list, search, export, ...' 'skills'\t'instructions for kinds of work: list, show, new' 'style'\t'how answers are worded, and what was learned of it' 'worktree'\t'worktrees beside this checkout: list, remove'
         case 'flags'
-            set list '--prompt'\t'answer one prompt and leave; piped text is appended' '--output'\t'form of a one-shot answer: text, json or stream-json' '--input'\t'form of what is piped in: text or stream-json' '--json-schema'\t'the answer must be JSON that fits the schema in this file' '--cwd'\t'start in this folder instead of the current one' '--continue'\t'go on with the newest session here' '--resume'\t'go on with a session: id, prefix, name or number; a list if left out' '--new'\t'start a new session' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--version'\t'print the version' '--help'\t'print this help'
+            set list '--prompt'\t'answer one prompt and leave; piped text is appended' '--output'\t'form of a one-shot answer: text, json or stream-json' '--input'\t'form of what is piped in: text or stream-json' '--json-schema'\t'the answer must be JSON that fits the schema in this file' '--cwd'\t'start in this folder instead of the current one' '--worktree'\t'start in a git worktree of that name, made where there is none' '--continue'\t'go on with the newest session here' '--resume'\t'go on with a session: id, prefix, name or number; a list if left out' '--new'\t'start a new session' '--model'\t'the model\'s name' '--provider'\t'a named server, such as openai, ollama or offline' '--base-url'\t'address of an OpenAI-compatible server' '--context-window'\t'the model\'s window in tokens' '--approve'\t'who decides about writes and commands: ask, edits, all or plan' '--allow'\t'a command that runs without asking, such as \'git log *\'' '--deny'\t'a command that never runs; both may be given often' '--max-steps'\t'most requests in one turn' '--max-cost'\t'most dollars this run may spend' '--no-ltm'\t'leave project knowledge out of the prompt' '--no-instructions'\t'leave AGENTS.md and its like out of the prompt' '--no-hooks'\t'run no command of hooks.yaml' '--scenario'\t'the kind of work, else told from each request' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--screen-reader'\t'plain lines for a screen reader: nothing is redrawn' '--debug'\t'show a traceback when clio fails' '--version'\t'print the version' '--help'\t'print this help'
         case 'value --output'
             set list 'text' 'json' 'stream-json'
         case 'value --input'
@@ -17,6 +17,8 @@ function __clio_place -d 'clio: what may stand in a place'
             set kind files
         case 'value --cwd'
             set kind folders
+        case 'value --worktree'
+            set kind worktrees
         case 'value -r'
             set kind sessions
         case 'value --resume'
@@ -293,6 +295,12 @@ function __clio_place -d 'clio: what may stand in a place'
             set kind files
         case 'place style delete 1'
             set kind styles
+        case 'verbs worktree'
+            set list 'list'\t'all of them, and what is not committed there' 'remove'\t'delete the folder of one, if nothing in it would be lost; its branch stays'
+        case 'flags worktree'
+            set list '--cwd'\t'start in this folder instead of the current one' '--no-ltm'\t'leave project knowledge out of the prompt' '--incognito'\t'write nothing anywhere and use no memory' '--config'\t'read this file instead of the one in the home folder' '--no-color'\t'no colour on the screen' '--debug'\t'show a traceback when clio fails' '--json'\t'with `config show`, `doctor`, memory and their like: print JSON' '--help'\t'print this help'
+        case 'place worktree remove 1'
+            set kind worktrees
         case '*'
             return 1
     end
@@ -317,7 +325,7 @@ function __clio_complete -d 'clio: what may stand here'
     set -l verb
     set -l count 0
     set -l optional --prompt --resume -p -r
-    set -l valued --allow --approve --at --base-url --below --confidence --config --context-window --cwd --days --deny --env --example --facts --format --fusion --header --importance --input --item --json-schema --keywords --kind --layer --limit --max-cost --max-steps --min-score --model --output --prompt --provider --reason --resume --scenario --scenarios --scope --score --since --type --url --what -m -p -r
+    set -l valued --allow --approve --at --base-url --below --confidence --config --context-window --cwd --days --deny --env --example --facts --format --fusion --header --importance --input --item --json-schema --keywords --kind --layer --limit --max-cost --max-steps --min-score --model --output --prompt --provider --reason --resume --scenario --scenarios --scope --score --since --type --url --what --worktree -m -p -r
     for word in $words[2..]
         if test -n "$flag"
             if not contains -- $flag $optional; or not string match -q -- '-*' $word
@@ -346,6 +354,8 @@ function __clio_complete -d 'clio: what may stand here'
                             set head sessions
                         case styles
                             set head style
+                        case worktrees
+                            set head worktree
                         case '*'
                             set head $word
                     end

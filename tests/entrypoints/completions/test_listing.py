@@ -9,6 +9,7 @@ import pytest
 from clio.entrypoints.completions.listing import KINDS, run
 from clio.entrypoints.completions.words import LISTED
 from clio.messages import AssistantMessage, UserMessage
+from clio.repository.worktrees import open_worktree
 from clio.sessions.store import SessionStore
 
 
@@ -70,6 +71,21 @@ def test_skills_and_servers(tmp_path: Path, env: dict[str, str], capsys: pytest.
     (tmp_path / "project" / ".mcp.json").write_text('{"mcpServers": {"files": {"command": "x"}}}', encoding="utf-8")
     assert [line.rstrip() for line in listed("skills", env, capsys)] == ["mine", "ours"]
     assert listed("servers", env, capsys) == ["files\t.mcp.json"]
+
+
+def test_a_worktree_has_the_sessions_of_the_main_checkout(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = tmp_path / "shop"
+    git = ["git", "-c", "user.name=you", "-c", "user.email=you@localhost", "-C", str(shop)]
+    subprocess.run(["git", "init", "--quiet", str(shop)], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "begin"], check=True)
+    (shop / ".clio" / "memory").mkdir(parents=True)
+    (shop / ".clio" / "memory" / "kept.json").write_text('{"key": "kept", "content": "x"}', encoding="utf-8")
+    folder, _ = open_worktree(shop, "fix")
+    monkeypatch.chdir(folder)
+    assert listed("notes", env, capsys) == ["kept\tx"]
+    assert [line.strip() for line in listed("worktrees", env, capsys)] == ["fix"]
 
 
 def test_nothing_is_written_and_unknown_kinds_are_empty(
