@@ -211,6 +211,16 @@ KINDS: dict[Callable[[random.Random, World], Job], int] = {
 """How often each comes up."""
 
 
+def settling(rng: random.Random, world: World) -> list[Job]:
+    """What happens in a project before anybody is killed: there is a session, and styles are on."""
+    first = Job(
+        kind="first",
+        arguments=("-p", f"{words_of(rng)} script:5", "--output", "stream-json", "--approve", "all"),
+        confirms=remembered_in,
+    )
+    return [Job(kind="style", arguments=("style", "on")), first, learn(rng, world)]
+
+
 def any_job(rng: random.Random, world: World) -> Job:
     """One of all kinds."""
     [kind] = rng.choices(list(KINDS), list(KINDS.values()))

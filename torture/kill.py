@@ -15,14 +15,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from torture.jobs import Job, any_job
+from torture.jobs import Job, any_job, settling
 from torture.oracle import Oracle
 from torture.process import Instant, preload, start
 from torture.world import Server, World
 
 
 class Costs:
-    """How long a kind of job takes and how many changes of files it makes: the newest run that ended tells."""
+    """How long a kind of job takes and how many changes of files it makes: the most that was seen so far."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -60,6 +60,8 @@ class Killing:
         self.worlds += 1
         world = World(self.folder / f"w{self.worlds}", self.url).make()
         oracle, done = Oracle(), 0
+        for job in settling(self.rng, world):
+            oracle.note(job, start(job.arguments, world.project, world.env).finish(job.words))
         while done < kills and time.monotonic() < end:
             job = any_job(self.rng, world)
             before = len(oracle.problems)
@@ -85,8 +87,8 @@ class Killing:
         oracle.note(job, ended)
         if ended.killed:
             self.kills[job.kind] += 1
-        else:
-            self.costs.seconds[kind] = max(ended.seconds, 0.7 * self.costs.seconds.get(kind, 0.0))
+        elif ended.code == 0:  # one that was refused is no measure
+            self.costs.seconds[kind] = max(ended.seconds, 0.9 * self.costs.seconds.get(kind, 0.0))
             self.costs.calls[kind] = max(ended.calls, self.costs.calls.get(kind, 0))
         return ended.killed
 
