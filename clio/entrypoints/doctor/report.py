@@ -4,7 +4,9 @@ It changes nothing, starts no server, sends no prompt, and ends within seconds: 
 one that does not end is a line of its own.
 """
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -18,8 +20,9 @@ from clio.entrypoints.doctor import bounded, encodings, folders, model, programs
 from clio.entrypoints.doctor.bounded import Look, Named, run_all
 from clio.entrypoints.doctor.finding import Finding, Ground, fix
 from clio.errors import ConfigError, UsageError
-from clio.ui.plain import clean
+from clio.ui.plain import clean_line
 
+_NARROWEST = 20
 FIRST = (
     Named(about="clio", check=versions.check_python),
     Named(about="packages", check=versions.check_packages),
@@ -60,13 +63,23 @@ def run(options: Options, env: Mapping[str, str], *, fetch: bool, json: bool = F
     for finding in findings(options, env, fetch=fetch):
         found.append(finding)
         if not json:
-            sys.stdout.write(f"{finding.mark:<4}  {clean(finding.line)}\n")
+            sys.stdout.write(f"{_printed(finding)}\n")
             sys.stdout.flush()
     wrong = any(finding.mark == "fix" for finding in found)
     if json:
         document = msgspec.json.encode({"ok": not wrong, "findings": found})
         sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
     return 1 if wrong else 0
+
+
+def _printed(finding: Finding) -> str:
+    """The finding's line; on a terminal broken between words, what follows below its beginning."""
+    line = clean_line(finding.line)
+    if not sys.stdout.isatty():
+        return f"{finding.mark:<4}  {line}"
+    width = max(shutil.get_terminal_size().columns, _NARROWEST)
+    return textwrap.fill(line, width, initial_indent=f"{finding.mark:<4}  ", subsequent_indent=" " * 6,
+                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
 def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterator[Finding]:
