@@ -42,6 +42,7 @@ from clio.memory.preferences.scenarios import check_scenario
 from clio.messages import ToolCall
 from clio.providers.base import Provider
 from clio.providers.registry import make_provider
+from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
@@ -91,7 +92,8 @@ class App:
             clio_home=loaded.home,
         )
         self.planning = Planning(self.policy, lambda: self.session)
-        self.jobs = JobTable()
+        self.sandbox = open_sandbox(loaded, env)
+        self.jobs = JobTable(self.sandbox)
         self.checkpoints = project_checkpoints(loaded, self.jobs)
         scenarios = read_scenarios(self.home)
         self.memory = open_memory(
@@ -314,6 +316,7 @@ class App:
         if calibration is not None:
             await calibration.close()
         await self.jobs.close()
+        self.sandbox.close()
         await self.hooks.finish()
         await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)

@@ -34,6 +34,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_BASE_URL", field="base_url"),
     Variable(name="CLIO_API_KEY", field="api_key"),
     Variable(name="CLIO_APPROVE", field="approve"),
+    Variable(name="CLIO_SANDBOX", field="sandbox"),
     Variable(name="CLIO_MAX_STEPS", field="max_steps"),
     Variable(name="CLIO_CONTEXT_WINDOW", field="context_window"),
     Variable(name="CLIO_MAX_OUTPUT_TOKENS", field="max_output_tokens"),

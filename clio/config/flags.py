@@ -33,6 +33,7 @@ class Arguments(argparse.Namespace):
     approve: str | None = None
     allow: Sequence[str] | None = None
     deny: Sequence[str] | None = None
+    sandbox: str | None = None
     max_steps: str | None = None
     max_cost: str | None = None
     context_window: str | None = None
@@ -123,6 +124,8 @@ FLAGS: tuple[Flag, ...] = (
          field="allow", many=True),
     Flag("--deny", "a command that never runs; both may be given often", group=_LIMITS, metavar="RULE", field="deny",
          many=True),
+    Flag("--sandbox", "what holds commands: auto, bwrap, landlock, seatbelt or off", group=_LIMITS, metavar="LEVEL",
+         field="sandbox"),
     Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
     Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
     Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),

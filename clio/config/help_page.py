@@ -11,7 +11,6 @@ usage: clio [options]               a conversation in the current project; type 
 """
 _ENDING = """\
 example: git diff | clio -p "review this change"
-
 exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context cannot fit,
   4 an approval was needed and nobody could give it, 5 --max-cost was reached, 6 a hook refused,
   7 the answer does not fit --json-schema, 130 interrupted

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+Sandboxing = Literal["auto", "bwrap", "landlock", "seatbelt", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
@@ -49,6 +50,15 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Commands that run without asking, such as "git log *"."""
     deny: tuple[str, ...] = ()
     """Commands that never run."""
+    sandbox: Sandboxing = "off"
+    """What holds the model's commands to the project: auto (the best that works here), bwrap, landlock, seatbelt,
+    off."""
+    sandbox_write: tuple[str, ...] = ()
+    """Folders that commands in the sandbox may write besides the project and caches."""
+    sandbox_caches: bool = True
+    """Whether they may write the caches of package managers and compilers, such as ~/.cache."""
+    sandbox_network: bool = False
+    """Whether they reach the network."""
     max_steps: PositiveInt = 100
     """Requests one turn may take before it stops."""
     max_cost: PositiveFloat | None = None

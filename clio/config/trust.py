@@ -153,6 +153,12 @@ def _widens(setting: Setting, lower: Config) -> bool:
             return lower.max_cost is not None and (value is None or float(str(value)) > lower.max_cost)
         case "private_network":
             return value is True and not lower.private_network
+        case "sandbox":
+            return value != lower.sandbox and lower.sandbox != "off"
+        case "sandbox_write":
+            return value not in lower.sandbox_write
+        case "sandbox_network" | "sandbox_caches":
+            return value is True and not bool(getattr(lower, setting.name))
         case "redact" | "incognito":
             return value is False and bool(getattr(lower, setting.name))
         case name if name in _SERVER:

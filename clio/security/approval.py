@@ -217,6 +217,8 @@ class Policy:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
         if rule := view.denied_by(self._deny):
             return Deny(f"the user's rule deny: {rule!r} forbids this command; find another way or ask the user")
+        if action.outside:
+            return self._outside(action)
         if self.mode == "all":
             if self._deny and view.unknown:
                 return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
@@ -228,6 +230,14 @@ class Policy:
         if action in self._commands:
             return Allow("allowed for this session")
         return self._by_rules(view)
+
+    def _outside(self, action: RunCommand) -> Verdict:
+        """No rule and no mode lets a command out of the sandbox: whoever wanted one wants to know."""
+        if self.mode == "plan":
+            return Deny(PLAN_REASON)
+        if action in self._commands:
+            return Allow("allowed outside the sandbox for this session")
+        return Ask("high", "it runs outside the sandbox")
 
     def _by_rules(self, view: CommandView) -> Verdict:
         rules = tuple(self._allow)

@@ -14,10 +14,11 @@ from msgspec import Meta, Struct
 from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.messages import Commit, Deeds
 from clio.repository.wording import check_trailer
+from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.shell.processes import run
+from clio.tools.shell.held import run_held
 
 if TYPE_CHECKING:
     from git import Repo
@@ -50,16 +51,22 @@ class GitArgs(Struct, frozen=True, kw_only=True):
 
 
 class GitTool:
-    """`git`: the repository the workspace lies in. attribution: a trailer for its commits."""
+    """`git`: the repository the workspace lies in. attribution: a trailer for its commits.
+
+    sandbox: holds what changes something, since hooks run then; a push needs what it has not, and is asked about.
+    """
 
     name = "git"
     args = GitArgs
     read_only = False
 
-    def __init__(self, workspace: Workspace, timeout_s: int, attribution: str | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, timeout_s: int, attribution: str | None = None, sandbox: Sandbox | None = None
+    ) -> None:
         self._cwd = workspace.root
         self._timeout_s = timeout_s
         self._attribution = attribution
+        self._sandbox = sandbox if sandbox is not None and sandbox.wanted else None
 
     def prepare(self, args: Any) -> Prepared:
         """Raises ToolFailed where there is no repository or no git, ToolRetry for arguments that cannot be right."""
@@ -88,11 +95,16 @@ class GitTool:
         return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
 
     def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput], title: str) -> Prepared:
+        outside = self._sandbox is not None and commands[0][1] == "push"
+        sandbox = None if outside else self._sandbox
+
         async def go(progress: Progress) -> ToolOutput:
             text = ""
             for command in commands:
-                process, timed_out = await run(command, self._cwd, timeout_s=self._timeout_s, on_news=progress)
-                text = process.output.text().strip()
+                process, timed_out, note = await run_held(
+                    command, self._cwd, sandbox, timeout_s=self._timeout_s, on_news=progress
+                )
+                text = "\n".join(filter(None, (process.output.text().strip(), note)))
                 if timed_out or process.exit_code != 0:
                     why = f"stopped after {self._timeout_s} s" if timed_out else f"exit {process.exit_code}"
                     said = f"{shlex.join(command[:2])} failed ({why}):\n{text}"
@@ -100,7 +112,7 @@ class GitTool:
             return await asyncio.to_thread(report, self._cwd, text)
 
         line = " && ".join(shlex.join(command) for command in commands)
-        return Prepared(title=title, action=RunCommand(command=line, cwd=self._cwd), run=go)
+        return Prepared(title=title, action=RunCommand(command=line, cwd=self._cwd, outside=outside), run=go)
 
 
 def open_repository(folder: Path) -> "Repo":

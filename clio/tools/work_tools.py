@@ -30,13 +30,13 @@ def work_tools(
     """The tools in the order they are sent.
 
     session_of: the session of the moment; it can be another one at the next call.
-    jobs: the caller closes it when clio ends. attribution: a trailer for commits.
+    jobs: the caller closes it when clio ends; its sandbox holds all commands. attribution: a trailer for commits.
     """
     return [
         RunCommandTool(workspace, jobs, command_timeout_s),
         JobOutputTool(jobs),
         JobStopTool(jobs),
-        GitTool(workspace, command_timeout_s, attribution),
+        GitTool(workspace, command_timeout_s, attribution, jobs.sandbox),
         WebFetchTool(private_network=private_network),
         TodoTool(session_of),
         AskUserTool(asker),

@@ -24,6 +24,10 @@ transport                  auto                         default
 approve                    ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3
+sandbox                    off                          default
+sandbox_write              none                         default
+sandbox_caches             true                         default
+sandbox_network            false                        default
 max_steps                  3                            .clio/config.yaml:2
 max_cost                   none                         default
 context_window             none                         default

@@ -3,11 +3,12 @@
 import asyncio
 import atexit
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from clio.errors import ToolRetry
-from clio.tools.shell.processes import TERM_GRACE_S, RunningProcess, start
+from clio.sandbox.sandbox import Sandbox
+from clio.tools.shell.held import start_held
+from clio.tools.shell.processes import TERM_GRACE_S, RunningProcess
 
 
 class Job:
@@ -42,14 +43,18 @@ class Job:
 
 
 class JobTable:
-    """The jobs of one clio, by the names the model knows them by: job1, job2, …"""
+    """The jobs of one clio, by the names the model knows them by: job1, job2, …
 
-    def __init__(self) -> None:
+    sandbox: what holds them, as all commands of this clio; None for nothing.
+    """
+
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self.sandbox = sandbox
         self._jobs: dict[str, Job] = {}
 
-    async def start(self, command: str, cwd: Path, env: Mapping[str, str] | None = None) -> Job:
-        """Start a job. Raises ToolFailed where the command cannot be started."""
-        process = await start(command, cwd, env)
+    async def start(self, command: str, cwd: Path, *, outside: bool = False) -> Job:
+        """Start a job. Raises ToolFailed where the command cannot be started. outside: no sandbox holds it."""
+        process = await start_held(command, cwd, None if outside else self.sandbox)
         if not self._jobs:
             # Reached where clio dies of an error before it could close the table in order.
             atexit.register(self.kill)

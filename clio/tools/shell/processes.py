@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -39,9 +40,13 @@ def command_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
-    """A started command. Its output is collected whether anybody waits or not."""
+    """A started command. Its output is collected whether anybody waits or not.
 
-    def __init__(self) -> None:
+    keeper: the first process only waits for the command's own, and takes all with it when it ends.
+    """
+
+    def __init__(self, *, keeper: bool = False) -> None:
+        self._keeper = keeper
         self._text = TerminalText()
         self._exited = asyncio.Event()
         self._drained = asyncio.Event()
@@ -115,6 +120,9 @@ class RunningProcess(asyncio.SubprocessProtocol):
         while with_children and self._members():  # noqa: ASYNC110  nobody tells when a grandchild ends
             await asyncio.sleep(_TICK_S / 2)
         with contextlib.suppress(TimeoutError):
+            if self._keeper:
+                await asyncio.wait_for(self._gone(), _KILLED_S)
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._drained.wait(), _DRAIN_S)
         self.left_behind = bool(self._members())
         if self.left_behind:
@@ -164,9 +172,13 @@ class RunningProcess(asyncio.SubprocessProtocol):
             _end_tree_on_windows(leader, gently=gently, running=self.running)
             return
         number = signal.SIGTERM if gently else signal.SIGKILL
+        spared = leader if gently and self._keeper else None  # asked to end, it would kill the others at once
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(leader, number)
+            if spared is None:
+                os.killpg(leader, number)
         for pid in session_members(leader):
+            if pid == spared:
+                continue
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
 
@@ -212,15 +224,18 @@ def _end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
             subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
 
 
-async def start(command: str | Sequence[str], cwd: Path, env: Mapping[str, str] | None = None) -> RunningProcess:
+async def start(
+    command: str | Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, *, keeper: bool = False
+) -> RunningProcess:
     """Start a line of shell, or an argument list without a shell. `env` defaults to clio's own.
 
+    keeper: see RunningProcess.
     Raises ToolFailed where it cannot be started.
     """
     argv = shell_argv(command) if isinstance(command, str) else list(command)
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
-            RunningProcess,
+            functools.partial(RunningProcess, keeper=keeper),
             *argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -252,13 +267,14 @@ async def run(
     timeout_s: float,
     on_news: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
+    keeper: bool = False,
 ) -> tuple[RunningProcess, bool]:
     """Run to the end; the second value is whether it was stopped after `timeout_s`.
 
     Cancelling kills everything it started before the cancellation goes on. `on_news` gets the last line printed about
     once a second, or how long it has been silent.
     """
-    process = await start(command, cwd, env)
+    process = await start(command, cwd, env, keeper=keeper)
     try:
         async with asyncio.timeout(timeout_s):
             waiting = asyncio.ensure_future(process.wait())

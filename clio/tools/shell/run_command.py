@@ -12,13 +12,14 @@ from clio.messages import Commit, Deeds
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.shell.held import run_held
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.processes import RunningProcess, run
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200
 _LOG_LIMIT_S = 5.0
-_NEW_COMMITS = ("git", "-c", "color.ui=false", "log", "--max-count=20", "--pretty=format:%h %s")
+_NEW_COMMITS = ("git", "-c", "color.ui=false", "log", "--no-show-signature", "--max-count=20", "--pretty=format:%h %s")
 
 
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
@@ -27,6 +28,12 @@ class RunCommandArgs(Struct, frozen=True, kw_only=True):
     command: Annotated[str, Meta(description="Shell command line, run in the project folder")]
     timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
     background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
+
+
+class HeldCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
+    """The same where commands run in a sandbox."""
+
+    outside: Annotated[bool, Meta(description="Run it outside the sandbox; the user is always asked")] = False
 
 
 class JobOutputArgs(Struct, frozen=True, kw_only=True):
@@ -47,10 +54,11 @@ class RunCommandTool:
     """`run_command`: one line of shell in the workspace."""
 
     name = "run_command"
-    args = RunCommandArgs
     read_only = False
 
     def __init__(self, workspace: Workspace, jobs: JobTable, timeout_s: int) -> None:
+        self._sandbox = jobs.sandbox
+        self.args = HeldCommandArgs if jobs.sandbox is not None and jobs.sandbox.wanted else RunCommandArgs
         self._workspace = workspace
         self._jobs = jobs
         self._timeout_s = timeout_s
@@ -63,19 +71,26 @@ class RunCommandTool:
         if "\0" in call.command:
             raise ToolRetry("the command holds a NUL character; leave it out")
 
+        outside = isinstance(call, HeldCommandArgs) and call.outside
+
         async def go(progress: Progress) -> ToolOutput:
             if call.background:
-                return await self._in_background(call.command)
-            return await self._in_foreground(call.command, call.timeout_s or self._timeout_s, progress)
+                return await self._in_background(call.command, outside)
+            return await self._in_foreground(call.command, call.timeout_s or self._timeout_s, progress, outside)
 
         first, _, more = call.command.strip().partition("\n")
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
-        action = RunCommand(command=call.command, cwd=self._workspace.root)
-        return Prepared(title=title + (" (background)" if call.background else ""), action=action, run=go)
+        title += " (background)" if call.background else ""
+        title += " (outside the sandbox)" if outside else ""
+        action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside)
+        return Prepared(title=title, action=action, run=go)
 
-    async def _in_foreground(self, command: str, timeout_s: float, progress: Progress) -> ToolOutput:
+    async def _in_foreground(self, command: str, timeout_s: float, progress: Progress, outside: bool) -> ToolOutput:
         began = time.time()
-        process, timed_out = await run(command, self._workspace.root, timeout_s=timeout_s, on_news=progress)
+        sandbox = None if outside else self._sandbox
+        process, timed_out, note = await run_held(
+            command, self._workspace.root, sandbox, timeout_s=timeout_s, on_news=progress
+        )
         state = _timed_out(process, timeout_s) if timed_out else _ended(process)
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
@@ -84,10 +99,11 @@ class RunCommandTool:
         commits = await _commits(command, text, self._workspace.root, began)
         deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
         summary = state.partition(";")[0]
-        return ToolOutput(text=f"[{state}]\n{text or '(no output)'}", summary=summary, ok=ok, deeds=deeds)
+        whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", note)))
+        return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds)
 
-    async def _in_background(self, command: str) -> ToolOutput:
-        job = await self._jobs.start(command, self._workspace.root)
+    async def _in_background(self, command: str, outside: bool) -> ToolOutput:
+        job = await self._jobs.start(command, self._workspace.root, outside=outside)
         await job.wait(_FIRST_LOOK_S)
         return _job_report(job, job.read_to)
 

@@ -1,0 +1,39 @@
+"""What a command may touch, as one value: the same for every way of holding it to that."""
+
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+Level = Literal["bwrap", "landlock", "seatbelt", "off"]
+"""What really holds a command."""
+
+
+class Fence(Struct, frozen=True, kw_only=True):
+    """Everything may be read; nothing is written but below `write`. Paths are absolute, exist, and have no links.
+
+    root: the workspace, the first of `write`. sealed: files and folders below these that are not written all the same.
+    watched: paths that cannot be sealed because they need not exist; looked at before and after a command.
+    hidden: folders with the doors of other programs, shown empty where that can be done.
+    tmp: a folder of this run that commands see as /tmp, where that can be done. network: it is reached.
+    """
+
+    root: Path
+    write: tuple[Path, ...]
+    sealed: tuple[Path, ...] = ()
+    watched: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    tmp: Path
+    network: bool = False
+
+
+class Enclosed(Struct, frozen=True, kw_only=True):
+    """A program and its arguments, inside a fence. keeper: its first process only waits for the command's own."""
+
+    argv: tuple[str, ...]
+    keeper: bool = False
+
+
+def between(upper: Path, lower: Path) -> tuple[Path, ...]:
+    """The folders strictly between two paths, the upper first."""
+    return tuple(folder for folder in reversed(lower.parents) if upper in folder.parents)

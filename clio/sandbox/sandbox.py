@@ -1,0 +1,166 @@
+"""The door to the sandbox: which level holds in this run, and a command put behind it."""
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import get_args
+
+from clio.config.loaded import Loaded
+from clio.config.paths import FOLDER_NAME, user_home
+from clio.config.schema import Sandboxing
+from clio.errors import ToolFailed
+from clio.sandbox.fence import Enclosed, Fence, Level
+from clio.sandbox.guard import Guard
+from clio.sandbox.places import make_fence
+from clio.sandbox.probe import enclose, why_not
+
+_ORDER: tuple[Level, ...] = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
+
+
+class Sandbox:
+    """Holds the commands of one run of clio. The level is found out once, by running it, before the first command.
+
+    choice: what was asked for; "auto" takes the best that holds, and none where none does. write: folders besides the
+    project, `~` is `person`. home: clio's own folder.
+    """
+
+    def __init__(
+        self,
+        choice: Sandboxing,
+        *,
+        home: Path,
+        person: Path,
+        env: Mapping[str, str],
+        write: Sequence[str] = (),
+        caches: bool = True,
+        network: bool = False,
+    ) -> None:
+        self.choice: Sandboxing = choice
+        self.network = network
+        self._home = home
+        self._person = person
+        self._env = env
+        self._write = tuple(write)
+        self._caches = caches
+        self._level: Level | None = "off" if choice == "off" else None
+        self._reasons: dict[Level, str] = {}
+        self._lock = threading.Lock()
+        self._tmp: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether commands are to be held at all."""
+        return self.choice != "off"
+
+    @property
+    def known(self) -> Level | None:
+        """The level that holds; None where nobody has found out yet. Costs nothing."""
+        return self._level
+
+    @property
+    def reasons(self) -> Mapping[Level, str]:
+        """Why the levels that were tried do not hold."""
+        return self._reasons
+
+    @property
+    def word(self) -> str:
+        """For the status line: "sandbox bwrap", "sandbox landlock, partly", "no sandbox"; "" where none is wanted."""
+        match self._level:
+            case None:
+                return "sandbox"
+            case "off":
+                return "no sandbox" if self.wanted else ""
+            case "landlock":
+                return "sandbox landlock, partly"
+            case level:
+                return f"sandbox {level}"
+
+    def level(self) -> Level:
+        """The level that holds, found out at the first call in 15 to 100 ms; for a thread.
+
+        Raises ToolFailed where a certain one was asked for and does not hold: commands do not run unheld then.
+        """
+        with self._lock:
+            if self._level is None:
+                self._level = self._find()
+            return self._level
+
+    def fence(self, root: Path) -> Fence:
+        """What commands of a workspace may touch."""
+        with self._lock:
+            if self._tmp is None:
+                self._tmp = tempfile.TemporaryDirectory(prefix="clio-commands-", ignore_cleanup_errors=True)
+            tmp = Path(self._tmp.name)
+        return make_fence(
+            root,
+            person=self._person,
+            clio_home=self._home,
+            env=self._env,
+            tmp=tmp,
+            caches=self._caches,
+            more=self._write,
+            network=self.network,
+        )
+
+    def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> Enclosed:
+        """A command of a workspace, behind the fence where one holds; for a thread. Raises ToolFailed.
+
+        lingers: it goes on as long as anything it started does.
+        """
+        level = self.level()
+        if level == "off":
+            return Enclosed(argv=tuple(argv))
+        try:
+            return enclose(level, self.fence(root), tuple(argv), root, lingers=lingers)
+        except OSError as error:
+            raise ToolFailed(f"the sandbox cannot be set up: {error}; the user can start clio without it") from error
+
+    def guard(self, root: Path) -> Guard:
+        """Remembers what the level cannot seal, to be put back after a command; for a thread. Raises as `level`."""
+        match self.level():
+            case "off":
+                return Guard(())
+            case "landlock":
+                fence = self.fence(root)
+                own = (path for folder in (root / FOLDER_NAME, self._home) for path in folder.glob("*.y*ml"))
+                files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
+                return Guard(
+                    (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)
+                )
+            case _:
+                return Guard(self.fence(root).watched)
+
+    def close(self) -> None:
+        """Remove the /tmp of the commands."""
+        if self._tmp is not None:
+            self._tmp.cleanup()
+            self._tmp = None
+
+    def _find(self) -> Level:
+        tried = _ORDER if self.choice == "auto" else (self.choice,)
+        for level in tried:
+            reason = self._reasons[level] = why_not(level, self._env)
+            if not reason:
+                return level
+        if self.choice == "auto":
+            return "off"
+        others = ", ".join(choice for choice in get_args(Sandboxing) if choice != self.choice)
+        raise ToolFailed(
+            f"the sandbox {self.choice!r} does not hold here: {self._reasons[self.choice]}; "
+            f"the user can start clio with another: --sandbox {others}"
+        )
+
+
+def open_sandbox(loaded: Loaded, env: Mapping[str, str]) -> Sandbox:
+    """The sandbox of a configuration. Finds out nothing yet."""
+    config = loaded.config
+    return Sandbox(
+        config.sandbox,
+        home=loaded.home,
+        person=user_home(env),
+        env=env,
+        write=config.sandbox_write,
+        caches=config.sandbox_caches,
+        network=config.sandbox_network,
+    )

@@ -1,0 +1,52 @@
+"""Seatbelt (macOS): `sandbox-exec` holds a command to a written profile."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from clio.sandbox.fence import Enclosed, Fence, between
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper", "/dev/ptmx", "/dev/stdout", "/dev/stderr")
+
+
+def program() -> str | None:
+    """Where it is; None where this is not macOS."""
+    return shutil.which("sandbox-exec")
+
+
+def enclose(program: str, fence: Fence, argv: Sequence[str]) -> Enclosed:
+    """The same command behind the fence."""
+    return Enclosed(argv=(program, "-p", profile(fence), "env", f"TMPDIR={fence.tmp}", *argv))
+
+
+def profile(fence: Fence) -> str:
+    """The rules; of two that fit, the later one counts."""
+    return "".join(f"{line}\n" for line in _rules(fence))
+
+
+def _rules(fence: Fence) -> Iterator[str]:
+    yield "(version 1)"
+    yield "(allow default)"
+    yield "(deny file-write*)"
+    for folder in (*fence.write, fence.tmp):
+        yield f"(allow file-write* (subpath {_quoted(folder)}))"
+    for device in _DEVICES:
+        yield f'(allow file-write* (literal "{device}"))'
+    yield '(allow file-write* (regex #"^/dev/ttys[0-9]+$"))'
+    for path in sorted({*fence.sealed, *fence.watched}):
+        yield f"(deny file-write* (subpath {_quoted(path)}))"
+    # A folder on the way to what is sealed may not be moved away.
+    for folder in sorted({way for path in fence.sealed for top in fence.write for way in between(top, path)}):
+        yield f"(deny file-write-unlink (literal {_quoted(folder)}))"
+    yield "(deny lsopen)"  # programs started by others for us are held by nothing
+    yield "(deny appleevent-send)"
+    for folder in fence.hidden:
+        yield f"(deny network-outbound (subpath {_quoted(folder)}))"
+    if not fence.network:
+        yield "(deny network*)"
+        yield '(allow network* (local ip "localhost:*"))'
+        yield '(allow network-outbound (remote ip "localhost:*"))'
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
