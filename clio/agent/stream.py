@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from clio.agent.events import Emit, ReasoningDelta, StreamRestarted, TextDelta
 from clio.messages import AssistantMessage, ToolCall, Usage
@@ -13,7 +13,7 @@ from clio.security.redact import Redactor
 class _PartialCall(Struct):
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    arguments: list[str] = field(default_factory=list[str])  # joined once: an answer may have many pieces
 
 
 class Answer:
@@ -37,7 +37,7 @@ class Answer:
             call = self._calls.setdefault(delta.index, _PartialCall())
             call.id = delta.id or call.id
             call.name = delta.name or call.name
-            call.arguments += delta.arguments
+            call.arguments.append(delta.arguments)
         self.finish_reason = chunk.finish_reason or self.finish_reason
         self.usage = chunk.usage or self.usage
         self.cost = chunk.cost if chunk.cost is not None else self.cost
@@ -67,7 +67,7 @@ class Answer:
         for number, (_, call) in enumerate(sorted(self._calls.items())):
             call_id = call.id if call.id and call.id not in seen else f"{step_id}_{number}"
             seen.add(call_id)
-            calls.append(ToolCall(id=call_id, name=call.name, arguments=call.arguments or "{}"))
+            calls.append(ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments) or "{}"))
         return tuple(calls)
 
 

@@ -27,7 +27,7 @@ class Normaliser:
         self._ids: list[str] = []  # the id of each call, by our own index; "" where it has none
         self._named: list[bool] = []
         self._places: dict[int, int] = {}  # the server's index -> ours
-        self._arguments: list[str] = []
+        self._arguments: list[list[str]] = []
 
     def take(self, event: object) -> Chunk | None:
         """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
@@ -58,7 +58,7 @@ class Normaliser:
         """Whether the answer ended by itself. Some servers name no reason; then half a tool call gives it away."""
         if self.finish_reason:
             return True
-        return self.has_content and all(_is_json(arguments) for arguments in self._arguments)
+        return self.has_content and all(_is_json("".join(pieces)) for pieces in self._arguments)
 
     def _call(self, item: object) -> ToolCallDelta:
         call = as_dict(item)
@@ -68,7 +68,7 @@ class Normaliser:
         index = self._place(call.get("index"), call_id, name)
         self._ids[index] = self._ids[index] or call_id
         self._named[index] = self._named[index] or bool(name)
-        self._arguments[index] += arguments
+        self._arguments[index].append(arguments)
         signature = _signature(call)
         if signature and self._ids[index]:
             self.signatures[self._ids[index]] = signature
@@ -86,7 +86,7 @@ class Normaliser:
         self._places[wire_index] = len(self._ids)
         self._ids.append("")
         self._named.append(False)
-        self._arguments.append("")
+        self._arguments.append([])
         return len(self._ids) - 1
 
     def _unnumbered(self, call_id: str, name: str) -> int:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
+from clio.providers import bounds
 from clio.providers.base import ChatRequest, Chunk, Limits, Offered
 from clio.providers.chunks import Normaliser
 from clio.providers.encode import Encoder, encode_json
@@ -21,6 +22,7 @@ from clio.providers.urls import host_of, is_local_host
 
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
+_END = object()
 
 
 class OpenAIChatProvider:
