@@ -40,7 +40,7 @@ class Fitted(Struct, frozen=True, kw_only=True):
 def by_file(diff: str) -> list[str]:
     """The diff in pieces of one file each."""
     starts = [match.start() for match in _FILE.finditer(diff)]
-    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=True)]
+    return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=False)]
 
 
 def fit(diff: str, max_chars: int) -> Fitted:
@@ -74,7 +74,7 @@ def _cut(piece: str, room: int) -> Share:
     if len(piece) <= room:
         return Share(piece)
     if room < _LEAST_CHARS // 2:
-        return Share("", piece.count("\n") + 1)
+        return Share("", piece.rstrip("\n").count("\n") + 1)
     kept = piece[:room].rpartition("\n")[0] or piece[:room]
     missing = max(piece[len(kept) :].strip("\n").count("\n") + 1, 1)
     return Share(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)

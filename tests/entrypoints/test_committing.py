@@ -1,0 +1,454 @@
+"""/commit, /review and /pr on real repositories, with a whole clio and a person who answers by a list."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from clio.app import App
+from clio.commands.called import GitWork, MakePrompt
+from clio.commands.git_pr import describe_branch
+from clio.commands.registry import added_prompt, run_command
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.entrypoints.committing import Committing
+from clio.entrypoints.oneshot import NoAnswer, NobodyThere
+from clio.errors import ConfigError, ServerFailed, UserError
+from clio.messages import AssistantMessage, ToolCall, UserMessage
+from clio.providers.base import Provider
+from clio.providers.offline import OfflineProvider
+from clio.providers.scripted import Reply, ScriptedProvider
+from clio.ui.commit_review import CommitAnswer, Proposed
+from tests.support.repositories import NOBODY, git, make, write
+
+GO, NO, EDIT = (CommitAnswer(kind=kind) for kind in ("go", "no", "edit"))
+TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+@pytest.fixture(autouse=True)
+def nobody_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("GIT_", "CLIO_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    for name, value in NOBODY.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make(tmp_path / "shop", {"a.py": "one\n", "b.py": "one\n", ".gitignore": ".clio/\n"}, subject="feat: begin")
+
+
+class Person:
+    """Answers what is asked, and keeps what was shown."""
+
+    def __init__(self, *answers: CommitAnswer, files: Literal["own", "tracked"] | None = "own", leaks: bool = True):
+        self.answers = list(answers)
+        self.files = files
+        self.leaks = leaks
+        self.seen: list[Proposed] = []
+        self.told: list[str] = []
+        self.asked: list[Any] = []
+
+    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
+        self.asked.append((list(own), list(tracked)))
+        return self.files
+
+    async def accept_leaks(self, lines: Sequence[str]) -> bool:
+        self.asked.append(list(lines))
+        return self.leaks
+
+    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
+        self.seen.append(proposed)
+        self.diff = diff()
+        return self.answers.pop(0)
+
+    def tell(self, words: str, *, bad: bool = False) -> None:
+        self.told.append(words)
+
+    def output(self, text: str) -> None:
+        self.told.append(text)
+
+
+class Clio:
+    """A whole clio in a repository, for the length of one test."""
+
+    def __init__(self, repo: Path, provider: Provider, **settings: Any) -> None:
+        home = repo.parent / "home"
+        loaded = load(Options(cwd=repo), {"HOME": str(home)})
+        config = msgspec.structs.replace(loaded.config, approve="all", **settings)
+        self.app = App(
+            msgspec.structs.replace(loaded, config=config),
+            provider=provider,
+            approver=NobodyThere(),
+            asker=NoAnswer(),
+            emit=lambda event: None,
+            env={"HOME": str(home)},
+        )
+
+    def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        async def whole() -> Any:
+            try:
+                return await work()
+            finally:
+                await self.app.close()
+
+        return asyncio.run(whole())
+
+    def commit(self, person: Person, words: str = "", *, after: str = "") -> None:
+        async def work() -> None:
+            if after:
+                await self.app.run_turn(after)
+            await Committing(self.app, person, _wait).run(words)
+
+        self.run(work)
+
+
+async def _wait(label: str, work: Awaitable[Any]) -> Any:
+    return await work
+
+
+def writes(path: str, text: str) -> AssistantMessage:
+    arguments = msgspec.json.encode({"path": path, "content": text}).decode()
+    return AssistantMessage(content="", tool_calls=(ToolCall(id="1", name="write_file", arguments=arguments),))
+
+
+def clio(repo: Path, *replies: Reply, **settings: Any) -> Clio:
+    return Clio(repo, ScriptedProvider(replies), **settings)
+
+
+def asked(one: Clio) -> str:
+    provider = one.app.provider
+    assert isinstance(provider, ScriptedProvider)
+    last = provider.requests[-1].messages[-1]
+    context = last.context if isinstance(last, UserMessage) else ""
+    return "\n".join(filter(None, (context, last.content)))
+
+
+def log(repo: Path, form: str = "%s") -> str:
+    return git(repo, "log", "-1", f"--format={form}")
+
+
+def test_what_the_session_changed_goes_in_with_a_message_from_the_task(repo: Path) -> None:
+    write(repo, {"b.py": "mine\n"})
+    one = clio(repo, writes("new.py", "def ship(): ...\n"), "done", "feat: ship things\n\nBecause.")
+    person = Person(GO)
+    one.commit(person, after="make shipping possible")
+    assert person.asked == [(["new.py"], ["b.py"])]
+    assert log(repo, "%B") == "feat: ship things\n\nBecause."
+    assert git(repo, "show", "--format=", "--name-only") == "new.py"
+    assert git(repo, "status", "--short") == " M b.py"
+    prompt = asked(one)
+    assert "- make shipping possible" in prompt
+    assert "- feat: begin\nThey follow Conventional Commits" in prompt
+    assert "+def ship(): ..." in prompt
+    assert (person.seen[0].stat, person.seen[0].where) == ("1 file, +1 −0", "on main")
+    assert person.told[-1].startswith("committed ")
+
+
+def test_all_tracked_changes_may_go_in_instead(repo: Path) -> None:
+    write(repo, {"b.py": "mine\n"})
+    clio(repo, writes("new.py", "x\n"), "done", "fix: b").commit(Person(GO, files="tracked"), after="go")
+    assert git(repo, "status", "--short") == "?? new.py"
+
+
+def test_nothing_is_asked_where_there_is_nothing_to_choose(repo: Path) -> None:
+    write(repo, {"b.py": "mine\n"})
+    person = Person(GO)
+    clio(repo, "fix: b").commit(person)
+    assert (person.asked, log(repo)) == ([], "fix: b")
+
+
+def test_staged_changes_go_in_as_they_are(repo: Path) -> None:
+    write(repo, {"a.py": "two\n"})
+    git(repo, "add", "a.py")
+    write(repo, {"b.py": "two\n"})
+    person = Person(GO)
+    clio(repo, "fix: a").commit(person)
+    assert git(repo, "status", "--short") == " M b.py"
+    assert person.told[0] == "what is staged goes in; 1 file with changes that are not stay"
+
+
+def test_no_edit_and_other_words(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo, {"a.py": "two\n"})
+    person = Person(NO)
+    clio(repo, "fix: a").commit(person)
+    assert (log(repo), person.told) == ("feat: begin", ["nothing was committed"])
+    monkeypatch.setattr("clio.entrypoints.committing.edit_text", lambda text, suffix: text + "\nmore\n")
+    one = clio(repo, "fix: a", "fix: another a")
+    person = Person(CommitAnswer(kind="again", words="say another"), EDIT, GO)
+    one.commit(person)
+    assert log(repo, "%B") == "fix: another a\n\nmore"
+    assert "The person wants it to say: say another\n\nThis message was not what they wanted:\nfix: a" in asked(one)
+
+
+def test_a_secret_is_named_before_anything_and_never_sent(repo: Path) -> None:
+    write(repo, {"a.py": f"one\ntoken = '{TOKEN}'\n"})
+    person = Person(leaks=False)
+    one = clio(repo)
+    one.commit(person)
+    assert person.asked == [["a.py:2 github-token"]]
+    assert isinstance(one.app.provider, ScriptedProvider)
+    assert one.app.provider.requests == []
+    assert log(repo) == "feat: begin"
+    person, one = Person(GO), clio(repo, f"fix: use {TOKEN}")
+    one.commit(person)
+    assert TOKEN not in asked(one) + person.diff + log(repo)
+    assert "[REDACTED:github-token]" in asked(one)
+
+
+def test_without_a_model_the_message_is_made_by_rule(repo: Path) -> None:
+    write(repo, {"a.py": "two\n"})
+    Clio(repo, OfflineProvider()).commit(Person(GO))
+    assert log(repo) == "chore: update a.py"
+    write(repo, {"a.py": "three\n"})
+    Clio(repo, OfflineProvider()).commit(Person(GO), "fix: count to three")
+    assert log(repo) == "fix: count to three"
+    write(repo, {"a.py": "four\n"})
+    person = Person(GO)
+    clio(repo, ServerFailed("the server is down")).commit(person)
+    assert person.told[0] == "a message by rule: the server is down"
+
+
+def test_a_hook_that_fails_is_shown_and_the_message_comes_again(repo: Path) -> None:
+    path = repo / ".git/hooks/pre-commit"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("#!/bin/sh\necho lint says no\nexit 1\n", encoding="utf-8")
+    path.chmod(0o755)
+    write(repo, {"a.py": "two\n"})
+    person = Person(GO)
+    clio(repo, "fix: a").commit(person)
+    assert person.told == ["lint says no", "git did not commit; the message is kept for the next /commit"]
+    path.unlink()
+    person = Person(GO)
+    clio(repo).commit(person)
+    assert (log(repo), person.told[0]) == ("fix: a", "this is the message of the last try; r makes another")
+
+
+def test_attribution_is_a_trailer_and_shown(repo: Path) -> None:
+    write(repo, {"a.py": "two\n"})
+    person = Person(GO)
+    clio(repo, "fix: a\n\nSigned-off-by: you <you@localhost>", attribution="Assisted-by: clio").commit(person)
+    assert person.seen[0].trailer == "Assisted-by: clio"
+    assert log(repo, "%(trailers)").splitlines() == ["Signed-off-by: you <you@localhost>", "Assisted-by: clio"]
+    write(repo, {"a.py": "three\n"})
+    with pytest.raises(ConfigError, match="attribution: 'clio' is no trailer"):
+        clio(repo, attribution="clio").commit(Person())
+
+
+def test_the_models_own_commits_carry_it_too(repo: Path) -> None:
+    write(repo, {"a.py": "two\n"})
+    arguments = '{"operation":"commit","message":"fix: a","paths":["a.py"]}'
+    call = AssistantMessage(content="", tool_calls=(ToolCall(id="1", name="git", arguments=arguments),))
+    one = clio(repo, call, "done", attribution="Assisted-by: clio")
+    one.run(lambda: one.app.run_turn("commit it"))
+    assert log(repo, "%B") == "fix: a\n\nAssisted-by: clio"
+
+
+def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
+    git(repo, "switch", "--quiet", "-c", "side")
+    write(repo, {"a.py": "side\n"})
+    git(repo, "commit", "--quiet", "-am", "side")
+    git(repo, "switch", "--quiet", "main")
+    write(repo, {"a.py": "main\n"})
+    git(repo, "commit", "--quiet", "-am", "main")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(repo, "merge", "side")
+    with pytest.raises(UserError, match=r"the merge left conflicts in a\.py; settle them, `git add`"):
+        clio(repo).commit(Person())
+    git(repo, "add", "a.py")
+    person = Person(GO)
+    clio(repo).commit(person)
+    assert (log(repo), person.seen[0].where) == ("Merge branch 'side'", "on main, merge under way")
+
+
+def test_nothing_to_commit_is_a_sentence(repo: Path) -> None:
+    with pytest.raises(UserError, match="nothing to commit: the working tree is clean"):
+        clio(repo).commit(Person())
+    write(repo, {"new.py": "x\n"})
+    with pytest.raises(UserError, match=r"new are new\.py: `git add` what is to go in"):
+        clio(repo).commit(Person())
+
+
+def test_the_first_commit_and_a_detached_head_are_named(tmp_path: Path, repo: Path) -> None:
+    empty = make(tmp_path / "empty")
+    write(empty, {"a.py": "x\n"})
+    git(empty, "add", "a.py")
+    person = Person(NO)
+    clio(empty, "Add a").commit(person)
+    assert person.seen[0].where == "on main, the first commit"
+    git(repo, "checkout", "--quiet", "--detach")
+    write(repo, {"a.py": "two\n"})
+    person = Person(NO)
+    clio(repo, "fix: a").commit(person)
+    assert person.seen[0].where == "on no branch: HEAD is detached"
+
+
+def test_a_project_in_a_subfolder_commits_what_lies_in_it(tmp_path: Path) -> None:
+    repo = make(tmp_path / "all", {"one/a.py": "1\n", "two/b.py": "1\n", "one/.clio/x": "", ".gitignore": ".clio/\n"})
+    (repo / "one/.clio").mkdir(exist_ok=True)
+    write(repo, {"one/a.py": "2\n", "two/b.py": "2\n"})
+    clio(repo / "one", "Change a").commit(Person(GO))
+    assert git(repo, "status", "--short") == " M two/b.py"
+    with pytest.raises(UserError, match="what has changed lies outside of one/: `git add` it"):
+        clio(repo / "one").commit(Person())
+
+
+# /review
+
+
+def review(repo: Path, words: str, *, window: int = 128_000) -> str:
+    one = Clio(repo, ScriptedProvider(["a.py:1 nit one is lonely"], context_window=window))
+    step = added_prompt(one.app, f"/review {words}".strip())
+    assert isinstance(step, MakePrompt)
+    one.run(lambda: one.app.run_turn(step.said, step.make))
+    return asked(one)
+
+
+@pytest.fixture
+def branched(repo: Path) -> Path:
+    git(repo, "switch", "--quiet", "-c", "side")
+    write(repo, {"a.py": "two\n"})
+    git(repo, "commit", "--quiet", "-am", "fix: two")
+    write(repo, {"c.py": "three\n"})
+    git(repo, "add", "c.py")
+    git(repo, "commit", "--quiet", "-m", "feat: three")
+    return repo
+
+
+@pytest.mark.parametrize(
+    ("words", "head", "holds", "lacks"),
+    [
+        ("main..HEAD", "main..HEAD (2 files, +2 −1)", ["+two", "+three"], ["+staged", "+loose"]),
+        ("HEAD", "HEAD (1 file, +1 −0)", ["+three"], ["+two"]),
+        ("main", "main (3 files, +3 −0)", ["+one", "new file"], ["+two"]),
+        ("main side", "main side (2 files, +2 −1)", ["+two"], ["+loose"]),
+        ("", "what is not committed (3 files, +3 −2)", ["+staged", "+loose", "+new"], ["+three"]),
+        ("--staged", "what is staged (1 file, +1 −1)", ["+staged"], ["+loose"]),
+        ("b.py", "b.py (1 file, +1 −1)", ["+loose"], ["+staged"]),
+        ("main..HEAD c.py", "main..HEAD c.py (1 file, +1 −0)", ["+three"], ["+two"]),
+    ],
+)
+def test_what_is_reviewed(branched: Path, words: str, head: str, holds: list[str], lacks: list[str]) -> None:
+    write(branched, {"a.py": "staged\n"})
+    git(branched, "add", "a.py")
+    write(branched, {"b.py": "loose\n", "new.py": "new\n"})
+    prompt = review(branched, words)
+    assert f"To review: {head}" in prompt
+    assert [text for text in holds if text not in prompt] == []
+    assert [text for text in lacks if text in prompt] == []
+    assert prompt.rstrip().endswith(f"/review {words}".strip())
+
+
+def test_a_review_changes_nothing(repo: Path) -> None:
+    write(repo, {"a.py": "two\n"})
+    one = clio(repo, writes("c.py", "mine\n"), "a.py:1 bug two is not one")
+    step = added_prompt(one.app, "/review")
+    assert isinstance(step, MakePrompt)
+    one.run(lambda: one.app.run_turn(step.said, step.make))
+    assert not (repo / "c.py").exists()
+    assert "lets only these tools change or reach anything: none" in asked(one)
+
+
+def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None:
+    write(repo, {"a.py": "".join(f"line {number}\n" for number in range(30_000)), "b.py": "small\n"})
+    prompt = review(repo, "", window=32_000)
+    assert len(prompt) < 32_000
+    assert "+small" in prompt
+    assert "Of the diff 2" in prompt
+    assert "say what you did not look at" in prompt
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("nonsense", "'nonsense' is no revision git knows and no file here"),
+        ("--staged a.py", "takes no further words"),
+        ("HEAD main side", "takes one range"),
+        ("HEAD..HEAD", "there is nothing to review: HEAD..HEAD changes nothing"),
+        ("", "there is nothing to review: what is not committed"),
+    ],
+)
+def test_what_cannot_be_reviewed_is_a_sentence(branched: Path, words: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        review(branched, words)
+
+
+# /pr
+
+
+def pr(one: Clio, base: str = "", file: str = "") -> Any:
+    return one.run(lambda: describe_branch(one.app, base, file))
+
+
+def test_the_text_of_a_branch_comes_from_commits_diff_and_template(branched: Path) -> None:
+    write(branched, {".github/pull_request_template.md": "## Why\n"})
+    one = clio(branched, "Count to three\n\nBecause.")
+    result = pr(one)
+    assert result.text == "2 commits since main, 2 files, +2 −1."
+    assert (result.verbatim, result.copy) == ("Count to three\n\nBecause.",) * 2
+    prompt = asked(one)
+    assert "The commits, oldest first:\n- fix: two\n- feat: three" in prompt
+    assert "+three" in prompt
+    assert prompt.endswith("## Why")
+
+
+def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:
+    result = pr(Clio(branched, OfflineProvider()), "main")
+    assert result.verbatim.splitlines() == [
+        "feat: three", "", "Commits:", "", "- fix: two", "- feat: three", "",
+        "Files:", "", "- `a.py` (+1 −1)", "- `c.py` (+1 −0)",
+    ]  # fmt: skip
+    assert result.text.endswith("by rule: no model is there.")
+
+
+def test_it_is_written_to_a_file_that_is_not_there_yet(branched: Path) -> None:
+    result = pr(clio(branched, "T\n\nB"), "main", "pr.md")
+    assert (branched / "pr.md").read_text(encoding="utf-8") == "T\n\nB\n"
+    assert result.text.endswith("Written to `pr.md`.")
+    with pytest.raises(UserError, match=r"'pr\.md' is there already"):
+        pr(clio(branched), "main", "pr.md")
+
+
+@pytest.mark.parametrize(
+    ("base", "sentence"),
+    [
+        ("nowhere", "'nowhere' is no branch and no commit"),
+        ("--all", "'--all' is no branch"),
+        ("side", "side has no commit that side does not have"),
+    ],
+)
+def test_a_base_that_is_none_is_a_sentence(branched: Path, base: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        pr(clio(branched), base)
+
+
+def test_a_base_nobody_can_guess_is_asked_for(branched: Path) -> None:
+    git(branched, "branch", "--move", "main", "elsewhere")
+    with pytest.raises(UserError, match="which branch this one goes into is not clear; name it: /pr BRANCH"):
+        pr(clio(branched))
+
+
+def test_what_the_lines_ask_for(repo: Path) -> None:
+    one = clio(repo)
+    steps = [run_command(one.app, line).follow_up for line in ("/commit a b", "/pr main --file x.md", "/pr a b")]
+    one.run(lambda: asyncio.sleep(0))
+    assert steps == [GitWork(kind="commit", words="a b"), GitWork(kind="pr", words="main", file="x.md"), None]
+
+
+def test_a_review_runs_without_a_terminal(branched: Path, tmp_path: Path) -> None:
+    wrong = subprocess.run(
+        [sys.executable, "-m", "clio", "-p", "/review nonsense", "--provider", "offline"],
+        cwd=branched,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **NOBODY},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (wrong.returncode, "'nonsense' is no revision" in wrong.stderr) == (2, True)

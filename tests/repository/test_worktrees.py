@@ -1,0 +1,168 @@
+"""Worktrees beside a checkout: made, found again, told apart from others', removed without losing anything."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.config.trust import Trust, grant_all
+from clio.config.worktree_link import link_of
+from clio.errors import UsageError, UserError
+from clio.messages import UserMessage
+from clio.repository.worktrees import (
+    changes_in,
+    check_name,
+    open_worktree,
+    own_commits,
+    remove_worktree,
+    worktrees,
+)
+from clio.sessions.store import SessionStore
+from tests.support.repositories import git, make, write
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make(tmp_path / "shop", {"a.py": "one\n", "sub/b.py": "one\n", ".gitignore": ".clio/\n"})
+
+
+def test_one_is_made_beside_the_checkout_and_used_again(repo: Path) -> None:
+    assert open_worktree(repo, "fix") == (repo.parent / "shop-fix", True)
+    assert git(repo.parent / "shop-fix", "branch", "--show-current") == "clio/fix"
+    assert open_worktree(repo, "fix") == (repo.parent / "shop-fix", False)
+    assert open_worktree(repo.parent / "shop-fix", "two") == (repo.parent / "shop-two", True)  # from one to another
+    assert [one.name for one in worktrees(repo)] == ["fix", "two"]
+    assert git(repo, "status", "--short") == ""
+
+
+def test_it_starts_in_the_same_folder(repo: Path) -> None:
+    assert open_worktree(repo / "sub", "fix")[0] == repo.parent / "shop-fix" / "sub"
+    write(repo, {"new/x": "x"})
+    assert open_worktree(repo / "new", "fix")[0] == repo.parent / "shop-fix"
+
+
+def test_a_branch_that_is_there_is_used(repo: Path) -> None:
+    git(repo, "branch", "clio/fix")
+    assert open_worktree(repo, "fix")[1]
+    git(repo, "branch", "clio/other")
+    git(repo, "switch", "--quiet", "clio/other")
+    with pytest.raises(UserError, match=r"clio/other is checked out in .*shop already"):
+        open_worktree(repo, "other")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/b", "../x", "-x", "a..b", "a b", "x.lock", "a.", ".hidden", "ü", "a" * 70]
+)
+def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
+    with pytest.raises(UsageError, match="is no name for a worktree"):
+        check_name(name)
+
+
+def test_what_stands_in_its_place_is_left_alone(repo: Path) -> None:
+    (repo.parent / "shop-fix").mkdir()
+    with pytest.raises(UserError, match="shop-fix is there already and is no worktree"):
+        open_worktree(repo, "fix")
+
+
+def test_without_a_commit_or_a_repository_it_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no git repository"):
+        open_worktree(tmp_path, "fix")
+    with pytest.raises(UserError, match="there is no commit yet"):
+        open_worktree(make(tmp_path / "empty"), "fix")
+
+
+def test_a_bare_repository_has_no_checkout_to_stand_beside(repo: Path, tmp_path: Path) -> None:
+    git(repo, "clone", "--quiet", "--bare", str(repo), str(tmp_path / "bare.git"))
+    git(tmp_path / "bare.git", "worktree", "add", "--quiet", str(tmp_path / "side"), "main")
+    with pytest.raises(UserError, match="is a bare repository"):
+        open_worktree(tmp_path / "side", "fix")
+
+
+def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -> None:
+    path, _ = open_worktree(repo, "fix")
+    write(path, {"a.py": "two\n", "new": "x"})
+    [fix] = worktrees(repo)
+    assert changes_in(fix) == 2
+    with pytest.raises(UserError, match="holds 2 files that are not committed"):
+        remove_worktree(repo, "fix")
+    git(path, "add", "--all")
+    git(path, "commit", "--quiet", "-m", "two")
+    with pytest.raises(UserError, match="this is the worktree 'fix'; go elsewhere first"):
+        remove_worktree(path, "fix")
+    git(repo, "worktree", "lock", "--reason", "on a stick", str(path))
+    with pytest.raises(UserError, match=r"is locked \(on a stick\)"):
+        remove_worktree(repo, "fix")
+    git(repo, "worktree", "unlock", str(path))
+    gone = remove_worktree(repo, "fix")
+    assert not path.exists()
+    assert own_commits(repo, gone) == 1
+    assert git(repo, "log", "-1", "--format=%s", "clio/fix") == "two"
+    with pytest.raises(UserError, match="there is no worktree 'fix'; there is none yet"):
+        remove_worktree(repo, "fix")
+
+
+def test_a_folder_that_is_gone_is_told_of_and_forgotten(repo: Path) -> None:
+    path, _ = open_worktree(repo, "fix")
+    path.rename(repo.parent / "moved")
+    with pytest.raises(UserError, match="is gone; clio worktree remove fix forgets it"):
+        open_worktree(repo, "fix")
+    assert worktrees(repo)[0].gone
+    remove_worktree(repo, "fix")
+    assert worktrees(repo) == []
+
+
+def test_worktrees_of_others_are_not_ours(repo: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", str(repo.parent / "shop-hand"))
+    assert worktrees(repo) == []
+    assert link_of(repo.parent / "shop-hand") is None
+    with pytest.raises(UserError, match="there is no worktree 'hand'"):
+        remove_worktree(repo, "hand")
+
+
+def test_a_link_that_does_not_lead_back_is_none(repo: Path, tmp_path: Path) -> None:
+    path, _ = open_worktree(repo, "fix")
+    found = link_of(path / "sub")
+    assert found is not None
+    assert (found.worktree, found.main) == (path, repo)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / ".git").write_bytes((path / ".git").read_bytes())
+    assert link_of(copy) is None
+    assert link_of(repo) is None
+    assert link_of(tmp_path) is None
+
+
+def test_settings_trust_and_sessions_are_those_of_the_checkout(repo: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    write(repo, {".clio/config.yaml": "allow:\n  - make test\nmax_steps: 7\n"})
+    grant_all(load(Options(cwd=repo), env))
+    path, _ = open_worktree(repo, "fix")
+    write(path, {".clio/config.yaml": "approve: all\n"})  # a branch brings no settings of its own
+    loaded = load(Options(cwd=path / "sub"), env)
+    assert (loaded.project, loaded.owner, loaded.start) == (path, repo, path / "sub")
+    assert (loaded.config.allow, loaded.config.max_steps, loaded.config.approve) == (("make test",), 7, "ask")
+    assert Trust(loaded.home).fingerprints(repo)
+    assert not Trust(loaded.home).fingerprints(path)
+
+
+def test_a_project_in_a_subfolder_is_the_same_one_there(repo: Path, tmp_path: Path) -> None:
+    (repo / "sub/.clio").mkdir()
+    path, _ = open_worktree(repo / "sub", "fix")
+    loaded = load(Options(cwd=path), {"HOME": str(tmp_path / "home")})
+    assert (loaded.project, loaded.owner) == (repo.parent / "shop-fix/sub", repo / "sub")
+
+
+def test_the_latest_session_is_one_that_began_here(repo: Path) -> None:
+    folder, side = repo / ".clio/sessions", repo.parent / "shop-fix"
+    for place in (repo, side):
+        session = SessionStore(folder).new(place)
+        session.append(UserMessage(content=f"in {place.name}"))
+        session.close()
+    here, there = SessionStore(folder, repo), SessionStore(folder, side, only_here=True)
+    assert [store.read(store.latest() or "")[0].content for store in (here, there)] == ["in shop", "in shop-fix"]
+    here.delete(here.latest() or "")
+    assert here.latest() is None  # what began in the worktree is not gone on with here
+    assert SessionStore(folder).latest() == there.latest()

@@ -1,0 +1,44 @@
+"""Real git repositories for tests, by a git that knows nobody and reads no settings but their own."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+NOBODY = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints. Raises CalledProcessError."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", "-c", "color.ui=false", *arguments],
+        cwd=folder,
+        env={**env, **NOBODY},
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    return done.stdout.rstrip("\n")
+
+
+def make(folder: Path, files: Mapping[str, str] | None = None, *, subject: str = "begin") -> Path:
+    """A repository with these files in its first commit; without any it has no commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "config", "user.name", "you")
+    git(folder, "config", "user.email", "you@localhost")
+    if files:
+        write(folder, files)
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", subject)
+    return folder
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Put these texts into files."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
