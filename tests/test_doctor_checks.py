@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor import bounded, folders, model, versions
+from clio.entrypoints.doctor import bounded, folders, model, sandbox, versions
 from clio.entrypoints.doctor.finding import Finding
 from clio.entrypoints.doctor.report import findings
 from clio.memory.recall.cache_file import FILE
@@ -200,6 +200,18 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
     *problems, counts = lines(found, "extensions")
     assert "'bad' is left out" in problems[0][1]
     assert counts[1].startswith("extensions: 1 MCP server, 1 skill,")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="Seatbelt is there")
+def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
+    assert mark == "fix" and line.endswith("start clio with --sandbox auto, or off")
+    monkeypatch.setattr(sandbox, "_CONTAINER", ())
+    ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
+    assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
+    assert line.endswith("; clio --sandbox auto, or --approve edits")
+    ((mark, line),) = lines(look(project, env), "sandbox")
+    assert mark == "ok" and "approve ask" in line
 
 
 @pytest.fixture

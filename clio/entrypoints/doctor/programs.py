@@ -1,10 +1,8 @@
-"""Programs clio calls, and what keeps the commands it runs apart from the rest of the machine."""
+"""Programs clio calls."""
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.tools.search.file_index import ripgrep
@@ -13,7 +11,6 @@ GIT_NEEDED = (2, 23)
 """`git switch` came with it."""
 _TIME_LIMIT_S = 3.0
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
-_CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 
 def check_git(ground: Ground) -> Iterator[Finding]:
@@ -34,19 +31,6 @@ def check_git(ground: Ground) -> Iterator[Finding]:
 def check_ripgrep(ground: Ground) -> Iterator[Finding]:
     """Whether searching is quick."""
     yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
-
-
-def check_sandbox(ground: Ground) -> Iterator[Finding]:
-    """What a command the model runs could reach. clio has no sandbox of its own, and this says so."""
-    mode = ground.loaded.config.approve
-    inside = next((str(path) for path in _CONTAINER if path.exists()), "")
-    where = f"the container around clio ({inside})" if inside else "none, commands run with your rights"
-    root = ", as root" if not inside and hasattr(os, "geteuid") and os.geteuid() == 0 else ""
-    if mode == "all" and not inside:
-        yield note("sandbox", f"{where}{root}, and nobody is asked (approve: all)",
-                   "run clio in a container, or with --approve edits")  # fmt: skip
-    else:
-        yield ok("sandbox", f"{where}{root}; what is asked first: approve {mode}")
 
 
 def _program(name: str, path: str | None, without: str) -> Finding:

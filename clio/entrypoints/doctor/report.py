@@ -16,7 +16,18 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
-from clio.entrypoints.doctor import bounded, encodings, folders, model, programs, sessions, settings, stores, versions
+from clio.entrypoints.doctor import (
+    bounded,
+    encodings,
+    folders,
+    model,
+    programs,
+    sandbox,
+    sessions,
+    settings,
+    stores,
+    versions,
+)
 from clio.entrypoints.doctor.bounded import Look, Named, run_all
 from clio.entrypoints.doctor.finding import Finding, Ground, fix
 from clio.errors import ConfigError, UsageError
@@ -39,7 +50,7 @@ CONFIGURED = (
 REST = (
     Named(about="git", check=programs.check_git),
     Named(about="ripgrep", check=programs.check_ripgrep),
-    Named(about="sandbox", check=programs.check_sandbox),
+    Named(about="sandbox", check=sandbox.check_sandbox),
     Named(about="encodings", check=encodings.check_encodings),
     Named(about="home", check=folders.check_home),
     Named(about="project", check=folders.check_project),

@@ -1,0 +1,57 @@
+"""What keeps the commands that the model runs apart from the rest of the machine, found out by trying it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.errors import ToolFailed
+from clio.sandbox.fence import Level
+from clio.sandbox.sandbox import Sandbox
+
+_CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
+_SHORT_CHARS = 100
+
+
+def check_sandbox(ground: Ground) -> Iterator[Finding]:
+    """Which level holds, or would: one small command is run behind each, in a folder of its own that is removed."""
+    config = ground.loaded.config
+    # "off" is tried as "auto": whoever has none is told what there could be.
+    choice = "auto" if config.sandbox == "off" else config.sandbox
+    sandbox = Sandbox(choice, home=ground.home, person=ground.person, env=ground.env)
+    try:
+        level = sandbox.level()
+    except ToolFailed as error:
+        wrong, _, todo = str(error).partition("; ")
+        yield fix("sandbox", wrong.removeprefix("the sandbox "), todo.removeprefix("the user can "))
+        return
+    why = _why(sandbox)
+    if config.sandbox != "off":
+        none = f"none holds here: {why}{_around()}"
+        held = f"{level} holds commands to the project" + (", in part" if level == "landlock" else "")
+        install = "install bubblewrap, or run clio in a container"
+        yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
+        return
+    would = f"{level} would hold them here" if level != "off" else f"none would hold them here: {why}"
+    text = f"off, commands run with your rights{_around()}; what is asked first: approve {config.approve}; {would}"
+    if config.approve != "all" or _container():
+        yield ok("sandbox", text)
+    else:
+        yield note("sandbox", text, "clio --sandbox auto, or --approve edits")
+
+
+def _why(sandbox: Sandbox) -> str:
+    """Why no level holds, each in a few words."""
+    reasons: dict[Level, str] = dict(sandbox.reasons)
+    return "; ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
+
+
+def _around() -> str:
+    """What is round clio itself."""
+    if found := _container():
+        return f", inside a container ({found})"
+    return ", as root" if hasattr(os, "geteuid") and os.geteuid() == 0 else ""
+
+
+def _container() -> str:
+    return next((str(path) for path in _CONTAINER if path.exists()), "")
