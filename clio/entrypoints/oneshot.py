@@ -26,6 +26,7 @@ from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
 from clio.entrypoints.stream_input import read_said
 from clio.entrypoints.stream_run import StreamRun
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
+from clio.providers.openai_chat import OpenAIChatProvider
 from clio.providers.openai_transport import start_import
 from clio.providers.registry import OFFLINE
 from clio.security.approval import Answer, ApprovalRequest
@@ -72,6 +73,8 @@ async def _run(options: Options, loaded: Loaded) -> int:
     approver = StreamApprover(desk) if talks else NobodyThere()
     asker = StreamAsker(desk) if talks else NoAnswer()
     app = build_app(loaded, approver=approver, asker=asker, emit=listen, env=os.environ)
+    if isinstance(app.provider, OpenAIChatProvider):  # certificates are read while the prompt is put together
+        asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if isinstance(approver, StreamApprover):
         approver.clean, approver.display = lambda text: app.redactor.redact(text).text, app.workspace.display
     more: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import ssl
+import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -64,6 +65,7 @@ class Dialler:
         self._port = parts.port or (443 if self._secure else 80)
         self._proxy = proxy_for(url, environment_proxies())
         self._context: ssl.SSLContext | None = None
+        self._lock = threading.Lock()
 
     @property
     def through_plain_proxy(self) -> bool:
@@ -80,12 +82,13 @@ class Dialler:
         return [f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"]
 
     def warm_up(self) -> None:
-        """Make the TLS context, where one is needed. Raises TransportFailed."""
-        if self._secure and self._context is None:
-            try:
-                self._context = trusting_context()
-            except OSError as error:
-                raise TransportFailed(Failure(kind="tls", detail=f"no certificates could be read: {error}")) from error
+        """Make the TLS context, where one is needed; safe from any thread. Raises TransportFailed."""
+        with self._lock:
+            if self._secure and self._context is None:
+                try:
+                    self._context = trusting_context()
+                except OSError as error:
+                    raise _failed("tls", f"no certificates could be read: {error}") from error
 
     async def open(self, timeout_s: float) -> Streams:
         """A new connection, its TLS agreed on. Raises TransportFailed."""
