@@ -56,16 +56,28 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
-    """What is wrong around a process from its start: see `torture.trouble`."""
+    """What is wrong around a process from its start.
+
+    file_bytes: no file may grow beyond. no_locks: the file system has none. user: who it runs as, where root starts it.
+    clock_s: what its clock is ahead, or behind where that is negative; the times of files are the kernel's.
+    """
 
     file_bytes: int | None = None
     no_locks: bool = False
     user: int | None = None
+    clock_s: float = 0.0
+
+
+_ahead_s = 0.0
+_real_time, _real_time_ns = time.time, time.time_ns
 
 
 def preload() -> None:
     """Import what clios import, as a first one tells; afterwards forks have little left to import."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Before anybody takes them as the clock to go by.
+    time.time = lambda: _real_time() + _ahead_s
+    time.time_ns = lambda: _real_time_ns() + int(_ahead_s * 1e9)
     import clio.cli  # noqa: F401  # as the child does
 
     read_end, write_end = os.pipe()
@@ -269,6 +281,8 @@ def _arm(counter: mmap.mmap, instant: Instant) -> None:
 
 
 def _trouble(trouble: Trouble) -> None:
+    global _ahead_s
+    _ahead_s = trouble.clock_s
     if trouble.file_bytes is not None:
         import resource
 
