@@ -143,10 +143,9 @@ def _at_a_prompt(shell: str, here: Path, setup: str, typed: str) -> str:
     try:
         child.sendline(f"{setup}; PS1='> '; echo rea''dy")
         child.expect("ready")
-        child.send(f"{typed}\t\x01echo \x05")  # Tab, then "echo " in front of the line
-        child.send("\r")
-        child.expect(r"\r\n([^\r\n]*\S[^\r\n]*)\r\n")
-        return child.match[1].strip()
+        child.send(f"{typed}\t\x01echo \x05 END\r")  # Tab, then "echo " in front of the line and a word behind it
+        child.expect(r"[\r\n](clio [^\r\n]*) END[\r\n]")  # what it prints, not what was typed
+        return " ".join(child.match[1].split())
     finally:
         child.close(force=True)
 
