@@ -160,6 +160,8 @@ class Committing:
         except ProviderError as error:
             self._reviewer.tell(f"a message by rule: {error}", bad=True)
             return words or by_rule
+        if answer is None:
+            self._reviewer.tell("stopped; this message is made by rule")
         return self._clean(message_of(answer or "")) or words or by_rule
 
     def _proposed(self, state: State, files: Sequence[Changed], difference: Difference, message: str) -> Proposed:

@@ -327,7 +327,7 @@ class Repl:
             case GitWork():
                 from clio.entrypoints.repl_git import carry_out
 
-                self._prefill = await carry_out(parts, step, draws=live, aloud=aloud)
+                self._prefill = await carry_out(parts, step)
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")
                 screen.show_result(await work())

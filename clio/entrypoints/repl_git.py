@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -10,17 +10,19 @@ from clio.commands.base import CommandResult
 from clio.commands.called import GitWork
 from clio.commands.git_pr import describe_branch
 from clio.entrypoints.committing import Committing
-from clio.entrypoints.long_work import bar
 from clio.entrypoints.repl_parts import Parts
 from clio.ui.clipboard import copy_sequence
 from clio.ui.commit_review import CommitReviewer
+from clio.ui.keys import KeyWatch
 
 _T = TypeVar("_T")
+_QUIET_S = 0.5
+"""Work that is over sooner is not spoken of."""
 
 
-async def carry_out(parts: Parts, step: GitWork, *, draws: bool, aloud: bool) -> str:
+async def carry_out(parts: Parts, step: GitWork) -> str:
     """Do what /commit and /pr ask for; what was typed meanwhile. Raises ClioError, OSError."""
-    wait = _Wait(draws=draws, aloud=aloud)
+    wait = _Wait(parts.screen.note)
     if step.kind == "commit":
         await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.words)
     else:
@@ -41,25 +43,24 @@ def copy(result: CommandResult) -> None:
 
 
 class _Wait:
-    """Waits with a bar, until Esc. typed: what was typed meanwhile, for the next line."""
+    """Waits until the work is done or Esc is pressed. note: prints a line. typed: what was typed meanwhile."""
 
-    def __init__(self, *, draws: bool, aloud: bool) -> None:
-        self._draws = draws
-        self._aloud = aloud
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
         self.typed = ""
 
     async def on(self, label: str, work: Awaitable[_T]) -> _T | None:
         """What the work gives; None where the person stopped it. Raises what it raises."""
-        from clio.ui.keys import KeyWatch
-
         task = asyncio.ensure_future(work)
 
         def stop() -> None:
             task.cancel()
 
         try:
-            with bar(label, sys.stdout if self._draws or self._aloud else None, "esc stops", aloud=self._aloud):
-                async with KeyWatch(stop) as watch:
+            async with KeyWatch(stop) as watch:
+                done, _ = await asyncio.wait({task}, timeout=_QUIET_S)
+                if not done:
+                    self._note(f"{label} … esc stops")
                     await asyncio.wait({task})
         finally:
             task.cancel()

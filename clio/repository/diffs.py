@@ -39,7 +39,7 @@ def unstaged(state: State, files: Sequence[Changed]) -> Difference:
         index = Path(folder, "index")
         own = git_path(state.root, "index")
         if own.exists():
-            shutil.copyfile(own, index)
+            shutil.copy2(own, index)  # with its time: git trusts entries older than its index
         if new := [file.path for file in files if not file.tracked]:
             git(state.root, "add", "--intent-to-add", "--force", "--", *new, index=index)
         base = empty_tree(state.root) if state.unborn else "HEAD"

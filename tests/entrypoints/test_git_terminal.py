@@ -1,0 +1,91 @@
+"""/commit, /pr and a worktree in a real terminal, with a real git."""
+
+import base64
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.chat_server import ChatServer, Pause, Reply, chunk, text
+from tests.support.pty_session import PtySession
+from tests.support.repositories import NOBODY, git, make, write
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    place = make_place(tmp_path, server)
+    make(place.project, {"calc.py": "one\n", ".gitignore": ".clio/\n"}, subject="feat: begin")
+    return place
+
+
+def press_until(clio: PtySession, key: str, shown: str) -> None:
+    """A question is deaf in its first second: press again until it has heard."""
+    for _ in range(60):
+        clio.send(key)
+        with suppress(AssertionError):
+            clio.wait_for(shown, timeout_s=0.3)
+            return
+    raise AssertionError(f"{shown!r} did not come; the screen:\n{clio.everything}")
+
+
+def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(place: Place, server: ChatServer) -> None:
+    write(place.project, {"calc.py": "two\n"})
+    editor = place.home / "editor.sh"
+    editor.write_text("#!/bin/sh\necho 'By hand.' >> \"$1\"\n", encoding="utf-8")
+    editor.chmod(0o755)
+    server.add(text("fix: count to two\n\n- and no further"), text("Count to two\n\nAll of it."))
+    with place.clio(EDITOR=str(editor), **NOBODY) as clio:
+        clio.wait_for("test-model")
+        clio.line("/commit")
+        clio.wait_for("other words")
+        shown = clio.text
+        assert "? commit 1 file, +1 −1 · on main" in shown
+        assert "    fix: count to two\n\n    - and no further\n\n  M calc.py  +1 −1\n" in shown
+        press_until(clio, "d", "+two")
+        press_until(clio, "e", "By hand.")
+        press_until(clio, "\r", "  committed ")
+        clio.line("/pr HEAD~1")
+        clio.wait_for("All of it.")
+        clio.wait_for("❯")
+        clio.line("/exit")
+        assert clio.wait_exit() == 0
+    assert git(place.project, "log", "-1", "--format=%B") == "fix: count to two\n\n- and no further\nBy hand."
+    assert b"\x1b]52;c;" + base64.b64encode(b"Count to two\n\nAll of it.") in bytes(clio.raw)
+
+
+def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(place: Place, server: ChatServer) -> None:
+    write(place.project, {"calc.py": "two\n"})
+    server.add(Reply(lambda request: [chunk({"content": "fix"}), Pause(60)]))
+    with place.clio(**NOBODY) as clio:
+        clio.wait_for("test-model")
+        clio.line("/commit")
+        clio.wait_for("esc stops")
+        press_until(clio, "\x1b", "this message is made by rule")
+        clio.wait_for("chore: update calc.py")
+        press_until(clio, "n", "nothing was committed")
+    assert git(place.project, "log", "-1", "--format=%s") == "feat: begin"
+
+
+def test_a_worktree_is_where_the_work_goes_on(place: Place, server: ChatServer) -> None:
+    server.add(text("hello from the side"))
+    with place.clio("--worktree", "side", **NOBODY) as clio:
+        clio.wait_for("test-model")
+        assert "clio: new worktree" in clio.everything
+        assert "clio/side" in clio.text
+        clio.line("hello")
+        clio.wait_for("hello from the side")
+        clio.line("/exit")
+        assert clio.wait_exit() == 0
+    assert list((place.project / ".clio/sessions").glob("*.json"))
+    assert not (place.project.parent / "project-side/.clio").exists()
