@@ -178,7 +178,7 @@ class App:
             agents_of=self.agents.usable,
             persist=not self.config.incognito,
             provider_for=self._provider_for,
-            spent=lambda session: self._tell_costs(self._spending_notes.note(session, session.bills)),
+            spent=lambda session: self._warn_all(self._spending_notes.note(session, session.bills)),
         )
         self.session = self._new()
         self.turn_files.recover()
@@ -215,6 +215,7 @@ class App:
 
     async def _run_turn(self, text: str) -> TurnFinished:
         self.spending.check_start(self.provider)
+        self._warn_all(await asyncio.to_thread(self.sandbox.trouble))
         await self.hooks.finish()
         loop, billed = await self._ready(), len(self.session.bills)
         self.doubts = self._lessons.begin(self.session, text)
@@ -223,13 +224,13 @@ class App:
         except asyncio.CancelledError:
             self.turn_files.cut_off()
             self._lessons.end(self.session, "interrupted")  # in this thread: one that is cancelled waits for no other
-            self._tell_costs(self._spending_notes.note(self.session, self.session.bills[billed:]))
+            self._warn_all(self._spending_notes.note(self.session, self.session.bills[billed:]))
             raise
         self.planning.end_turn(done=finished.status == "done")
         await self.turn_files.end_turn()
         await asyncio.to_thread(self._lessons.end, self.session, finished.status)
         bills = self.session.bills[billed:]
-        self._tell_costs(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
+        self._warn_all(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
         return finished
 
     async def output_of(self, command: str) -> str:
@@ -243,7 +244,7 @@ class App:
         state, _, printed = message.content.partition("\n")
         return printed if message.ok else f"{printed}\n{state}"
 
-    def _tell_costs(self, sentences: Sequence[str]) -> None:
+    def _warn_all(self, sentences: Sequence[str]) -> None:
         for sentence in sentences:
             self._warn(sentence)
 
@@ -316,7 +317,6 @@ class App:
         if calibration is not None:
             await calibration.close()
         await self.jobs.close()
-        self.sandbox.close()
         await self.hooks.finish()
         await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.mcp.servers import Servers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
+    from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
     from clio.sessions.session import Session
@@ -322,6 +323,11 @@ class Shell(Protocol):
     @property
     def redactor(self) -> "Redactor":
         """Takes secrets out of what a command is about to store."""
+        ...
+
+    @property
+    def sandbox(self) -> "Sandbox":
+        """What holds the model's commands."""
         ...
 
     @property

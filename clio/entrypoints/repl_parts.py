@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from clio.agent.events import Emit, Event
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.entrypoints import first_paint
+from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
@@ -204,6 +206,10 @@ def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> No
     if not app.memory.is_silent:
         app.memory.styles.warm_up()
     app.servers.warm_up()
+    if app.sandbox.wanted:
+        with suppress(ClioError):  # it is said before the first turn
+            app.sandbox.level()
+        redraw()
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:

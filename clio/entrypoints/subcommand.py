@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from clio.mcp.servers import Servers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
+    from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
     from clio.security.redact import Redactor
     from clio.skills.shelf import SkillShelf
@@ -140,6 +141,11 @@ class LightShell:
 
     @property
     def policy(self) -> "Policy":
+        """Raises UserError: there is none."""
+        _needs_a_conversation()
+
+    @property
+    def sandbox(self) -> "Sandbox":
         """Raises UserError: there is none."""
         _needs_a_conversation()
 

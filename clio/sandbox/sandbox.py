@@ -4,7 +4,6 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
 
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, user_home
@@ -44,6 +43,8 @@ class Sandbox:
         self._write = tuple(write)
         self._caches = caches
         self._level: Level | None = "off" if choice == "off" else None
+        self._refused = ""
+        self._told = not self.wanted
         self._reasons: dict[Level, str] = {}
         self._lock = threading.Lock()
         self._tmp: tempfile.TemporaryDirectory[str] | None = None
@@ -68,7 +69,7 @@ class Sandbox:
         """For the status line: "sandbox bwrap", "sandbox landlock, partly", "no sandbox"; "" where none is wanted."""
         match self._level:
             case None:
-                return "sandbox"
+                return "no sandbox, no commands" if self._refused else "sandbox"
             case "off":
                 return "no sandbox" if self.wanted else ""
             case "landlock":
@@ -82,9 +83,25 @@ class Sandbox:
         Raises ToolFailed where a certain one was asked for and does not hold: commands do not run unheld then.
         """
         with self._lock:
+            if self._level is None and not self._refused:
+                self._find()
             if self._level is None:
-                self._level = self._find()
+                raise ToolFailed(self._refused)
             return self._level
+
+    def trouble(self) -> list[str]:
+        """A sentence for the person where what was asked for is not to be had; said once. For a thread."""
+        if self._told:
+            return []
+        self._told = True
+        try:
+            level = self.level()
+        except ToolFailed as error:
+            sentence = f"no command will run: {error}"
+        else:
+            why = "; ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
+            sentence = f"no sandbox holds here, commands run with your rights ({why})" if level == "off" else ""
+        return [sentence] if sentence else []
 
     def fence(self, root: Path) -> Fence:
         """What commands of a workspace may touch."""
@@ -137,18 +154,19 @@ class Sandbox:
             self._tmp.cleanup()
             self._tmp = None
 
-    def _find(self) -> Level:
+    def _find(self) -> None:
         tried = _ORDER if self.choice == "auto" else (self.choice,)
         for level in tried:
             reason = self._reasons[level] = why_not(level, self._env)
             if not reason:
-                return level
+                self._level = level
+                return
         if self.choice == "auto":
-            return "off"
-        others = ", ".join(choice for choice in get_args(Sandboxing) if choice != self.choice)
-        raise ToolFailed(
+            self._level = "off"
+            return
+        self._refused = (
             f"the sandbox {self.choice!r} does not hold here: {self._reasons[self.choice]}; "
-            f"the user can start clio with another: --sandbox {others}"
+            "the user can start clio with --sandbox auto, or off"
         )
 
 

@@ -15,12 +15,14 @@ _FULL, _EMPTY = "▰", "▱"
 class Facts(Struct, frozen=True, kw_only=True):
     """What is true of the session; "" and None are left out.
 
-    silent: such as "incognito". context: the share of the window the last request took, 0 to 1. todo: the item in work.
-    work: what goes on in the background. cost: of the session, in money. tokens: of the session, in and out.
+    sandbox: such as "sandbox bwrap". silent: such as "incognito". context: the share of the window the last request
+    took, 0 to 1. todo: the item in work. work: what goes on in the background. cost: of the session, in money.
+    tokens: of the session, in and out.
     """
 
     model: str = ""
     mode: str = ""
+    sandbox: str = ""
     silent: str = ""
     context: float | None = None
     todo: str = ""
@@ -37,6 +39,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         parts = (
             self.model,
             self.mode,
+            self.sandbox,
             self.silent,
             context_bar(self.context) if self.context is not None else "",
             self.todo,
@@ -55,6 +58,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         named = (
             ("model", self.model),
             ("approval mode", self.mode),
+            ("", self.sandbox),
             ("", self.silent),
             ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
             ("item", self.todo.replace("/", " of ", 1)),

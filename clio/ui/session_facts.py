@@ -39,13 +39,15 @@ class SessionFacts:
         shell = self._shell_of()
         if shell is None:
             silent = "incognito" if self._config.incognito else ""
-            return Facts(model=self._config.model or "", mode=self._config.approve, silent=silent)
+            held = "sandbox" if self._config.sandbox != "off" else ""
+            return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
         self._follow(shell.session)
         window = shell.context.limits.context_window if shell.context is not None else 0
         silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
         return Facts(
             model=shell.provider.model,
             mode=shell.policy.mode,
+            sandbox=shell.sandbox.word,
             silent=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
             todo=active_words(shell.session.todos),

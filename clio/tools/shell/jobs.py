@@ -75,9 +75,11 @@ class JobTable:
         return [job for job in self._jobs.values() if job.running]
 
     async def close(self) -> None:
-        """End all jobs together and wait until they are gone."""
+        """End all jobs together and wait until they are gone; the /tmp of commands goes with them."""
         await asyncio.gather(*(job.stop() for job in self.running()))
         atexit.unregister(self.kill)
+        if self.sandbox is not None:
+            self.sandbox.close()
 
     def kill(self) -> None:
         """End all jobs without waiting, where no event loop runs any more."""
