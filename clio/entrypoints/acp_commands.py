@@ -9,7 +9,7 @@ from clio.entrypoints.acp_listener import fenced
 from clio.ui.bar import bar_rows
 from clio.ui.plain import clean
 
-_TERMINAL_ONLY = frozenset("clear exit theme".split())
+_TERMINAL_ONLY = frozenset("clear commit exit theme".split())
 _BAR_WIDTH = 60
 
 

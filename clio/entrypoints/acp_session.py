@@ -29,8 +29,9 @@ from clio.commands.base import (
     SwitchSession,
     WaitFor,
 )
-from clio.commands.called import MakeMeaning, MakePrompt
+from clio.commands.called import GitWork, MakeMeaning, MakePrompt
 from clio.commands.checklist import to_markdown
+from clio.commands.git_pr import describe_branch
 from clio.commands.long_work import Track
 from clio.commands.registry import is_command, run_command
 from clio.config.schema import ApprovalMode
@@ -267,6 +268,8 @@ class EditorSession:
                 result = await work()
                 self._show(result)
                 return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
+            case GitWork(kind="pr", words=base, file=file):
+                self._show(await describe_branch(app, base, file))
             case GrantTrust():
                 grant_all(app.loaded)
                 listener.note("trusted; the project's settings count in sessions that are opened from now on")

@@ -56,6 +56,18 @@ def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
     assert [file.path for file in state.tracked] == ["sub/c.py"]
 
 
+def test_a_change_as_quick_as_the_commit_before_it_is_seen(repo: Path) -> None:
+    """git trusts size and times, unless the index is as young as the file: the copy that is looked at is as old."""
+    git(repo, "config", "core.trustctime", "false")
+    path = repo / "a.py"
+    before = path.stat()
+    write(repo, {"a.py": "two\n"})
+    for one in (path, repo / ".git/index"):
+        os.utime(one, ns=(before.st_atime_ns, before.st_mtime_ns))
+    state = read_state(repo)
+    assert [count.path for count in unstaged(state, list(state.open)).counts] == ["a.py"]
+
+
 def test_a_renamed_file_keeps_its_new_name(repo: Path) -> None:
     git(repo, "mv", "a.py", "z.py")
     [file] = read_state(repo).files
