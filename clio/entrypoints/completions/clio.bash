@@ -35,6 +35,7 @@ _clio_offer() {
 _clio() {
     local cur flag= head= verb= count=0 ended= list= kind= word glue= index start
     local -a words=()
+    local IFS=$' \t\n'
     COMPREPLY=()
     # bash takes a word apart at "=" and ":"; here it is put together again.
     for ((index = 0; index <= COMP_CWORD; index++)); do

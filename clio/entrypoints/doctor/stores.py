@@ -71,7 +71,7 @@ def check_team(ground: Ground) -> Iterator[Finding]:
         )
         yield note("team memory", left_out, "look with: clio memory share status")
     else:
-        yield ok("team memory", f"{len(status.shared)} entries shared in .clio/ltm/")
+        yield ok("team memory", f"{len(status.shared)} shared in .clio/ltm/")
 
 
 def check_undo(ground: Ground) -> Iterator[Finding]:
