@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from clio.security import risk_tables as tables
 from clio.security.risk import has_option
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell_wrappers import SHELLS
 
 _DEVICE = re.compile(
     r"/proc/sysrq-trigger\b"
@@ -15,6 +16,7 @@ _DEVICE = re.compile(
     re.IGNORECASE,
 )
 _HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
+_HOMES = re.compile(r"~[a-z_][\w-]*/?(?:\*)?")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _CRUDE = re.compile(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
@@ -36,9 +38,16 @@ def never(line: CommandLine, text: str, start: str, home: str) -> str | None:
     for command in line.commands:
         if reason := _never_command(command, start, home):
             return reason
-    if line.unknown and _CRUDE.search(text):
+    unseen = line.unknown or any(map(_runs_text, line.commands))
+    if unseen and _CRUDE.search(text):
         return "it holds a command that destroys a whole disk or home folder"
     return None
+
+
+def _runs_text(command: SimpleCommand) -> bool:
+    """Whether it runs a text the parser has not looked into: what a pipe brings to a shell, or an interpreter's own."""
+    text = any(word.text.startswith(("-c", "-e", "-r", "--eval")) for word in command.words[1:])
+    return (command.program in SHELLS and bool(command.upstream)) or (command.program in tables.INTERPRETERS and text)
 
 
 def _is_device(redirect: Redirect, start: str) -> bool:
@@ -79,12 +88,16 @@ class _Whole:
         text = _HOME_NAMES.sub(lambda _: self.home, word.text)
         if "$" in text or "`" in text:
             return False
+        if _HOMES.fullmatch(text):
+            return True
         return any(self._is_whole(text, folder) for folder in self.folders)
 
     def _is_whole(self, text: str, folder: str) -> bool:
         folder = _HOME_NAMES.sub(lambda _: self.home, folder)
         path = posixpath.normpath(posixpath.join(self.start, folder, text))
         path = "/" + path.lstrip("/")
+        if path.count("/") == 1 and any(mark in path for mark in "*?["):
+            return True  # `/e*` is at least one of the system's folders
         if path.rsplit("/", 1)[-1] in ("*", ".*", "{*,.*}", "**"):
             path = posixpath.dirname(path)
         inside_home = self.home == path or self.home.startswith(path.rstrip("/") + "/")
@@ -128,13 +141,28 @@ def _formats(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole:
 
 
 def _stops(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    asks = program not in _STOPS and not any(text in ("0", "6", *_STOPS, "kexec", "emergency") for text in argv)
+    asks = program not in _STOPS and not any(
+        text.removesuffix(".target") in ("0", "6", *_STOPS, "kexec", "emergency") for text in argv
+    )
     return None if asks or "-c" in argv or "--help" in argv else f"{program} stops the machine"
 
 
 def _kills_all(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
     targets = argv[1:] if argv[:1] and argv[0].startswith("-") else argv
     return "kill would end every process" if "-1" in targets else None
+
+
+def _ends_all(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
+    return f"{program} would end every process"
+
+
+def _shreds(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
+    return _removes(program, rest, argv, whole) or _writes_device(program, rest, argv, whole)
+
+
+def _empties(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
+    deletes = any(text.startswith("--del") for text in argv)
+    return f"{program} would empty {argv[-1]!r}" if deletes and argv and whole(rest[-1]) else None
 
 
 def _moves(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
@@ -145,10 +173,13 @@ def _moves(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _
 
 
 _CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(("rm", "chmod", "chown", "chgrp", "shred", "setfacl"), _removes),
+    **dict.fromkeys(("rm", "chmod", "chown", "chgrp", "setfacl"), _removes),
     **dict.fromkeys(("dd", "tee", "cp", "truncate", "install"), _writes_device),
     **dict.fromkeys(("mkfs", "wipefs", "mkswap", "newfs"), _formats),
-    **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl"), _stops),
+    **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _stops),
+    "killall5": _ends_all,
+    "shred": _shreds,
+    "rsync": _empties,
     "find": _finds,
     "kill": _kills_all,
     "mv": _moves,

@@ -66,9 +66,11 @@ INTERPRETERS = names(
 
 HIGH: dict[str, str] = {
     **dict.fromkeys(names("sudo doas su pkexec runuser run0"), "it acts as another user"),
-    **dict.fromkeys(names("dd shred wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "it writes raw data"),
+    **dict.fromkeys(
+        names("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "it writes raw data"
+    ),
     **dict.fromkeys(names("mount umount swapon swapoff chroot nsenter unshare"), "it changes the system"),
-    **dict.fromkeys(names("kill killall pkill xkill"), "it ends processes"),
+    **dict.fromkeys(names("kill killall killall5 pkill xkill"), "it ends processes"),
     **dict.fromkeys(names("shutdown reboot halt poweroff init telinit"), "it stops the machine"),
     **dict.fromkeys(names("service launchctl at batch sysctl modprobe insmod rmmod"), "it changes the system"),
     **dict.fromkeys(names("iptables ip6tables nft ufw ifconfig route"), "it changes the network"),

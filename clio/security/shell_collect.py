@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import DECLARES, declared, state_risk
-from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word, names
 from clio.security.shell_wrappers import SHELLS, peel
 
 _MAX_NESTING = 6
+_RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
 _MAX_FOLDERS = 8
 
 
@@ -85,6 +86,8 @@ class Collector:
             return
         if command.words and (command.words[0].dynamic or (command.words[0].glob and command.words[0].text != "[")):
             self.unknown.append(f"the program {command.words[0].text!r} is only known when it runs")
+        if command.program in _RESERVED:
+            self.unknown.append(f"the shell grammar takes {command.program!r} for a program")
         if command.program in DECLARES:
             words, env = declared(command)
             command = replace(command, words=words, env=env)

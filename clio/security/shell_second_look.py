@@ -19,6 +19,8 @@ _CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
 _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_DOUBLE = re.compile(r"\$\(\(")
+_TWICE = re.compile(r"\\[$`\\\"]")
 _BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
 
 
@@ -29,17 +31,31 @@ def second_look(root: "Node", source: bytes) -> list[str]:
     """
     found: list[str] = []
     opened: set[int] = set()
+    sums: set[int] = set()
     quiet: list[tuple[int, int]] = []
     seen = bytearray(len(source))
     for node in below(root):
         if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source)):
             found.append(shell_state.CALCULATES)
+        if node.type == "arithmetic_expansion":
+            sums.add(node.start_byte)
+        if node.type == "simple_expansion" and any(
+            byte in source[node.start_byte : node.end_byte] for byte in b" \t\n"
+        ):
+            found.append("a lone $ may part words otherwise")
+        if node.type == "heredoc_end" and not _ends_its_line(node, source):
+            found.append("a here-document may go on behind its end")
         if node.type in ("`", "$(", "$((", "((", "<(", ">("):
             opened.update((node.start_byte, node.end_byte - len(node.type)))
         elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, source):
             quiet.append((node.start_byte, node.end_byte))
+        size = node.end_byte - node.start_byte
         if not node.child_count or node.type in _WHOLE:
-            seen[node.start_byte : node.end_byte] = b"x" * (node.end_byte - node.start_byte)
+            seen[node.start_byte : node.end_byte] = b"x" * size
+        elif node.type == "command_substitution":  # even in a text, its parts must be accounted for one by one
+            seen[node.start_byte : node.end_byte] = bytes(size)
+            if source[node.start_byte : node.start_byte + 1] == b"`" and _TWICE.search(_text(node, source)):
+                found.append("backslashes in backquotes are taken off twice")
         if node.type == "comment" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
             found.append("a comment may not be one")
     skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
@@ -48,12 +64,14 @@ def second_look(root: "Node", source: bytes) -> list[str]:
     visible = bytearray(source)
     for start, end in quiet:
         visible[start:end] = b"_" * (end - start)
-    return [*found, *_raw_look(visible.decode("latin-1"), opened)]
+    return [*found, *_raw_look(visible.decode("latin-1"), opened, sums)]
 
 
-def _raw_look(shown: str, opened: set[int]) -> list[str]:
-    """What the text says that stands where the shell looks; `opened`: the substitutions the grammar saw."""
+def _raw_look(shown: str, opened: set[int], sums: set[int]) -> list[str]:
+    """What the text says that stands where the shell looks; the substitutions and the sums the grammar saw."""
     found = [why] if (why := shell_state.hidden(shown)) else []
+    if any(match.start() not in sums and not _escaped(shown, match.start()) for match in _DOUBLE.finditer(shown)):
+        found.append("it may be arithmetic, or a shell in a shell")
     if _BROKEN_WORD.search(shown):
         found.append("a word goes on over the end of a line")
     places = (match.start() for match in _SUBSTITUTION.finditer(shown))
@@ -113,6 +131,14 @@ def _in_string(node: "Node", end: "Node") -> bool:
         if node.type in ("string", "expansion", "command_substitution"):
             return True
     return False
+
+
+def _ends_its_line(node: "Node", source: bytes) -> bool:
+    """Whether the end of a here-document stands alone on its line, as the shell wants it."""
+    before = source[: node.start_byte].rsplit(b"\n", 1)[-1]
+    after = source[node.end_byte : node.end_byte + 1]
+    tabs = node.parent is not None and node.parent.children[0].type == "<<-"
+    return after in (b"", b"\n") and not (before.strip(b"\t") if tabs else before)
 
 
 def _escaped(text: str, place: int) -> bool:

@@ -212,8 +212,8 @@ class _Walk(Collector):
             self.call(body, place, extra)
         elif body is not None:
             self.visit(body, place)
-            if extra:
-                self.unknown.append("words follow a redirect")
+        if extra and (body is None or body.type != "command"):
+            self.unknown.append("words follow a redirect")
         # The redirects may belong to the last of several statements, which runs where a `cd` among them leads.
         self.redirects[first : first + len(noted)] = [
             structs.replace(each, folders=place.folders.paths) for each in noted
@@ -257,6 +257,8 @@ class _Walk(Collector):
         elif node.type == "herestring_redirect":
             stdin = targets[0].text if targets and not targets[0].dynamic else ""
             extra += targets[1:]
+        elif operator in ("<&-", ">&-"):  # closes a descriptor; what follows are words of the command
+            extra += targets
         elif targets:
             descriptor = operator in (">&", "<&") and (targets[0].text.rstrip("-").isdigit() or targets[0].text == "-")
             if not descriptor:

@@ -118,7 +118,7 @@ def in_ansi_quotes(text: str) -> str:
             return chr(int(code, 8) & 0xFF)
         if code[0] == "c" and len(code) > 1:
             return chr(ord(code[1]) & 0x1F)
-        return _ANSI_LETTERS.get(code, code)
+        return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else match[0])
 
     return _ANSI_ESCAPE.sub(one, text)
 

@@ -1,5 +1,6 @@
 """Programs that start other programs, and how to find the one they start. Pure."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -9,6 +10,9 @@ from clio.security.shell_words import Word, names
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"})
 
 
+_PLAIN_SHELLS = frozenset({"sh", "dash", "ash"})
+# What a plain shell reads otherwise than bash: `[[ a && b ]]` runs `b ]]` there, and `((a))` is a shell in a shell.
+_BASH_ONLY = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(")
 _OTHER_GRAMMARS = frozenset({"zsh", "ksh", "mksh", "fish"})
 
 
@@ -22,11 +26,16 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
         inner = words[place + positionals :]
         if any(map(splits, words[place : place + positionals])):
             return unclear(words)
-        return Peeled(calls=(inner,), keep=keep) if inner else None
+        env: list[tuple[str, str]] = []
+        while inner and (match := _ASSIGNS.match(inner[0].text)):  # `time A=1 make`
+            env.append((match[1], inner[0].text[match.end() :]))
+            inner = inner[1:]
+        return Peeled(calls=(inner,), env=tuple(env), keep=keep) if inner else None
 
     return peel
 
 
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ENV = options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir")
 
 
@@ -53,7 +62,8 @@ _SHELL = options("-e -u -x -v -i -l -s -n -f --login --norc --noprofile --posix 
 
 def _shell(words: Words) -> Peeled | None:
     """`sh -c text`; None where the shell reads a file or its input. Only shells of bash's grammar can be followed."""
-    if words[0].text.rsplit("/", 1)[-1] in _OTHER_GRAMMARS and len(words) > 1 and words[1].text != "--version":
+    name = words[0].text.rsplit("/", 1)[-1]
+    if name in _OTHER_GRAMMARS and len(words) > 1 and words[1].text != "--version":
         return unclear(words)
     place = 1
     while place < len(words):
@@ -67,7 +77,9 @@ def _shell(words: Words) -> Peeled | None:
             rest = [each for each in words[place + 1 :] if each.text != "--"]
             while rest and rest[0].text.startswith(("-", "+")) and not rest[0].dynamic:
                 rest = rest[2:] if rest[0].text in ("-o", "-O", "+o", "+O") else rest[1:]
-            return Peeled(scripts=(rest[0],)) if rest else unclear(words)
+            if not rest or (name in _PLAIN_SHELLS and _BASH_ONLY.search(rest[0].text)):
+                return unclear(words)
+            return Peeled(scripts=(rest[0],))
         if text in _SHELL.valued:
             place += 2
         elif text.startswith(("-", "+")) and text != "-":
@@ -238,7 +250,7 @@ _COMPOUND = names("{ ( (( [[ if while until for case select function !")
 
 
 def _coproc(words: Words) -> Peeled | None:
-    if any(word.text in _COMPOUND for word in words[1:3]):
+    if any(word.text in _COMPOUND or "=" in word.text for word in words[1:3]):
         return unclear(words)
     return Peeled(calls=(words[1:],)) if words[1:] else None
 
@@ -250,7 +262,7 @@ def _callback(words: Words) -> Peeled | None:
         return unclear(words)
     if any(word.text in ("-F", "-W") for word in words[1:]):
         return unclear(words)
-    scripts = tuple(Word(text) for text in texts if text)
+    scripts = tuple(Word(f"{text} $INPUT") for text in texts if text)
     return Peeled(scripts=scripts, keep=True) if scripts else None
 
 
@@ -303,6 +315,7 @@ _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
     "su": _su,
     "busybox": _plain(options()),
     "coproc": _coproc,
+    "!": _plain(options()),
     "mapfile": _callback,
     "readarray": _callback,
     "compgen": _callback,
