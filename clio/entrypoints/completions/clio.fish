@@ -73,9 +73,9 @@ function __clio_complete -d 'clio: what may stand here'
         or __clio_place "value $head $flag" $start
         or __clio_place "value $flag" $start
     else if string match -q -- '-*' $cur
-        __clio_place (string join -n ' ' flags $head) ''
         __clio_place "options $head $verb" ''
         or __clio_place "options $head" ''
+        __clio_place (string join -n ' ' flags $head) ''
     else if test -z "$head"
         __clio_place heads ''
     else if test -z "$verb"

@@ -72,8 +72,8 @@ _clio() {
         _clio_offer value
     elif [[ $cur == -* ]]; then
         local -a all=()
-        _clio_place "flags${head:+ $head}" && all+=("${list[@]}")
         { _clio_place "options $head $verb" || _clio_place "options $head" } && all+=("${list[@]}")
+        _clio_place "flags${head:+ $head}" && all+=("${list[@]}")
         list=("${all[@]}") kind=
         _clio_offer flag
     elif [[ -z $head ]]; then
