@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from importlib import metadata
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor import bounded, folders, model, sandbox, versions
-from clio.entrypoints.doctor.finding import Finding
+from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, versions
+from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import findings
 from clio.memory.recall.cache_file import FILE
 from clio.memory.recall.docs import SessionDoc
@@ -211,7 +212,7 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
     assert line.endswith("; clio --sandbox auto, or --approve edits")
     ((mark, line),) = lines(look(project, env), "sandbox")
-    assert mark == "ok" and "approve ask" in line
+    assert mark == "ok" and "(approve: ask)" in line
 
 
 @pytest.fixture
@@ -260,6 +261,27 @@ def test_a_file_that_hangs_is_one_line(project: Path, env: dict[str, str], monke
         pass  # lets the thread go that is left behind
     assert lines(found, "memory") == [("fix", "memory: no answer within 1 seconds; a disk or network folder may hang")]
     assert found[-1].about == "locks"
+
+
+def test_a_configuration_that_hangs_is_the_only_line(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = threading.Event()
+    monkeypatch.setattr(report, "load", lambda *_: gone.wait(60))
+    monkeypatch.setattr(bounded, "LIMIT_S", 0.1)
+    found = look(project, env)
+    gone.set()
+    assert [(finding.mark, finding.about) for finding in found] == [("fix", "configuration")]
+    assert "no answer within 0.1 seconds; a disk or network folder may hang" in found[0].line
+
+
+def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(_: Ground) -> list[Finding]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(report, "FIRST", (bounded.Named(about="wrong", check=wrong),))
+    with pytest.raises(ZeroDivisionError):
+        look(project, env)
 
 
 def test_control_characters_of_files_do_not_reach_the_screen(project: Path, env: dict[str, str]) -> None:

@@ -33,7 +33,7 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
         return
     would = f"{level} would hold them here" if level != "off" else f"none would hold them here: {why}"
-    text = f"off, commands run with your rights{_around()}; what is asked first: approve {config.approve}; {would}"
+    text = f"off, commands run with your rights{_around()} (approve: {config.approve}), {would}"
     if config.approve != "all" or _container():
         yield ok("sandbox", text)
     else:
@@ -43,7 +43,7 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
 def _why(sandbox: Sandbox) -> str:
     """Why no level holds, each in a few words."""
     reasons: dict[Level, str] = dict(sandbox.reasons)
-    return "; ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
+    return ", ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
 
 
 def _around() -> str:
