@@ -8,9 +8,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.git_looking import LOOKING
 from clio.errors import StorageError
 
-_PLAIN = ("git", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false")
+_PLAIN = ("git", *LOOKING, "-c", "submodule.recurse=false")
 _QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _TIMEOUT_S = 30.0
 _REGULAR = (b"100644", b"100755")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from clio.algorithms.git_looking import LOOKING
 from clio.context.fragments import render_fragment
 from clio.context.instruction_files import InstructionFile, Reader, folders_between, repository_above
 from clio.context.instructions import WINDOW_SHARE
@@ -99,7 +100,7 @@ class FolderInstructions:
     def _is_ignored(self, path: Path) -> bool:
         if not (self._top / ".git").exists():
             return False
-        command = ["git", "check-ignore", "--quiet", "--", str(path)]
+        command = ["git", *LOOKING, "check-ignore", "--quiet", "--", str(path)]
         try:
             done = subprocess.run(command, cwd=self._project, timeout=_GIT_TIMEOUT_S, capture_output=True)
         except (OSError, subprocess.TimeoutExpired):

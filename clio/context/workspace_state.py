@@ -5,10 +5,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from clio.algorithms.git_looking import LOOKING
 from clio.context.inert import one_line
 
 # Reading starts no other program and takes no lock.
-_PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "--no-optional-locks")
+_PLAIN = ("-c", "color.ui=false", "-c", "core.quotePath=false", *LOOKING, "--no-optional-locks")
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
 
 

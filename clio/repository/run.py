@@ -4,12 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
+from clio.algorithms.git_looking import LOOKING, NO_PROGRAMS
 from clio.errors import UserError
 
 LIMIT_S = 60.0
 MAX_BYTES = 8_000_000
 """Of one output; a diff that is larger is cut."""
-_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
+_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
 # With one of these, git would work on another repository than the one the folder lies in, or on another index.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _HOW_PATHS_ARE_READ = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
@@ -24,7 +25,8 @@ def git(
 ) -> str:
     """What git prints, without its last newline; bytes that are no UTF-8 stay what they are, as surrogates.
 
-    index: used in the place of the repository's own. wrong: exit codes that are an answer and not an error.
+    index: used in the place of the repository's own, and no hook is told of it.
+    wrong: exit codes that are an answer and not an error.
     Raises UserError with git's own words, or where git is missing, takes longer than LIMIT_S, or is led elsewhere.
     """
     env = environment()
@@ -32,7 +34,7 @@ def git(
         env["GIT_INDEX_FILE"] = str(index)
     try:
         done = subprocess.run(
-            ["git", *_PLAIN, *arguments],
+            ["git", *_PLAIN, *(NO_PROGRAMS if index is None else LOOKING), *arguments],
             cwd=folder,
             env=env,
             input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from clio.algorithms.git_looking import LOOKING
 from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.messages import Commit, Deeds
 from clio.repository.wording import check_trailer
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 READ_LIMIT_S = 60
 # Whatever is configured, the model gets plain text, and reading starts no other program.
-_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", "-c", "core.fsmonitor=false")
-_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
+_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", *LOOKING)
+_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--submodule=short")
 
 Operation = Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
 
@@ -198,7 +199,8 @@ def _reading(call: GitArgs) -> list[str] | None:
         case "blame", _:
             if not call.path:
                 raise ToolRetry("git blame needs path")
-            return ["blame", "--date=short", *([f"-L{call.lines}"] if call.lines else []), *revision, "--", call.path]
+            lines = [f"-L{call.lines}"] if call.lines else []
+            return ["blame", "--no-textconv", "--date=short", *lines, *revision, "--", call.path]
         case "branch", "list" | None:
             return ["branch", "--all", "--verbose"]
         case "stash", "list" | None:
