@@ -1,6 +1,6 @@
 """What typing costs: completing "@" over 20,000 files, labels under the line, searching earlier lines, a large paste.
 
-    python bench/terminal_input.py
+    python bench/terminal.py input
 
 Prints milliseconds a key, the median and the slowest; asserts nothing.
 """
@@ -23,8 +23,13 @@ from clio.ui.completer import LineCompleter
 from clio.ui.history_search import HistorySearch
 from clio.ui.line_history import LineHistory, format_entry
 from clio.ui.prompt_line import PromptLine
+from tests.entrypoints.repl_support import make_place
+from tests.support.chat_server import ChatServer
+from tests.support.desk import make_repository
+from tests.support.pty_session import PtySession
 
 FILES = 20_000
+_SILENCE_S = 0.25
 WORDS = (
     "app user order invoice parser token stream prompt line screen model config session memory brain recall store "
     "index cache driver router handler view test util core api schema layer policy worker queue"
@@ -56,7 +61,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def report(what: str, times: list[float]) -> None:
+def tell(what: str, times: list[float]) -> None:
     """One line."""
     print(f"{what:<58} median {statistics.median(times) * 1e3:7.2f} ms, slowest {max(times) * 1e3:7.2f} ms")
 
@@ -67,7 +72,7 @@ async def paste(text: str) -> float:
         line = PromptLine(
             text="> ",
             history=InMemoryHistory(),
-            completer=LineCompleter(Path(), lambda: None, lambda: ()),
+            completer=LineCompleter(lambda: None, lambda: ()),
             status=lambda: (),
             input=pipe,
             output=DummyOutput(),
@@ -81,31 +86,66 @@ async def paste(text: str) -> float:
         return time.perf_counter() - began
 
 
-def main() -> None:
+def menu(folder: Path, files: list[str]) -> Iterator[float]:
+    """Seconds from each key behind an "@" to the last byte of what it changes, in a real terminal."""
+    with ChatServer() as server:
+        place = make_place(folder, server)
+        make_repository(place.project, dict.fromkeys(files, ""))
+        with place.clio() as clio:
+            yield from _menu_keys(clio)
+
+
+def _menu_keys(clio: PtySession) -> Iterator[float]:
+    clio.wait_for("test-model")
+    clio.send("@prompt")
+    clio.wait_for("prompt/")  # from here on the names are known
+    for query in QUERIES:
+        clio.send("\x15@")
+        _last_byte(clio)
+        for letter in query:
+            clio.send(letter)
+            yield _last_byte(clio)
+
+
+def _last_byte(clio: PtySession) -> float:
+    """Seconds until the last byte before a silence."""
+    began = last = time.perf_counter()
+    while time.perf_counter() - last < _SILENCE_S:
+        before = len(clio.raw)
+        clio.take_in(0.002)
+        if len(clio.raw) > before:
+            last = time.perf_counter()
+    return last - began
+
+
+def report() -> None:
     """Measure everything."""
     rng = random.Random(7)
     files = file_names(rng)
     names: list[FuzzyNames] = []
-    report(f"index of {FILES:,} names", [seconds(lambda: names.append(FuzzyNames(files)))])
-    report("mentions: a key, typed on", list(keys(names[0])))
+    tell(f"index of {FILES:,} names", [seconds(lambda: names.append(FuzzyNames(files)))])
+    tell("mentions: a key, typed on", list(keys(names[0])))
     fresh = {query: FuzzyNames(files) for query in QUERIES}
-    report("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].best(q, 60)) for q in QUERIES])
+    tell("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].best(q, 60)) for q in QUERIES])
     with tempfile.TemporaryDirectory() as folder:
+        tell(
+            f"@ in a terminal, {FILES:,} files: a key until the menu stands", list(menu(Path(folder) / "place", files))
+        )
         project = Path(folder)
         (project / "app.py").write_text("x = 1\n" * 50_000, encoding="utf-8")
         chips = Chips(project)
         line = "why does @app.py:10-40 fail, and not @app.py?"
-        report("chips: a key of a line with two mentions", [seconds(lambda: chips.of(line)) for _ in range(50)])
+        tell("chips: a key of a line with two mentions", [seconds(lambda: chips.of(line)) for _ in range(50)])
         history = LineHistory(project / "history", project)
         entries = (" ".join(rng.choices(WORDS, k=8)) for _ in range(5_000))
         text = "".join(format_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
         history.path.write_text(text, encoding="utf-8")
         search = HistorySearch(history)
-        report("Ctrl-R: reading 5,000 earlier lines", [seconds(search.begin)])
-        report("Ctrl-R: a key", [seconds(lambda q=q: search.matches(q)) for q in ("use", "parserl", "zzz", "i")])
+        tell("Ctrl-R: reading 5,000 earlier lines", [seconds(search.begin)])
+        tell("Ctrl-R: a key", [seconds(lambda q=q: search.matches(q)) for q in ("use", "parserl", "zzz", "i")])
     log = "".join(f"line {number} of a long log\n" for number in range(40_000))
-    report(f"paste of {len(log):,} characters", [asyncio.run(paste(log)) for _ in range(5)])
+    tell(f"paste of {len(log):,} characters", [asyncio.run(paste(log)) for _ in range(5)])
 
 
 if __name__ == "__main__":
-    main()
+    report()

@@ -27,9 +27,10 @@ class DoneCall(Struct, frozen=True):
     @property
     def line(self) -> str:
         """How it went, in a few words."""
-        seconds = f"{self.result.seconds:.1f} s" if self.result.seconds >= 0.1 else ""
         state = self.result.summary or ("done" if self.result.ok else "failed")
-        return ", ".join(part for part in (state, seconds) if part)
+        if self.result.seconds < 0.1 or state.endswith(" s"):  # how a command ended tells its time
+            return state
+        return f"{state}, {self.result.seconds:.1f} s"
 
 
 def last(shell: Shell, argument: str) -> CommandResult:

@@ -154,7 +154,9 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
-        yield from _starting(((called, command) for command in COMMANDS for called in _called(command)), name, "/")
+        yield from _starting(
+            ((called, command) for command in COMMANDS for called in _offered(command, name)), name, "/"
+        )
         yield from _starting(((command.name, command) for command in added(shell)), name, "/")
         return
     command = find(name, shell)
@@ -200,6 +202,11 @@ def _short_usage(command: Command) -> str:
 
 def _called(command: Command) -> tuple[str, ...]:
     return (command.name, *command.aliases)
+
+
+def _offered(command: Command, typed: str) -> tuple[str, ...]:
+    """The command's own name, or its aliases where only those can begin as what was typed: never the same twice."""
+    return (command.name,) if command.name.startswith(typed.lower()) else command.aliases
 
 
 def _nearest_command(name: str, shell: Shell) -> str:

@@ -25,6 +25,7 @@ STEADY = (
 )
 _VARYING = (
     (re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]"), "⠹"),
+    (re.compile(r", \d+\.\d s$", re.M), ""),  # told of slow calls only
     (re.compile(r"\b\d+(\.\d+)? (?=m?s\b)"), "1.2 "),
     (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}"), "4000"),
     (re.compile(r"([▰▱]{5}) \d\d %"), "▰▱▱▱▱ 12 %"),
@@ -32,6 +33,7 @@ _VARYING = (
     (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "2026-03-14"),
     (re.compile(r"(?<=\s)\d\d:\d\d(:\d\d)?(?=\s|$)"), "10:24"),
 )
+_BAR = re.compile("[█▓▒≡■░·]{10,}")
 _QUIET_S = 0.4  # a recording waits until the terminal has been silent for so long
 
 
@@ -46,13 +48,16 @@ class Walk:
         self.columns = columns
         self.wrong: list[str] = []
         self._taken = 0
+        self._counts = True
 
-    def look(self, name: str, shows: str, since: str = "") -> None:
+    def look(self, name: str, shows: str, since: str = "", *, counts: bool = True) -> None:
         """Wait until this is shown, and compare the screen; a difference is kept for the end of the walk.
 
         shows: a regular expression. since: the scrollback counts too, from the last place where this stands.
+        counts: False where the numbers are those of a prompt that changes with clio.
         """
         self._taken += 1
+        self._counts = counts
         self.terminal.wait_for(shows, regex=True)
         path = GOLDEN / str(self.columns) / f"{self._taken:02}-{name}.txt"
         if _WRITES:
@@ -79,6 +84,8 @@ class Walk:
         rows = everything[max(everything.rfind(since), 0) :] if since else self.terminal.text
         for pattern, instead in _VARYING:
             rows = pattern.sub(instead, rows)
+        if not self._counts:
+            rows = _BAR.sub(lambda bar: "█" * len(bar[0]), re.sub(r"\d", "0", rows).replace("too low", "too high"))
         return re.sub(r"\n{5,}", "\n\n⋮\n\n", rows) + "\n"
 
     def _rest(self) -> None:

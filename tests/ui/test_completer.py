@@ -39,10 +39,10 @@ def test_while_typing(typed: str, expected: list[str]) -> None:
     assert offered(typed) == expected
 
 
-def test_all_commands_after_the_slash() -> None:
-    assert {"/help", "/model", "/approve", "/session", "/todo", "/clear", "/exit", "/quit", "/trust"} <= set(
-        offered("/")
-    )
+def test_all_commands_after_the_slash_each_once() -> None:
+    assert {"/help", "/model", "/approve", "/session", "/todo", "/clear", "/exit", "/trust"} <= set(offered("/"))
+    assert "/quit" not in offered("/")
+    assert offered("/q") == ["/quit"]
 
 
 def test_paths_on_tab() -> None:
