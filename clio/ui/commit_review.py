@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.ui.approve import MAX_ROWS, Desk
+from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 from clio.ui.questions import ENTER
 
@@ -50,8 +52,8 @@ class CommitReviewer:
         async with desk.suspended():
             desk.say([desk.title("commit", "nothing is staged; what is to go in?")])
             desk.say(self._names("this session's", own))
-            desk.say(self._names("all git knows", tracked))
-            choices = {ENTER: f"this session's {len(own)}", "a": f"all {len(tracked)}", "n": "nothing"}
+            desk.say(self._names("all tracked", tracked))
+            choices = {ENTER: "this session's", "a": "all tracked", "n": "nothing"}
             key = await desk.questions.key(choices, guarded=desk.is_typing())
         return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
 
@@ -95,14 +97,18 @@ class CommitReviewer:
         desk, theme = self._desk, self._desk.theme
         desk.say([desk.title("commit", f"{proposed.stat} · {clean_line(proposed.where)}")])
         subject, *rest = clean(proposed.message).splitlines() or [""]
-        desk.say([Text(f"    {subject}", theme.strong), *(Text(f"    {line}".rstrip()) for line in rest)])
+        desk.say([_indented(subject, theme.strong), *(_indented(line) for line in rest)])
         if proposed.trailer:
-            desk.say([Text(""), Text(f"    {clean_line(proposed.trailer)}", theme.faint)])
+            desk.say([Text(""), _indented(clean_line(proposed.trailer), theme.faint)])
         rows = [Text.assemble((f"  {one.letter} ", theme.faint), clean_line(one.path), (f"  {one.lines}", theme.faint))
                 for one in proposed.files]  # fmt: skip
         desk.say([Text(""), *desk.excerpt(rows, _MOST_FILES)])
 
-    def _names(self, title: str, paths: Sequence[str]) -> list[Text]:
+    def _names(self, title: str, paths: Sequence[str]) -> list[Part]:
         shown = ", ".join(clean_line(path) for path in paths[:6])
         more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
-        return [Text(f"  {title}: {shown}{more}")]
+        return [_indented(f"{title}: {shown}{more}", columns=2)]
+
+
+def _indented(line: str, style: str = "", columns: int = 4) -> Part:
+    return Part(body=Padding(Text(line, style), (0, 0, 0, columns), expand=False))

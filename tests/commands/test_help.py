@@ -68,7 +68,7 @@ def test_one_slip_is_answered_with_the_name_that_was_meant(name: str) -> None:
     ("typed", "told"),
     [
         ("/se", "did you mean '/session'?"),
-        ("/re", "did you mean '/recall', '/redo' or '/review'?"),
+        ("/re", "did you mean '/recall', '/redo', '/rewind' or '/review'?"),
         ("/compact", "here that is /session trim"),
         ("/resume", "here that is /session list"),
         ("/qqqq", "/help shows all of them"),
