@@ -149,8 +149,8 @@ def style(rng: random.Random, _: World) -> Job:
 
 
 def sleep(_: random.Random, __: World) -> Job:
-    """A night."""
-    return Job(kind="memory sleep", arguments=("memory", "sleep"), codes=(0, 1))
+    """A night; refused while another clio has one."""
+    return Job(kind="memory sleep", arguments=("memory", "sleep"), codes=(0, 1, 2))
 
 
 def compact(_: random.Random, __: World) -> Job:

@@ -22,11 +22,17 @@ import msgspec
 from msgspec import Struct
 
 from clio.storage.jsonl import is_json
-from torture.jobs import Job, learn, note, prefer, remember, turn
+from torture.jobs import Job, learn, note, prefer, remember, remembered_in, undo
 from torture.oracle import BUG, Oracle, look
 from torture.process import Ended, Instant, preload, start
-from torture.world import Server, World, words_of
+from torture.world import WRITTEN, Server, World, words_of
 
+AT_WORK = 900_002
+WRITTEN[AT_WORK] = [
+    [("write_file", {"path": "a.txt", "content": "of a turn\n"}), ("run_command", {"command": "seq 1 20000"})],
+    [("memory_operations", {"operation": "store", "key": "plan", "content": "of a turn"})],
+    [("run_command", {"command": "echo more >> b.txt"})],
+]
 CACHES = ("/cache/", "/checkpoints/", ".lock", ".gitignore", "token_ratios.json")
 """Where nothing stands that is said to be lost: it is made anew, or is a copy of what the project has."""
 
@@ -65,9 +71,10 @@ class Tearing:
         self.count: Counter[str] = Counter()
         self._oracle = Oracle()
         self._fill(shared)
+        shutil.copytree(self.world.folder, self.aside, symlinks=True)
         self.whole = self._look()
         self.problems += [f"before any damage: {wrong}" for wrong in self._oracle.compare(self.whole)]
-        shutil.copytree(self.world.folder, self.aside, symlinks=True)
+        self.put_back()  # looking tidies up: the journal of the killed session
 
     def run(self, job: Job, instant: Instant | None = None) -> Ended:
         """One clio; the oracle hears it."""
@@ -85,20 +92,35 @@ class Tearing:
         for _ in range(3):
             for job in (learn, remember, prefer, note):
                 self.run(job(self.rng, self.world))
-        keep = "memory", "remember"
-        for words in (("memory", "add", "discovery", "gone soon"), (*keep, "gone too", "--type", "fact")):
-            self._start(words)
-        self._start(("memory", "undo"))
-        for seed in (4, 5):
-            self.run(turn(random.Random(seed), self.world))
+        for seed in (AT_WORK, AT_WORK, 5):
+            words = (
+                "-p",
+                f"{words_of(self.rng)} script:{seed}",
+                "--new",
+                "--output",
+                "stream-json",
+                "--approve",
+                "all",
+            )
+            self.run(Job(kind="turn", arguments=words, confirms=remembered_in))
             self._start(("feedback", "+"))
         self._start(("memory", "sleep"))
+        start((), self.world.project, self.world.env, work=lambda: undo(self.world, 1)).finish()
+        for words in (
+            ("memory", "add", "discovery", "gone soon"),
+            ("memory", "remember", "gone too", "--type", "fact"),
+        ):
+            id = re.search(r"[a-z]-[0-9a-f]{6}|[0-9a-f]{8}-[0-9a-f-]{27}", self._start((*words, "--json")).out)
+            if id:
+                self._start(("memory", "forget", id[0], "--yes"))
+        home = self.world.home / ".clio"
+        (home / "config.yaml").write_text("max_steps: 50\n", encoding="utf-8")
+        (home / "history").write_text("# 2026-05-01\n+earlier line\n", encoding="utf-8")
         if shared:
             self._start(("memory", "share", "on", "--yes"))
-        words = f"{words_of(self.rng)} script:3"
-        new = Job(kind="killed", arguments=("-p", words, "--new", "--output", "stream-json", "--approve", "all"))
-        ended = self.run(new)
-        killed = self.run(new, Instant(call=ended.calls - 12))
+        words = ("-p", f"{words_of(self.rng)} script:{AT_WORK}", "--new", "--output", "stream-json", "--approve", "all")
+        ended = self.run(Job(kind="turn", arguments=words))
+        killed = self.run(Job(kind="killed", arguments=words), Instant(call=ended.calls * 2 // 3))
         assert killed.killed
 
     def _look(self) -> dict[str, Any]:
@@ -122,8 +144,7 @@ class Tearing:
         self.count[_kind(shown)] += 1
         words = words_of(self.rng)
         commands = [
-            ("-p", "hello", "--new", "--output", "stream-json"),
-            ("-p", "go on", "-c", "--output", "stream-json"),
+            ("-p", "hello", "-c" if "/sessions/" in shown else "--new", "--output", "stream-json"),
             ("memory", "add", "discovery", words),
             ("memory", "remember", words[::-1], "--type", "fact"),
         ]
@@ -147,6 +168,8 @@ class Tearing:
             said += ended.out + ended.err
             if ended.code is None or BUG.search(ended.err):
                 wrong.append(f"clio {' '.join(words[:3])}: {ended.code}: {ended.err[-1500:]}")
+            elif ended.code == 2 and "config.yaml" in ended.err:
+                self.count["refused with a sentence"] += 1
             elif ended.code != 0 and words[0] == "-p":
                 wrong.append(f"clio {' '.join(words[:3])}: {ended.code}: {ended.err[-300:]}")
             elif ended.code != 0 and words[0] == "memory":
@@ -191,7 +214,7 @@ def _reads(data: bytes) -> bool:
 
 def _kind(shown: str) -> str:
     """The kind of file a path is of: ids, hashes and keys look alike."""
-    return re.sub(r"[0-9a-f]{5,}(zz)?|(?<=[a-z]-)[0-9a-f]{6}|(?<=/objects/)..", "#", shown)
+    return re.sub(r"(?<=/objects/)../[0-9a-f]+|[0-9a-f-]{20,}|[0-9a-f]{5,}(zz)?", "#", shown)
 
 
 def _stores_of(shown: str) -> set[str]:
@@ -246,8 +269,14 @@ def main() -> int:
 def _plan(tearing: Tearing, only: str, *, shared: bool) -> list[tuple[Path, Damage]]:
     """Every file with every damage, in an order of chance, so that a short run sees something of each."""
     paths = [path for path in tearing.world.kept() if path.stat().st_size and only in str(path)]
+    paths = [path for path in paths if path.suffix not in (".lock", ".tmp") and path.name != ".gitignore"]
     if shared:  # the rest was damaged in the first round
-        paths = [path for path in paths if "/ltm" in str(path)]
+        paths = [path for path in paths if "/ltm" in str(path) or path.name == "trusted.json"]
+    # One of a kind is enough, and two where there are many.
+    kinds: dict[str, list[Path]] = {}
+    for path in paths:
+        kinds.setdefault(_kind(str(path.relative_to(tearing.world.folder))), []).append(path)
+    paths = [path for same in kinds.values() for path in same[:2]]
     plan = [(path, damage) for path in paths for damage in damages(path.read_bytes(), tearing.rng)]
     tearing.rng.shuffle(plan)
     return plan
