@@ -1,7 +1,8 @@
 """Commands that are not built in: a person's and a project's files, and what servers offer.
 
 They are asked for when a line with a slash is typed, completed or carried out, never at the start. Each is an ordinary
-`Command`; its handler usually answers with `MakePrompt`. A built-in command of the same name always wins.
+`Command`; its handler usually answers with `MakePrompt`. A built-in command of the same name wins,
+except over one the person wrote themselves where it yields, as /review does.
 """
 
 from collections.abc import Callable, Sequence

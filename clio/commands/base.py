@@ -370,6 +370,7 @@ class Command(Struct, frozen=True, kw_only=True):
     subcommands: first words of the argument with handlers of their own; `handler` answers when none is given.
     suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
     source: where one that is not built in comes from, for help; "" for those that are.
+    own: the person wrote it. yields: one of the same name that the person wrote goes before it.
     """
 
     name: str
@@ -381,6 +382,8 @@ class Command(Struct, frozen=True, kw_only=True):
     suggest: Suggest = no_suggestions
     suggest_word: SuggestWord = no_words
     source: str = ""
+    own: bool = False
+    yields: bool = False
 
 
 def refuse(sentence: str) -> CommandResult:

@@ -43,6 +43,7 @@ class CustomCommands:
             summary=file.description,
             handler=lambda shell, argument: self._call(shell, file, argument),
             source=file.shown,
+            own=file.own,
         )
 
     def _call(self, shell: Shell, file: CustomFile, argument: str) -> CommandResult:

@@ -67,6 +67,7 @@ GIT = (
         argument="[WORDS]",
         summary="commit what is staged, or what this session changed; the message is shown before",
         handler=commit,
+        yields=True,
     ),
     Command(
         name="review",
@@ -74,12 +75,14 @@ GIT = (
         summary="have a change looked at: what is not committed, or a range of commits; nothing is changed",
         handler=review,
         suggest=_review_words,
+        yields=True,
     ),
     Command(
         name="pr",
         argument="[BASE] [--file PATH]",
         summary="title and text for a pull request of this branch; nothing is pushed",
         handler=describe,
+        yields=True,
         suggest=_branches,
     ),
 )

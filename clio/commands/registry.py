@@ -134,7 +134,8 @@ def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
     name, argument = split(line.strip()[1:])
     begins = name == "review" or (name == "skills" and split(argument)[0] == "use")
     commands = added(shell)
-    if not begins and (not name or not commands or find(name) is not None):
+    built_in = find(name) is not None and find(name) is find(name, shell)
+    if not begins and (not name or not commands or built_in):
         return None
     if find(name, shell) is None:
         near = nearest(name, [command.name for command in commands], "/", otherwise="none")
@@ -178,14 +179,23 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
 
 def find(name: str, shell: Shell | None = None) -> Command | None:
     """The command of that name or alias; with a shell also one that is not built in."""
-    return among(COMMANDS, name) or next((one for one in added(shell) if one.name.lower() == name.lower()), None)
+    built_in = among(COMMANDS, name)
+    if built_in is not None and not built_in.yields:
+        return built_in
+    return next((one for one in added(shell) if one.name.lower() == name.lower()), built_in)
 
 
 def added(shell: Shell | None) -> tuple[Command, ...]:
     """The commands that are not built in and not hidden by one that is; none without a shell."""
     if shell is None:
         return ()
-    return tuple(command for command in shell.added.all() if among(COMMANDS, command.name) is None)
+    return tuple(command for command in shell.added.all() if _counts(command))
+
+
+def _counts(command: Command) -> bool:
+    """Whether an added command is reached by its name."""
+    built_in = among(COMMANDS, command.name)
+    return built_in is None or (built_in.yields and command.own)
 
 
 def command_table() -> Table:

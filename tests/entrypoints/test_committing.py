@@ -441,6 +441,19 @@ def test_what_the_lines_ask_for(repo: Path) -> None:
     assert steps == [GitWork(kind="commit", words="a b"), GitWork(kind="pr", words="main", file="x.md"), None]
 
 
+def test_a_command_of_ones_own_goes_before_and_a_projects_does_not(repo: Path) -> None:
+    theirs, mine = repo / ".clio/commands/pr.md", repo.parent / "home/.clio/commands/review.md"
+    write(repo, {"a.py": "two\n", ".clio/commands/pr.md": "Theirs.", "../home/.clio/commands/review.md": "Mine."})
+    assert theirs.exists()
+    assert mine.exists()
+    one = clio(repo, "done")
+    step = added_prompt(one.app, "/review")
+    assert isinstance(step, MakePrompt)
+    assert run_command(one.app, "/pr").follow_up == GitWork(kind="pr")
+    one.run(lambda: one.app.run_turn(step.said, step.make))
+    assert "Mine." in asked(one)
+
+
 def test_a_review_runs_without_a_terminal(branched: Path, tmp_path: Path) -> None:
     wrong = subprocess.run(
         [sys.executable, "-m", "clio", "-p", "/review nonsense", "--provider", "offline"],
