@@ -11,7 +11,7 @@ from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.guard import Guard
-from clio.sandbox.places import make_fence
+from clio.sandbox.places import SETTINGS, make_fence
 from clio.sandbox.probe import enclose, why_not
 
 _ORDER: tuple[Level, ...] = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
@@ -140,7 +140,7 @@ class Sandbox:
                 return Guard(())
             case "landlock":
                 fence = self.fence(root)
-                own = (path for folder in (root / FOLDER_NAME, self._home) for path in folder.glob("*.y*ml"))
+                own = (folder / name for folder in (root / FOLDER_NAME, self._home) for name in SETTINGS)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
                 return Guard(
                     (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)

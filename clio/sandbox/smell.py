@@ -15,6 +15,7 @@ _NETWORK = re.compile(
     r"|dial (?:tcp|udp)|getaddrinfo|error sending request|Failed to establish a new connection",
     re.IGNORECASE,
 )
+_LOOPBACK = re.compile(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
 _TMP = re.compile(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
 
 
@@ -24,6 +25,10 @@ def hint(output: str, level: Level, *, network: bool) -> str:
         return ""
     if not network and _NETWORK.search(output):
         cause = "it has no network"
+    elif not network and level != "landlock" and _LOOPBACK.search(output):
+        cause = "each command has a network of its own, so a server is reached only by the command that started it"
+    elif not network and level == "landlock" and _FILES.search(output):
+        cause = "it can write only the project, caches and /tmp, and open no sockets"
     elif _FILES.search(output):
         cause = "it can write only the project, caches and /tmp, and neither .git/config, .git/hooks nor .clio"
     elif level == "bwrap" and _TMP.search(output):

@@ -1,0 +1,184 @@
+"""Attempts to get out, at every level that holds on this machine: afterwards everything outside is as it was."""
+
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.sandbox.sandbox import Sandbox
+from tests.sandbox.range import Range
+
+FILES = {
+    "a relative path": "echo x > ../outside/file",
+    "a new file": "echo x > ../outside/new",
+    "a new folder": "mkdir ../outside/made",
+    "appending": "echo x >> $OUT/file",
+    "emptying": ": > $OUT/file",
+    "emptying by its path alone": "truncate -s 0 $OUT/file",
+    "deleting": "rm -rf $OUT/file $OUT/deep",
+    "renaming over it": "echo x > a; mv a $OUT/file",
+    "taking it in": "mv $OUT/file taken; echo x > taken",
+    "taking a folder in": "mv $OUT taken",
+    "a link": "ln -sfn $OUT/file l; echo x > l",
+    "a link to a folder": "ln -sfn $OUT d; echo x > d/file; rm d/file",
+    "a chain of links": "ln -sfn .. up; ln -sfn up/outside/file chain; echo x > chain",
+    "a hard link": "ln $OUT/file hard; echo x >> hard",
+    "a hard link of a folder's file by descriptor": "exec 3<$OUT/file; ln -L /proc/self/fd/3 hard3; echo x >> hard3",
+    "the root of this process": "echo x > /proc/self/root$OUT/file",
+    "the folder of this process": "echo x > /proc/self/cwd/../outside/file",
+    "a descriptor opened again": "exec 3<$OUT/file; echo x > /proc/self/fd/3",
+    "the root of process 1": "echo x > /proc/1/root$OUT/file",
+    "the root of clio": "echo x > /proc/$CLIO/root$OUT/file",
+    "the folder of clio": "echo x > /proc/$CLIO/cwd/x-from-inside",
+    "the memory of clio": "dd if=/dev/zero of=/proc/$CLIO/mem bs=1 count=1",
+    "a child in the background": "(sleep 0.05; echo x > $OUT/file) & wait",
+    "a session of its own": "setsid sh -c 'echo x > $OUT/file' & wait",
+    "one that outlives its command": "setsid sh -c 'sleep 0.1; echo x > $OUT/late' & exit 0",
+    "the person's files": "echo x >> $HOME_OF/.profile; echo x > $HOME_OF/.bashrc",
+    "clio's own home": "echo 'approve: all' > $HOME_OF/.clio/config.yaml; rm -rf $HOME_OF/.clio; mv $HOME_OF/.clio x",
+    "a new root": "unshare -Urm sh -c 'mount -o remount,bind,rw /; mount -o remount,bind,rw $OUT; echo x > $OUT/file'",
+    "mounting over it": "mount --bind . $OUT; mount -t tmpfs none $OUT; umount -l $OUT",
+    "chroot": "chroot / sh -c 'echo x > $OUT/file'",
+}
+DECIDING = {
+    "git config core.fsmonitor": "git config core.fsmonitor /bin/evil",
+    "git config diff.external": "git config diff.external /bin/evil",
+    "git config core.hooksPath": "git config core.hooksPath .",
+    "editing the settings": "sed -i s/bare/evil/ .git/config; echo x >> .git/config",
+    "renaming over the settings": "cp .git/config a; echo x >> a; mv a .git/config",
+    "linking over the settings": "echo x > a; ln -f a .git/config; ln -sf $PWD/a .git/config",
+    "a hard link of the settings": "ln .git/config c; echo x >> c",
+    "removing the settings": "rm -f .git/config",
+    "a new hook": "echo x > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
+    "changing a hook": "echo x >> .git/hooks/pre-commit",
+    "making a hook a program": "cp /bin/true .git/hooks/pre-push",
+    "another folder of hooks": "mv .git/hooks h; mkdir .git/hooks; echo x > .git/hooks/post-merge",
+    "another repository": "cp -r .git g; echo x >> g/config; mv .git old; mv g .git",
+    "another common folder": "cp -r .git g; echo x >> g/config; echo ../g > .git/commondir",
+    "settings of the worktree": "echo '[core]' > .git/config.worktree",
+    "clio's settings": "echo 'approve: all' > .clio/config.yaml",
+    "servers for clio": "echo x > .clio/mcp.yaml",
+    "hooks for clio": "echo x > .clio/hooks.yaml",
+    "another folder for clio": "mv .clio c; mkdir .clio; echo 'approve: all' > .clio/config.yaml",
+    "in a namespace of its own": "unshare -Urm sh -c 'umount .git/config; umount -l .git; echo x >> .git/config'",
+}
+
+
+@pytest.fixture(autouse=True)
+def surroundings(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
+    field.tidy()
+    monkeypatch.setenv("OUT", str(field.outside))
+    monkeypatch.setenv("HOME_OF", str(field.home))
+    monkeypatch.setenv("CLIO", str(os.getpid()))
+
+
+@pytest.mark.parametrize("attack", FILES.values(), ids=FILES.keys())
+def test_nothing_outside_changes(held: Sandbox, field: Range, attack: str) -> None:
+    before = field.intact()
+    field.run(held, attack)
+    assert field.intact() == before
+    assert not Path("x-from-inside").exists()
+
+
+@pytest.mark.parametrize("attack", DECIDING.values(), ids=DECIDING.keys())
+def test_what_decides_which_programs_run_is_as_before(held: Sandbox, field: Range, attack: str) -> None:
+    before = field.intact()
+    _, _, note = field.run(held, attack)
+    assert field.intact() == before
+    assert note or held.known != "landlock", "nobody was told"
+    field.git("status")
+
+
+class Listener:
+    """Listens, and counts who comes."""
+
+    def __init__(self, family: socket.AddressFamily, address: object) -> None:
+        self.socket = socket.socket(family)
+        self.socket.bind(address)  # type: ignore[arg-type]
+        self.socket.listen()
+        self.came = 0
+        self.socket.settimeout(10)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                self.socket.accept()
+            except OSError:
+                return
+            self.came += 1
+
+    def close(self) -> None:
+        self.socket.shutdown(socket.SHUT_RDWR)  # what waits in `accept` would keep it
+        self.socket.close()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[Listener]:
+    listener = Listener(socket.AF_INET, ("127.0.0.1", 0))
+    yield listener
+    listener.close()
+
+
+CONNECT = "import socket; s = socket.socket(socket.{family}); s.settimeout(5); s.connect({address!r})"
+
+
+def python(code: str) -> str:
+    return f'/usr/bin/env python3 -S -c "{code}"'
+
+
+def test_the_network_is_not_reached(held: Sandbox, field: Range, port: Listener) -> None:
+    process, _, note = field.run(held, python(CONNECT.format(family="AF_INET", address=port.socket.getsockname())))
+    assert process.exit_code == 1, process.output.text()
+    assert port.came == 0
+    assert "sandbox" in note
+
+
+def test_doors_of_other_programs_are_shut(held: Sandbox, field: Range, tmp_path: Path) -> None:
+    path = f"/tmp/clio-door-{os.getpid()}"
+    listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, f"\0clio-{os.getpid()}")]
+    try:
+        for address in (path, f"\0clio-{os.getpid()}"):
+            code = CONNECT.format(family="AF_UNIX", address=address).replace("\\x00", "\\\\x00")
+            process, _, _ = field.run(held, python(code))
+            assert process.exit_code == 1, process.output.text()
+        assert [listener.came for listener in listeners] == [0, 0]
+    finally:
+        for listener in listeners:
+            listener.close()
+        Path(path).unlink()
+
+
+def test_no_socket_by_another_way_and_none_for_another_machine(held: Sandbox, field: Range) -> None:
+    ring = "import ctypes; print(ctypes.CDLL(None, use_errno=True).syscall(425, 1, ctypes.create_string_buffer(120)))"
+    process, _, _ = field.run(held, python(ring))
+    if held.known == "landlock":
+        assert process.output.text() == "-1\n"
+    else:
+        assert process.exit_code == 0  # its sockets are of the network of the sandbox, which leads nowhere
+
+
+def test_the_kernels_settings_are_not_opened(held: Sandbox, field: Range) -> None:
+    """Opened only: who runs the tests as root would change their machine."""
+    for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname", "/sys/kernel/uevent_helper"):
+        if Path(path).exists():
+            process, _, _ = field.run(held, f"exec 3>>{path}")
+            assert process.exit_code == 1, path
+    process, _, _ = field.run(held, "mknod disk b 8 0 || mknod memory c 1 1 || date --set=@0")
+    assert process.exit_code == 1
+
+
+def test_clio_is_not_ended_nor_looked_into(held: Sandbox, field: Range) -> None:
+    process, _, _ = field.run(held, "kill -0 $CLIO")
+    assert process.exit_code == 1
+    trace = "import ctypes, os; print(ctypes.CDLL(None).ptrace(16, int(os.environ['CLIO']), 0, 0))"
+    process, _, _ = field.run(held, python(trace))
+    assert process.output.text() == "-1\n"
+
+
+def test_nothing_is_typed_into_the_terminal(held: Sandbox, field: Range) -> None:
+    process, _, _ = field.run(held, "echo x > /dev/tty")
+    assert process.exit_code == 1
