@@ -210,3 +210,9 @@ def test_a_search_can_be_stopped(bench: Bench) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(stop())
+
+
+def test_the_title_shows_the_pattern_as_it_is_but_nothing_that_steers(bench: Bench) -> None:
+    tool = SearchTextTool(bench.workspace, None)
+    assert tool.prepare(SearchText(pattern=r"^\s*def 合計")).title == r"search '^\s*def 合計'"
+    assert tool.prepare(SearchText(pattern="a\x1b[2Jb")).title == r"search 'a\x1b[2Jb'"

@@ -71,7 +71,8 @@ class SearchTextTool:
             found = await self._search(self._query(args, path, accepts, names))
             return render(found, self._prefix(path), self._max_chars)
 
-        return Prepared(title=f"search {args.pattern!r}{place}", action=ReadFiles(paths=(path,)), run=run)
+        shown = repr(args.pattern).replace("\\\\", "\\")  # what steers stays spelled out, a backslash is one
+        return Prepared(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
 
     def _query(self, args: SearchText, path: Path, accepts: Callable[[str], bool], names: str | None) -> Query:
         whole = path.is_dir()
