@@ -1,0 +1,108 @@
+"""What is measured of one agent: seconds by the wall's clock, bytes, and the memory of all its processes together."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.support.pty_session import PtySession
+
+LONGEST_S = 120.0
+_SIGN = r"[❯›>▌│]\s*(?:.*)?"
+
+
+class Failed(Exception):
+    """This agent did not do it; says what it said."""
+
+
+def run(argv: Sequence[str], *, cwd: Path, env: dict[str, str], wanted: str = "") -> float:
+    """Seconds of one run. Raises Failed for an exit code, and where what it printed lacks `wanted`."""
+    begun = time.perf_counter()
+    try:
+        done = subprocess.run(
+            argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=LONGEST_S, check=False,
+        )  # fmt: skip
+    except (subprocess.TimeoutExpired, OSError) as error:
+        raise Failed(str(error)[:200]) from error
+    seconds = time.perf_counter() - begun
+    if done.returncode or wanted not in done.stdout + done.stderr:
+        raise Failed(f"exit {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
+    return seconds
+
+
+class Shell:
+    """An agent at its prompt in a terminal of 100 x 30. `usable_s`: until a letter that was typed stood in its line."""
+
+    def __init__(self, argv: Sequence[str], *, cwd: Path, env: dict[str, str]) -> None:
+        begun = time.perf_counter()
+        self._pty = PtySession(argv, cwd=cwd, env=env, columns=100, lines=30)
+        self._until(lambda: len(self._pty.raw) > 0)
+        self._pty.send("zq")
+        try:
+            self._until(lambda: any(re.search(_SIGN + "zq", line) for line in self._lines()), 40)
+        except Failed:
+            self.close()
+            raise
+        self.usable_s = time.perf_counter() - begun
+        for _ in range(2):
+            self._pty.key("backspace")
+        self._until(lambda: not any("zq" in line for line in self._lines()))
+
+    def turn(self, number: int) -> float:
+        """Seconds from Enter until the answer stands on the screen."""
+        words = f"this is turn {number}"
+        self._pty.send(words)
+        self._until(lambda: any(words in line for line in self._lines()))
+        begun = time.perf_counter()
+        self._pty.key("enter")
+        answer = re.compile(rf"reply-{number}\b")
+        self._until(lambda: any(answer.search(line) for line in self._lines()))
+        return time.perf_counter() - begun
+
+    def memory_mb(self) -> float:
+        """Resident memory of it and all its children, MiB. Linux only."""
+        waiting, pages = [self._pty.pid], 0
+        while waiting:
+            folder = Path(f"/proc/{waiting.pop()}")
+            try:
+                pages += int((folder / "statm").read_text(encoding="ascii").split()[1])
+                waiting += [
+                    int(pid)
+                    for task in (folder / "task").iterdir()
+                    for pid in (task / "children").read_text(encoding="ascii").split()
+                ]
+            except OSError:  # has ended meanwhile
+                continue
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def leave(self) -> None:
+        """End it as a person would; by force where that does not help."""
+        for _ in range(2):
+            self._pty.key("ctrl-d")
+            self._pty.take_in(0.3)
+        for _ in range(3):
+            self._pty.key("ctrl-c")
+            if not self._pty.take_in(0.3):
+                break
+        self.close()
+
+    def close(self) -> None:
+        """End it."""
+        self._pty.close()
+
+    def _lines(self) -> list[str]:
+        return self._pty.screen.display
+
+    def _until(self, there: Callable[[], bool], limit_s: float = LONGEST_S) -> None:
+        end = time.monotonic() + limit_s
+        while not there():
+            if not self._pty.take_in(0.02) or time.monotonic() > end:
+                raise Failed("the screen: " + " / ".join(line.strip() for line in self._lines() if line.strip())[-400:])
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below."""
+    return sum((Path(place) / name).lstat().st_size for place, _, names in os.walk(folder) for name in names)

@@ -1,0 +1,118 @@
+"""The agents that are put side by side: how each is started against one server, and where it keeps its state."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+ROOT = Path(__file__).parents[2]
+TASK = "TASK in {folder}: read a.py, make it 42, run it and say what it prints."
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """One agent. Words may hold {url}, {root}, {folder} and {home}.
+
+    ask: how a prompt is answered once, the prompt being added. task: the same where tools may be used; none where it
+    has no tools for files. shell: its prompt line, None where it has none. resume: going on with its newest session.
+    """
+
+    name: str
+    command: str
+    version: tuple[str, ...] = ("--version",)
+    ask: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    shell: tuple[str, ...] | None = None
+    resume: tuple[str, ...] | None = None
+    env: dict[str, str] = {}
+    prepare: Callable[[Path, Path, str], None] | None = None
+
+
+def _codex(home: Path, folder: Path, url: str) -> None:
+    lines = [
+        'model = "test"', 'model_provider = "bench"', "check_for_update_on_startup = false",
+        "[analytics]", "enabled = false",
+        "[model_providers.bench]", 'name = "bench"', f'base_url = "{url}"', 'wire_api = "responses"',
+        'env_key = "OPENAI_API_KEY"', f'[projects."{folder}"]', 'trust_level = "trusted"',
+    ]  # fmt: skip
+    (home / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _claude(home: Path, folder: Path, url: str) -> None:
+    state = {
+        "hasCompletedOnboarding": True, "theme": "dark", "autoUpdates": False,
+        "customApiKeyResponses": {"approved": ["sk-none"], "rejected": []},
+        "projects": {str(folder): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
+    }  # fmt: skip
+    (home / ".claude.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+def _llm(home: Path, folder: Path, url: str) -> None:
+    row = f'- model_id: bench\n  model_name: test\n  api_base: "{url}"\n  can_stream: true\n'
+    (home / "extra-openai-models.yaml").write_text(row, encoding="utf-8")
+
+
+def _mini(home: Path, folder: Path, url: str) -> None:
+    (home / ".env").write_text("MSWEA_CONFIGURED=true\nMSWEA_COST_TRACKING=ignore_errors\n", encoding="utf-8")
+
+
+_CLIO = ("--base-url", "{url}", "--model", "test")
+_MINI = ("-m", "openai/test", "-y", "--exit-immediately", "-t")
+_CLAUDE_TOOLS = ("--allowedTools", "Read,Edit,Bash")
+
+PROGRAMS: tuple[Program, ...] = (
+    Program(
+        name="clio", command="clio", env={"CLIO_HOME": "{home}", "CLIO_APPROVE": "all"},
+        ask=(*_CLIO, "--new", "-p"), task=(*_CLIO, "--new", "--approve", "all", "-p"),
+        shell=_CLIO, resume=(*_CLIO, "-c"),
+    ),
+    Program(
+        name="codex", command="codex", env={"CODEX_HOME": "{home}"}, prepare=_codex,
+        ask=("exec", "--skip-git-repo-check"),
+        task=("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+        shell=(), resume=("resume", "--last"),
+    ),
+    Program(
+        name="Claude Code", command="claude", prepare=_claude,
+        env={
+            "CLAUDE_CONFIG_DIR": "{home}", "ANTHROPIC_BASE_URL": "{root}", "ANTHROPIC_API_KEY": "sk-none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
+        },
+        ask=("--model", "claude-sonnet-4-5", "-p"), task=("--model", "claude-sonnet-4-5", *_CLAUDE_TOOLS, "-p"),
+        shell=("--model", "claude-sonnet-4-5"), resume=("--model", "claude-sonnet-4-5", "-c"),
+    ),
+    Program(
+        name="pi", command="pi", env={"PI_CODING_AGENT_DIR": "{home}"},
+        ask=("--provider", "openai", "--model", "test", "-p"),
+    ),
+    Program(name="llm", command="llm", env={"LLM_USER_PATH": "{home}"}, prepare=_llm, ask=("-m", "bench")),
+    Program(name="aider", command="aider", env={"OPENAI_API_BASE": "{url}"},
+            ask=("--model", "openai/test", "--no-check-update", "--analytics-disable", "--yes-always", "--message")),
+    Program(
+        name="mini-swe-agent", command="mini", version=("--help",), prepare=_mini,
+        env={"MSWEA_GLOBAL_CONFIG_DIR": "{home}", "OPENAI_API_BASE": "{url}", "OPENAI_BASE_URL": "{url}",
+             "MSWEA_SILENT_STARTUP": "1", "MSWEA_COST_TRACKING": "ignore_errors",
+             "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        task=_MINI,
+    ),
+    Program(name="opencode", command="opencode", ask=("run",), env={"OPENCODE_CONFIG_DIR": "{home}"}),
+    Program(name="gemini-cli", command="gemini", ask=("-p",), env={"GOOGLE_GEMINI_BASE_URL": "{root}"}),
+)  # fmt: skip
+
+
+def find(program: Program) -> str | None:
+    """Where it is: on PATH, for clio beside this Python."""
+    if program.name == "clio":
+        beside = Path(sys.executable).with_name("clio")
+        return str(beside) if beside.exists() else shutil.which("clio")
+    return shutil.which(program.command)
+
+
+def environment(program: Program, words: dict[str, str]) -> dict[str, str]:
+    """A bare environment with a home of its own, and a key that opens nothing."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+    own = {name: value.format(**words) for name, value in program.env.items()}
+    return kept | {"HOME": words["home"], "OPENAI_API_KEY": "sk-none", "TERM": "xterm-256color"} | own
