@@ -16,7 +16,6 @@ from clio.app import App, build_app
 from clio.commands.base import RunPrompt
 from clio.commands.called import MakePrompt
 from clio.commands.checklist import to_markdown
-from clio.commands.registry import added_prompt
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.entrypoints.answer_schema import AnswerSchema
@@ -136,8 +135,11 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 
     Raises UsageError where such a command was called wrongly, or meant and misspelt.
     """
-    step = added_prompt(app, text)
-    match step:
+    if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
+        return await app.run_turn(text)
+    from clio.commands.registry import added_prompt
+
+    match added_prompt(app, text):
         case MakePrompt(said=said, make=make):
             return await app.run_turn(said, make)
         case RunPrompt(text=words):
