@@ -3,6 +3,7 @@
 from clio.commands.base import Command, CommandResult, Shell, refuse
 from clio.commands.matching import nearest
 from clio.errors import ClioError, UsageError
+from clio.storage.reasons import sentence
 
 
 def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
@@ -13,8 +14,10 @@ def carry_out(shell: Shell, command: Command, argument: str, called: str) -> Com
     try:
         command, argument = choose(command, argument, called)
         return command.handler(shell, argument)
-    except (ClioError, OSError) as error:
+    except ClioError as error:
         return refuse(str(error))
+    except OSError as error:
+        return refuse(sentence(error))
 
 
 def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:

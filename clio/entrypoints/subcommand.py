@@ -35,6 +35,7 @@ from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
+from clio.storage.reasons import sentence
 
 if TYPE_CHECKING:
     from clio.agent.planning import Planning
@@ -180,7 +181,7 @@ def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ClioError(str(error)) from error
+        raise ClioError(sentence(error)) from error
     finally:
         shell.close()
     return 0 if json or step is None else _after(step, options, loaded)

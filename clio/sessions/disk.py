@@ -12,19 +12,10 @@ from clio.sessions.legacy_outputs import readers
 from clio.sessions.loading import Loaded
 from clio.storage.atomic import write_atomic
 from clio.storage.document import keep_twin, set_aside
-from clio.storage.filelock import FileLock, read_owner
+from clio.storage.filelock import FileLock, NoLocks, read_owner
 from clio.storage.folders import make_ignored_folder
 from clio.storage.jsonl import LineWriter
-
-REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "the file may not grow",
-    errno.EROFS: "the disk is read-only",
-    errno.EACCES: "permission was denied",
-    errno.EPERM: "permission was denied",
-}
-NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+from clio.storage.reasons import reason
 
 
 class SessionDisk:
@@ -116,9 +107,7 @@ class SessionDisk:
     def _take_lock(self, lock: FileLock) -> None:
         try:
             taken = lock.acquire()
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                raise
+        except NoLocks:
             self._lock = None
             self.warnings.append(f"{str(self._files.folder)!r} has no locks: open each session in one clio only.")
             return
@@ -174,7 +163,7 @@ class SessionDisk:
         self.warnings.append(f"The damaged file was kept as {str(moved_to)!r}.")
 
     def _not_saved(self, error: OSError) -> None:
-        why = REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+        why = reason(error)
         place = error.filename or self._files.journal
         self.unsaved = (
             f"{why} ({str(place)!r}); what is missing there is kept in memory and written as soon as that works again."

@@ -42,9 +42,11 @@ def write_pieces(
         if modified is not None:
             os.utime(temp, (modified, modified))
         temp.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):  # the first error is the one to tell
             temp.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a full disk names no file, and nobody knows the temporary one
         raise
     if durable:
         sync_folder(path.parent)

@@ -1,5 +1,6 @@
 """Locks between processes that the operating system lets go of when their owner dies."""
 
+import errno
 import os
 import socket
 import sys
@@ -24,6 +25,7 @@ GRACE_S = 0.02
 LONGEST_PAUSE_S = 0.02
 # Windows locks are mandatory: a byte far behind the owner's name keeps the name readable.
 WINDOWS_BYTE = 1 << 30
+NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 
 class Owner(Struct, frozen=True, kw_only=True):
@@ -33,6 +35,16 @@ class Owner(Struct, frozen=True, kw_only=True):
     hostname: str = ""
     timestamp: float = 0.0
     session_id: str = ""
+
+
+class NoLocks(OSError):
+    """The file system of `filename` knows no locks, as some that lie on another machine."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.filename!r} cannot be locked: its file system has no locks, without which two clios would "
+            "overwrite each other's work; keep it on a disk that has them."
+        )
 
 
 class FileLock:
@@ -55,7 +67,7 @@ class FileLock:
     def acquire(self, timeout_s: float = 0.0) -> bool:
         """Take the lock, waiting up to `timeout_s`; False means somebody else has it.
 
-        Raises OSError where the folder cannot be written or its file system knows no locks.
+        Raises OSError where the folder cannot be written, NoLocks where its file system knows none.
         """
         deadline = time.monotonic() + max(timeout_s, GRACE_S)
         pause = 0.001
@@ -94,6 +106,11 @@ class FileLock:
         try:
             # The former owner may have deleted the file between our opening and our locking it.
             taken = _lock(fd, shared=False) and _is_file_at(fd, self.path)
+        except OSError as error:
+            os.close(fd)
+            if error.errno in NO_LOCKS:
+                raise NoLocks(error.errno, "its file system has no locks", str(self.path)) from error
+            raise
         except BaseException:
             os.close(fd)
             raise
@@ -126,6 +143,23 @@ def holder(path: Path) -> Owner | None:
         return None  # no locks on this file system: nobody can be said to hold one
     finally:
         os.close(fd)
+
+
+def knows_locks(folder: Path) -> bool:
+    """Whether files in a folder that is there can be locked. Nothing is created, and nobody kept from a lock."""
+    if sys.platform == "win32":
+        return True  # where folders cannot be opened
+    try:
+        fd = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return True  # another matter
+    try:
+        _lock(fd, shared=True)
+    except OSError as error:
+        return error.errno not in NO_LOCKS
+    finally:
+        os.close(fd)
+    return True
 
 
 def read_owner(path: Path) -> Owner:

@@ -24,9 +24,9 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
                   "put a copy back, or: clio sessions delete ID")  # fmt: skip
     aside = [name for name in file_names(folder) if ".corrupt-" in name]
     if aside:
-        yield note(
-            "sessions", f"{several(len(aside), 'file')} set aside as damaged", f"look at them in {ground.shown(folder)}"
-        )
+        names = ", ".join(aside[:_MAX_NAMED]) + (" …" if len(aside) > _MAX_NAMED else "")
+        yield note("sessions", f"{several(len(aside), 'file')} set aside as damaged ({names})",
+                   f"look at them in {ground.shown(folder)}")  # fmt: skip
     running = sum(1 for info in infos if info.running)
     more = f", {running} open now" if running else ""
     yield ok("sessions", f"{len(infos):,} of this project{more}" if infos else "none yet in this project")

@@ -20,7 +20,7 @@ from clio.memory.ltm_file import decode_ltm, refuse_newer
 from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.storage.document import decode
-from clio.storage.filelock import holder
+from clio.storage.filelock import holder, knows_locks
 from clio.storage.jsonl import split_lines
 from clio.tools.files.text_file import size_text
 
@@ -66,8 +66,11 @@ def check_team(ground: Ground) -> Iterator[Finding]:
         yield fix("team memory", str(error), "look with: clio memory share status")
         return
     if status.problems or status.rule:
+        named = ", ".join(repr(problem.path) for problem in status.problems[:_MAX_NAMED])
         left_out = (
-            f"{len(status.problems)} files are left out" if status.problems else "git does not see what it should"
+            f"{several(len(status.problems), 'file')} left out ({named})"
+            if named
+            else "git does not see what it should"
         )
         yield note("team memory", left_out, "look with: clio memory share status")
     else:
@@ -103,6 +106,10 @@ def check_locks(ground: Ground) -> Iterator[Finding]:
             hours = f"{age_s / 3600:.0f} hours"
             yield note("locks", f"{ground.shown(path)} has been held by process {owner.pid} for {hours}",
                        "end that process if it hangs")  # fmt: skip
+    for place in (folder, ground.home):
+        if place.is_dir() and not knows_locks(place):
+            yield note("locks", f"the file system of {ground.shown(place)} has none, so nothing is learned there",
+                       "move it to a disk that has them")  # fmt: skip
     behind = f", {left} left behind by processes that ended, which lock nothing" if left else ""
     yield ok("locks", f"{held} held{behind}")
 
