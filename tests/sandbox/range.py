@@ -39,6 +39,7 @@ class Range:
         self.git("config", "user.name", "A")
         self.git("config", "user.email", "a@b.example")
         (self.project / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n", encoding="utf-8")
+        (self.project / ".git" / "hooks" / "pre-commit").chmod(0o755)
 
     def git(self, *words: str) -> None:
         subprocess.run(["git", *words], cwd=self.project, check=True, capture_output=True)
@@ -53,11 +54,13 @@ class Range:
         """What no command may change: all around the project, and what in it decides which programs run."""
         cache = self.home / ".cache"
         git = self.project / ".git"
-        around = [path for folder in (self.home, self.outside) for path in folder.rglob("*") if cache not in path.parents]
+        around = [
+            path for folder in (self.home, self.outside) for path in folder.rglob("*") if cache not in path.parents
+        ]
         within = [git / name for name in _DECIDING]
         within += [path for path in (git / "hooks").iterdir() if ".set-aside-" not in path.name]
         within += [path for path in (self.project / ".clio").iterdir() if ".set-aside-" not in path.name]
-        return {str(path): path.read_bytes() for path in (*around, *within) if path.is_file()}
+        return {str(path): path.read_bytes() if path.is_file() else b"" for path in (*around, *within) if path.exists()}
 
     def tidy(self) -> None:
         """Remove what earlier commands left in the project."""

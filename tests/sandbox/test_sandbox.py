@@ -1,0 +1,337 @@
+"""What may be done behind the fence, how commands end there, which level is taken, and what is said."""
+
+import asyncio
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clio.config.schema import Config
+from clio.errors import ToolFailed
+from clio.sandbox import seatbelt
+from clio.sandbox.fence import Fence
+from clio.sandbox.guard import Guard
+from clio.sandbox.places import make_fence
+from clio.sandbox.sandbox import Sandbox
+from clio.sandbox.smell import hint
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+from clio.tools.git import GitArgs, GitTool
+from clio.tools.shell.held import run_held
+from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
+from tests.sandbox.range import REASONS, Range
+
+NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")
+
+
+@pytest.fixture(autouse=True)
+def tidy(field: Range) -> None:
+    field.tidy()
+
+
+def text(held: Sandbox, field: Range, command: str) -> str:
+    process, _, _ = field.run(held, command)
+    return process.output.text().strip()
+
+
+def test_work_goes_on_as_ever(held: Sandbox, field: Range) -> None:
+    assert text(held, field, "mkdir -p src; echo one > src/a; ln src/a b; mv b src/c; cat src/c") == "one"
+    assert text(held, field, "git add src && git commit -qm first && git log --format=%s -1") == "first"
+    assert text(held, field, f"cat {field.outside}/file") == "safe"
+    assert text(held, field, f"echo x > {field.home}/.cache/a && cat {field.home}/.cache/a") == "x"
+    assert (
+        text(held, field, "echo x > $(mktemp -p ${TMPDIR:-/tmp} held-XXXX) && echo made; rm -f /tmp/held-*") == "made"
+    )
+    assert (
+        text(held, field, "echo | sh -c 'exit 3'; echo $?; exec 2>/dev/null; echo x > /dev/null && echo null")
+        == "3\nnull"
+    )
+    process, _, note = field.run(held, "exit 7")
+    assert (process.exit_code, note, process.left_behind) == (7, "", False)
+
+
+@NEEDS_BWRAP
+def test_bwrap_gives_a_tmp_of_its_own_that_lasts_as_long_as_clio(field: Range) -> None:
+    sandbox = field.sandbox("bwrap")
+    text(sandbox, field, "echo kept > /tmp/clio-own-tmp")
+    assert text(sandbox, field, "cat /tmp/clio-own-tmp") == "kept"
+    assert not Path("/tmp/clio-own-tmp").exists()
+    tmp = sandbox.fence(field.project).tmp
+    sandbox.close()
+    assert not tmp.exists()
+
+
+def test_what_is_configured_opens(held: Sandbox, field: Range) -> None:
+    level = held.choice
+    more = field.sandbox(level, write=(str(field.outside / "deep"),), caches=False)
+    assert text(more, field, f"echo x > {field.outside}/deep/a && cat {field.outside}/deep/a") == "x"
+    assert text(more, field, f"echo x > {field.home}/.cache/b && cat {field.home}/.cache/b") != "x"
+    (field.outside / "deep" / "a").unlink()
+    more.close()
+    reached = field.sandbox(level, network=True)
+    if held.known == "bwrap":
+        assert text(reached, field, "readlink /proc/self/ns/net") == str(Path("/proc/self/ns/net").readlink())
+    else:
+        assert text(reached, field, "/usr/bin/env python3 -S -c 'import socket; socket.socket(); print(1)'") == "1"
+    reached.close()
+
+
+def test_a_limit_leaves_time_to_clean_up(held: Sandbox, field: Range) -> None:
+    process, late, _ = field.run(held, "trap 'echo cleaned; exit' TERM; echo ready; while :; do sleep 0.02; done", 0.4)
+    assert late
+    assert process.output.text().endswith("cleaned\n")
+
+
+def test_esc_ends_everything(held: Sandbox, field: Range) -> None:
+    mark = f"19.{os.getpid()}"
+
+    async def go() -> None:
+        running = asyncio.ensure_future(
+            run_held(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, held, timeout_s=20)
+        )
+        while len(alive(mark)) < 2:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        await asyncio.wait({running})
+
+    asyncio.run(go())
+    assert alive(mark) == []
+
+
+def alive(mark: str) -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        found += [str(path)] if words[:2] == [b"sleep", mark.encode()] else []
+    return found
+
+
+@NEEDS_BWRAP
+def test_with_bwrap_what_left_its_session_ends_too_and_is_told(field: Range) -> None:
+    sandbox, mark = field.sandbox("bwrap"), f"18.{os.getpid()}"
+    assert "left running were stopped" in text(sandbox, field, f"setsid sleep {mark} & sleep 0.1; echo done")
+    assert alive(mark) == []
+    assert text(sandbox, field, "true & wait; echo done") == "done"
+    sandbox.close()
+
+
+def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None:
+    mark = f"17.{os.getpid()}"
+
+    async def go() -> None:
+        jobs = JobTable(held)
+        job = await jobs.start(f"sleep {mark} & echo begun", field.project)
+        while "begun" not in job.process.output.text() or not alive(mark):
+            await asyncio.sleep(0.01)
+        assert job.running
+        await job.stop()
+        assert alive(mark) == []
+
+    asyncio.run(go())
+
+
+def test_the_tool_says_what_the_sandbox_did_and_how_to_get_out(held: Sandbox, field: Range) -> None:
+    tool = RunCommandTool(Workspace(field.project), JobTable(held), 20)
+    assert tool.args is HeldCommandArgs
+
+    async def call(**arguments: object) -> str:
+        return (await tool.prepare(HeldCommandArgs(**arguments)).run(lambda line: None)).text  # type: ignore[arg-type]
+
+    said = asyncio.run(call(command=f"echo x > {field.outside}/file"))
+    assert f"[this may be the sandbox ({held.known})" in said
+    assert "outside=true" in said
+    prepared = tool.prepare(HeldCommandArgs(command="true", outside=True))
+    assert prepared.title == "run true (outside the sandbox)"
+    assert prepared.action == RunCommand(command="true", cwd=field.project, outside=True)
+    asyncio.run(call(command=f"echo x > {field.outside}/out", outside=True))
+    assert (field.outside / "out").read_text(encoding="utf-8") == "x\n"
+    (field.outside / "out").unlink()
+
+
+def test_the_git_tools_hooks_are_held_and_a_push_is_not(held: Sandbox, field: Range) -> None:
+    hook = field.project / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\necho x > {field.outside}/hooked\n", encoding="utf-8")
+    hook.chmod(0o755)
+    (field.project / "new").write_text("x", encoding="utf-8")
+    tool = GitTool(Workspace(field.project), 20, None, held)
+    prepared = tool.prepare(GitArgs(operation="commit", message="held", paths=("new",)))
+
+    async def go() -> str:
+        return (await prepared.run(lambda line: None)).text
+
+    assert "sandbox" in asyncio.run(go())
+    assert not (field.outside / "hooked").exists()
+    hook.write_text("#!/bin/sh\n", encoding="utf-8")
+    field.git("remote", "add", "origin", str(field.outside))
+    push = tool.prepare(GitArgs(operation="push")).action
+    field.git("remote", "remove", "origin")
+    assert isinstance(push, RunCommand)
+    assert push.outside
+
+
+def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Range) -> None:
+    tree = field.top / "tree"
+    field.git("worktree", "add", "--quiet", "--detach", str(tree))
+    try:
+        process, _, note = asyncio.run(run_held(
+            "echo x > t && git add t && git commit -qm tree && git log -1 --format=%s", tree, held, timeout_s=20
+        ))  # fmt: skip
+        assert (process.output.text(), note) == ("tree\n", "")
+        before = field.intact(), (tree / ".git").read_bytes()
+        for attack in (
+            "git config core.fsmonitor evil",
+            f"echo x > {field.project}/.git/hooks/update",
+            "echo x > .git",
+        ):
+            asyncio.run(run_held(attack, tree, held, timeout_s=20))
+        assert (field.intact(), (tree / ".git").read_bytes()) == before
+        (field.project / "claimed").mkdir()
+        (field.project / "claimed" / ".git").write_text(f"gitdir: {field.home}\n", encoding="utf-8")
+        assert fence(field, field.project / "claimed").write[0] == field.project / "claimed"
+        assert field.home not in fence(field, field.project / "claimed").write
+    finally:
+        field.git("worktree", "remove", "--force", str(tree))
+
+
+def fence(field: Range, root: Path) -> Fence:
+    return make_fence(root, person=field.home, clio_home=field.clio_home, env={}, tmp=field.outside)
+
+
+def test_off_is_off(field: Range) -> None:
+    sandbox = field.sandbox("off")
+    assert (sandbox.wanted, sandbox.word, sandbox.level(), sandbox.trouble()) == (False, "", "off", [])
+    assert RunCommandTool(Workspace(field.project), JobTable(sandbox), 20).args is RunCommandArgs
+    assert Config().sandbox == "off"
+
+
+def test_auto_takes_what_holds_and_a_liar_is_found_out(
+    field: Range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar = tmp_path / "bwrap"
+    liar.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n', encoding="utf-8")
+    liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(
+        ToolFailed, match=r"'bwrap' does not hold here: a command could write outside; .*--sandbox auto"
+    ):
+        field.sandbox("bwrap").level()
+    auto = field.sandbox("auto")
+    assert auto.level() == ("off" if REASONS["landlock"] else "landlock")
+    liar.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2; exit 1\n", encoding="utf-8")
+    broken = field.sandbox("bwrap")
+    with pytest.raises(ToolFailed, match="does not run: bwrap: No permissions"):
+        broken.level()
+    assert broken.word == "no sandbox, no commands"
+    process_never = RunCommandTool(Workspace(field.project), JobTable(broken), 20).prepare(
+        HeldCommandArgs(command="touch ran")
+    )
+    with pytest.raises(ToolFailed, match="does not hold here"):
+        asyncio.run(_run(process_never))
+    assert not (field.project / "ran").exists()
+    assert broken.trouble()[0].startswith("no command will run: the sandbox 'bwrap'")
+    assert broken.trouble() == []
+
+
+async def _run(prepared: object) -> object:
+    return await prepared.run(lambda line: None)  # type: ignore[attr-defined]
+
+
+def test_words_for_the_status_line(held: Sandbox, field: Range) -> None:
+    assert field.sandbox("auto").word == "sandbox"
+    held.level()
+    assert held.word == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock, partly"}[held.choice]
+
+
+def test_leaving_the_sandbox_is_asked_in_every_mode_and_by_no_rule(tmp_path: Path) -> None:
+    action = RunCommand(command="make", cwd=tmp_path, outside=True)
+    for mode in ("ask", "edits", "all"):
+        policy = Policy(Workspace(tmp_path), mode, allow=("make",))
+        assert policy.judge(action) == Ask("high", "it runs outside the sandbox")
+        policy.allow_for_session(action)
+        assert isinstance(policy.judge(action), Allow)
+        assert isinstance(policy.judge(RunCommand(command="make it", cwd=tmp_path, outside=True)), Ask)
+    assert isinstance(Policy(Workspace(tmp_path), "plan").judge(action), Deny)
+    denied = Policy(Workspace(tmp_path), "all", deny=("make",)).judge(action)
+    assert isinstance(denied, Deny)
+    held = RunCommand(command="make", cwd=tmp_path)
+    assert isinstance(Policy(Workspace(tmp_path), "ask").judge(held), Ask), "a sandbox makes no approval weaker"
+
+
+def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("before", encoding="utf-8")
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "large").write_bytes(b"x" * 1_000_001)
+    guard = Guard([tmp_path / name for name in ("a", "link", "large", "missing")])
+    assert guard.undo() == []
+    (tmp_path / "a").write_text("after", encoding="utf-8")
+    (tmp_path / "link").unlink()
+    (tmp_path / "missing").write_text("made", encoding="utf-8")
+    undone = dict(guard.undo())
+    assert set(undone) == {tmp_path / "a", tmp_path / "link", tmp_path / "missing"}
+    assert (tmp_path / "a").read_text(encoding="utf-8") == "before"
+    aside = undone[tmp_path / "a"]
+    assert aside is not None
+    assert aside.read_text(encoding="utf-8") == "after"
+    assert (tmp_path / "link").readlink() == Path("a")
+    assert not (tmp_path / "missing").exists()
+    assert guard.changed() == []
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        ("sh: x: Read-only file system", "write only"),
+        ("curl: (6) Could not resolve host: example.org", "no network"),
+        ("curl: (7) Failed to connect to localhost port 3000: Connection refused", "network of its own"),
+        ("cat: /tmp/a: No such file or directory", "/tmp of its own"),
+        ("assertion failed", ""),
+    ],
+)
+def test_failures_that_smell_of_the_sandbox(output: str, cause: str) -> None:
+    said = hint(output, "bwrap", network=False)
+    assert cause in said
+    assert bool(said) == bool(cause)
+    assert hint(output, "off", network=False) == ""
+
+
+def test_the_profile_for_macos(tmp_path: Path) -> None:
+    """Its text only: there is no macOS here to run it."""
+    root, home = tmp_path / 'a "b"', tmp_path / "home"
+    for folder in (root / ".git" / "hooks", root / ".clio", home):
+        folder.mkdir(parents=True)
+    (root / ".git" / "config").touch()
+    made = make_fence(root, person=home, clio_home=home / ".clio", env={}, tmp=tmp_path)
+    lines = seatbelt.profile(made).splitlines()
+    shown = str(root.resolve()).replace('"', '\\"')
+    assert lines[:4] == [
+        "(version 1)",
+        "(allow default)",
+        "(deny file-write*)",
+        f'(allow file-write* (subpath "{shown}"))',
+    ]
+    for sealed in (".git/config", ".git/hooks", ".clio", ".git/commondir"):
+        assert lines.index(f'(deny file-write* (subpath "{shown}/{sealed}"))') > 3
+    assert f'(deny file-write-unlink (literal "{shown}/.git"))' in lines
+    assert "(deny network*)" in lines
+    assert all(line.count("(") == line.count(")") for line in lines)
+    argv = seatbelt.enclose("/usr/bin/sandbox-exec", made, ["bash", "-c", "true"]).argv
+    assert argv[:2] == ("/usr/bin/sandbox-exec", "-p")
+    assert argv[-3:] == ("bash", "-c", "true")
+
+
+def test_landlock_refuses_where_it_cannot_hold() -> None:
+    from clio.sandbox import landlock
+
+    child = landlock.enclose(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).argv
+    broken = "import sys, runpy; sys.argv[0:1] = []; m = runpy.run_path(sys.argv[0]); f = m['main'].__globals__; "
+    broken += "f['_CREATE_RULESET'] = 999; sys.exit(m['main'](sys.argv[1:]))"
+    done = subprocess.run([child[0], "-c", broken, *child[4:]], capture_output=True, text=True, check=False)
+    assert done.returncode == 126
+    assert "was not run, because the sandbox landlock cannot be had" in done.stderr
