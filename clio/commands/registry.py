@@ -155,10 +155,11 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
-        yield from _starting(
-            ((called, command) for command in COMMANDS for called in _offered(command, name)), name, "/"
-        )
-        yield from _starting(((command.name, command) for command in added(shell)), name, "/")
+        theirs = added(shell)
+        hidden = {command.name.lower() for command in theirs}
+        ours = (command for command in COMMANDS if command.name not in hidden)
+        yield from _starting(((called, command) for command in ours for called in _offered(command, name)), name, "/")
+        yield from _starting(((command.name, command) for command in theirs), name, "/")
         return
     command = find(name, shell)
     if command is not None and command.subcommands:
