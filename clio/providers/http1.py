@@ -200,7 +200,10 @@ async def unpacked(body: Body, coding: str) -> AsyncGenerator[bytes]:
             while piece:
                 if found := unpacker.decompress(piece, _PIECE_BYTES):
                     yield found
-                piece = unpacker.unconsumed_tail
+                if unpacker.eof:  # what was packed in parts begins anew; the tail of a part that is over never shrinks
+                    piece, unpacker = unpacker.unused_data.lstrip(b"\0"), zlib.decompressobj(wbits=47)
+                else:
+                    piece = unpacker.unconsumed_tail
         if found := unpacker.flush():
             yield found
     except zlib.error as error:

@@ -18,11 +18,9 @@ from clio.providers.dial import Dialler, Streams
 from clio.providers.event_stream import EventStream, EventTooLong
 from clio.providers.failures import Failure, TransportFailed
 from clio.providers.http1 import Body, CutOff, Head, HungUp, NoHttp, read_head, unpacked
-from clio.providers.transport import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
+from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import without_login
 
-_MAX_ANSWER_BYTES = 64_000_000
-_MAX_ERROR_BYTES = 1_000_000
 _ERROR_BODY_S = 10.0
 _AFTER_DONE_S = 0.1
 """How long the end of a stream is waited for after its last word, so that the connection can be used again."""
@@ -103,16 +101,20 @@ class LeanTransport:
             if head.content_type == "application/json":
                 yield _decoded(await _whole(pieces, streaming=True))
                 return
-            stream = EventStream()
+            stream, found = EventStream(), False
             while piece := await _next(pieces):
                 for data in _fed(stream, piece):
+                    found = True
                     if data.startswith(b"[DONE]"):
                         await _finish(answer)
                         return
                     yield _decoded(data)
             with suppress(TransportFailed):  # what was cut in the middle is no event
                 if (data := stream.end()) and not data.startswith(b"[DONE]"):
+                    found = True
                     yield _decoded(data)
+            if not found and head.content_type not in ("", "text/event-stream"):  # such as a page to log in
+                raise TransportFailed(Failure(kind="malformed", detail=head.content_type))
 
     async def get(self, path: str, timeout_s: float) -> object:
         """See `Transport`."""
@@ -250,8 +252,8 @@ async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
     try:
         while piece := await _next(pieces):
             found += piece
-            if len(found) > _MAX_ANSWER_BYTES:
-                raise TransportFailed(Failure(kind="malformed", detail="an answer without an end"))
+            if len(found) > MAX_ANSWER_BYTES:
+                raise TransportFailed(Failure(kind="endless", detail=f"more than {MAX_ANSWER_BYTES:,} bytes"))
     except TransportFailed as error:
         if streaming or error.failure.kind != "broken":
             raise
@@ -266,9 +268,9 @@ async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
         async with asyncio.timeout(_ERROR_BODY_S):
             async for piece in pieces:
                 found += piece
-                if len(found) > _MAX_ERROR_BYTES:
+                if len(found) > MAX_ERROR_BYTES:
                     break
-    return found[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
+    return found[:MAX_ERROR_BYTES].decode("utf-8", "replace")
 
 
 async def _finish(answer: Body) -> None:
@@ -285,7 +287,7 @@ def _fed(stream: EventStream, piece: bytes) -> list[bytes]:
     try:
         return stream.feed(piece)
     except EventTooLong as error:
-        raise TransportFailed(Failure(kind="malformed", detail="an event without an end")) from error
+        raise TransportFailed(Failure(kind="endless", detail="an event without an end")) from error
 
 
 def _decoded(data: bytes) -> object:

@@ -7,15 +7,17 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.providers.encode import encode_json
+from clio.providers.event_stream import MAX_EVENT_BYTES
 from clio.providers.failures import Failure, TransportFailed
-from clio.providers.transport import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
+from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import host_of, is_loopback
 
 if TYPE_CHECKING:
+    from httpx2 import Response
     from openai import APIError, AsyncOpenAI, AsyncStream, Omit
 
 
@@ -66,7 +68,9 @@ class OpenAITransport:
         # A proxy cannot reach this machine's own loopback; a transport of our own keeps the environment's proxies out.
         # No TLS context for plain HTTP there: it would never be used.
         direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
-        http_client = DefaultAsyncHttpxClient(follow_redirects=False, transport=direct)
+        http_client = DefaultAsyncHttpxClient(
+            follow_redirects=False, transport=direct, event_hooks={"response": [_bounded]}
+        )
         if self._key is None:
             self._headers = {"Authorization": Omit()}
         # Read from the environment by the package; nobody else's business.
@@ -133,13 +137,45 @@ class OpenAITransport:
             await client.close()
 
 
+async def _bounded(response: "Response") -> None:
+    """Let the answer's body end, however much is sent: the package would keep all of it."""
+    read = response.aiter_bytes
+
+    def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
+        return _until_too_much(response, read(chunk_size))
+
+    response.aiter_bytes = aiter_bytes
+
+
+async def _until_too_much(response: "Response", pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """As much of an error as says what it is about; else no more of one event, or of one JSON object, than can be."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    whole = kind == "application/json" or response.status_code >= 300
+    size = 0
+    async for piece in pieces:
+        yield piece
+        size += len(piece)
+        if response.status_code >= 300 and size > MAX_ERROR_BYTES:
+            return
+        if not whole and (end := max(piece.rfind(b"\n\n"), piece.rfind(b"\n\r\n"))) >= 0:
+            size = len(piece) - end
+        if size > (MAX_ANSWER_BYTES if whole else MAX_EVENT_BYTES):
+            what = f"more than {MAX_ANSWER_BYTES:,} bytes" if whole else "an event without an end"
+            raise TransportFailed(Failure(kind="endless", detail=what))
+
+
 async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
     if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
         await stream.response.aread()
         yield stream.response.json()
         return
+    empty = True
     async for event in stream:
+        empty = False
         yield event
+    kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
+    if empty and kind not in ("", "text/event-stream"):  # such as a page to log in
+        raise TransportFailed(Failure(kind="malformed", detail=kind))
 
 
 def _read(error: "APIError", *, streaming: bool = False) -> Failure:

@@ -10,6 +10,9 @@ from clio.providers.proxies import environment_proxies, proxy_for
 from clio.providers.urls import host_of
 
 CONNECT_TIMEOUT_S = 15.0
+MAX_ANSWER_BYTES = 64_000_000
+"""Of an answer that is one JSON object."""
+MAX_ERROR_BYTES = 1_000_000
 SILENCE_TIMEOUT_S = 600.0
 """Reasoning models may say nothing for minutes; longer than this the connection counts as dead."""
 

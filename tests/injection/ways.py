@@ -140,7 +140,8 @@ def _captured(show: Callable[[], object]) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     with redirect_stdout(stream), redirect_stderr(stream):
         show()
-    return cast(io.BytesIO, stream.buffer).getvalue().decode()
+    stream.seek(0)
+    return stream.read()
 
 
 def _sub_command(text: str) -> str:

@@ -129,14 +129,14 @@ def test_what_is_no_http_ends_soon_and_closed(parts: list[Part]) -> None:
 
 def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.event_stream.MAX_EVENT_BYTES", 100_000)
-    monkeypatch.setattr(f"{LEAN}._MAX_ANSWER_BYTES", 100_000)
-    monkeypatch.setattr(f"{LEAN}._MAX_ERROR_BYTES", 100_000)
+    monkeypatch.setattr(f"{LEAN}.MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(f"{LEAN}.MAX_ERROR_BYTES", 100_000)
     bomb = gzip.compress(b" " * 50_000_000)
     packed = "Content-Encoding: gzip"
-    assert failed("lean", TO_THE_END + b"data: " + b"x" * 200_000, GONE).kind == "malformed"
-    assert failed("lean", TO_THE_END + b"data: x\n" * 200_000, GONE).kind == "malformed"
-    assert failed("lean", answer(bomb, "200 OK", packed), GONE).kind == "malformed"
-    assert failed("lean", answer(bomb, "200 OK", packed, kind="text/event-stream"), GONE).kind == "malformed"
+    assert failed("lean", TO_THE_END + b"data: " + b"x" * 200_000, GONE).kind == "endless"
+    assert failed("lean", TO_THE_END + b"data: x\n" * 200_000, GONE).kind == "endless"
+    assert failed("lean", answer(bomb, "200 OK", packed), GONE).kind == "endless"
+    assert failed("lean", answer(bomb, "200 OK", packed, kind="text/event-stream"), GONE).kind == "endless"
     assert len(failed("lean", answer(bomb, "500 No", packed), GONE).body) == 100_000
 
 

@@ -265,7 +265,8 @@ def test_a_stream_that_is_no_json(line: str) -> None:
 
 def test_a_page_instead_of_an_answer() -> None:
     page = Reply(lambda _: [b"<html>Welcome</html>"], content_type="text/html")
-    assert failure(page, StreamBroken).retryable
+    said = failure(page, ServerFailed)
+    assert said.retryable and "(text/html): check --base-url" in str(said)
 
 
 @pytest.mark.parametrize(

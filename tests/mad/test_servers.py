@@ -1,0 +1,136 @@
+"""Servers gone mad: memory and time are bounded, the end is clear, and the key stays with the server it is for.
+
+The whole list, each in a process of its own, is `python -m bench.mad_servers`; here is what needs a process, and the
+rest with smaller numbers.
+"""
+
+import asyncio
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.mad_servers import KEY, run_clio
+from clio.agent.events import TurnFinished
+from clio.messages import ToolMessage
+from clio.providers import bounds
+from tests.mad import server as mad
+from tests.mad.server import Answer, MadServer, said
+from tests.support.desk import Desk, make_repository
+
+MOST_MIB = 180
+
+
+class _Url:
+    """What a desk asks of a server."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+
+def turn(
+    folder: Path, answer: Answer, transport: str = "auto", **overrides: Any
+) -> tuple[TurnFinished, Desk, MadServer]:
+    """One turn with a mad server, within half a minute."""
+    project, home = folder / "project", folder / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text(f"transport: {transport}\n", encoding="utf-8")
+    make_repository(project, {"a.py": "x = 1\n"})
+    with MadServer(answer) as server:
+        desk = Desk(project, home, _Url(server.url), **overrides)  # type: ignore[arg-type]
+
+        async def play() -> TurnFinished:
+            try:
+                return await desk.turn("hi")
+            finally:
+                await desk.app.close()
+
+        return asyncio.run(play()), desk, server
+
+
+@pytest.mark.parametrize("transport", ["lean", "openai"])
+def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, transport: str) -> None:
+    with MadServer(mad.endless_line()) as server:
+        code, _, kib, line = run_clio(server.url, tmp_path, transport=transport)
+    assert code == 1 and "an event without an end, so the connection was closed" in line
+    assert kib / 1024 < MOST_MIB
+    assert len(server.requests) == 1, "it is not asked again"
+
+
+@pytest.mark.parametrize("transport", ["lean", "openai"])
+@pytest.mark.parametrize(
+    ("answer", "bound", "words"),
+    [
+        (mad.endless_text, ("MAX_CHARS", 100_000), "more than 100,000 characters"),
+        (mad.endless_thoughts, ("MAX_CHARS", 100_000), "more than 100,000 characters"),
+        (mad.long_arguments, ("MAX_CHARS", 100_000), "more than 100,000 characters"),
+        (lambda: mad.packed(10), ("MAX_CHARS", 100_000), "more than 100,000 characters"),
+        (mad.endless_nothing, ("MAX_EMPTY", 1_000), "1,000 events in a row that hold nothing"),
+        (mad.many_calls, ("MAX_CALLS", 50), "more than 50 tool calls"),
+        (mad.endless_comments, ("WITHOUT_WORDS_S", 0.3), "nothing that is part of an answer"),
+    ],
+)
+def test_what_never_ends_is_ended(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    transport: str,
+    answer: Callable[[], Answer],
+    bound: tuple[str, float],
+    words: str,
+) -> None:
+    monkeypatch.setattr(bounds, *bound)
+    finished, _, server = turn(tmp_path, answer(), transport)
+    assert (finished.status, finished.exit_code) == ("failed", 1)
+    assert words in finished.error and "the connection was closed" in finished.error
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("transport", ["lean", "openai"])
+@pytest.mark.parametrize("status", [302, 307, 308])
+def test_the_key_never_follows(tmp_path: Path, transport: str, status: int) -> None:
+    with MadServer(lambda _: iter([mad.head(), said("stolen")])) as elsewhere:
+        finished, _, server = turn(tmp_path, mad.redirect(elsewhere.url, status), transport=transport)
+    assert (finished.status, finished.exit_code) == ("refused", 2)
+    assert b"test-key" in server.requests[0] and elsewhere.requests == []
+
+
+@pytest.mark.parametrize("answer", [mad.absurd_bill, mad.huge_bill])
+def test_a_bill_that_is_none_costs_nothing(tmp_path: Path, answer: Callable[[], Answer]) -> None:
+    finished, desk, _ = turn(tmp_path, answer())
+    assert (finished.status, finished.text) == ("done", "ok")
+    assert finished.usage.prompt_tokens == finished.usage.completion_tokens == 0
+    assert finished.cost is None or math.isfinite(finished.cost.micro_dollars)
+    for path in (desk.project / ".clio").rglob("*.json*"):
+        assert "NaN" not in path.read_text("utf-8") and "Infinity" not in path.read_text("utf-8")
+
+
+def test_every_call_gets_one_answer_under_an_id_of_its_own(tmp_path: Path) -> None:
+    finished, desk, _ = turn(tmp_path, mad.twin_calls())
+    assert (finished.status, finished.text, finished.steps) == ("done", "done", 2)
+    results = [one for one in desk.app.session.messages if isinstance(one, ToolMessage)]
+    assert len({one.tool_call_id for one in results}) == len(results) >= 5
+    assert [one.ok for one in results[:3]] == [True, True, False]
+    assert "there is no tool 'no_such_tool'" in results[2].content
+
+
+def test_whoever_is_told_to_delegate_for_ever_does_not(tmp_path: Path) -> None:
+    finished, desk, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
+    assert finished.status in ("failed", "max_steps")
+    assert len(server.requests) <= 110
+    assert all(info.parent in (None, desk.app.session.id) for info in desk.app.store.list()), "nobody sends on"
+
+
+def test_a_call_in_every_answer_ends_with_the_steps(tmp_path: Path) -> None:
+    finished, _, server = turn(tmp_path, mad.calls_for_ever(), max_steps="5")
+    assert (finished.status, finished.exit_code, len(server.requests)) == ("max_steps", 1, 5)
+
+
+def test_the_key_of_the_bench_is_in_no_file(tmp_path: Path) -> None:
+    with MadServer(lambda _: iter([mad.head(), said(json.dumps({"key": KEY}))])) as server:
+        assert run_clio(server.url, tmp_path)[0] == 0
+    assert b"Bearer " + KEY.encode() in server.requests[0]
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert kept == []
