@@ -87,8 +87,9 @@ class CommandView:
         """
         if self.unknown or not (self.line.commands or self.line.redirects):
             return None
-        if any(risk.level == "high" or (risk.level == "medium" and not writes_inside) for risk in self.redirect_risks):
-            return None
+        for redirect, risk in zip(self.line.redirects, self.redirect_risks, strict=True):
+            if risk.level != "low" and (risk.level == "high" or not (writes_inside and redirect.writes)):
+                return None
         used: list[str] = []
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             if risk.level == "low" and not command.dynamic:

@@ -84,7 +84,9 @@ def assess_git(command: SimpleCommand) -> Risk:
         safe = value.lower() in _SAFE_SETTINGS or value.lower().startswith(_SAFE_CONFIG)
         if option in ("-c", "--config-env") and (option != "-c" or not safe):
             return high(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
-        if option.startswith(("--git-dir", "--work-tree", "--exec-path", "--config-env=")):
+        if option.startswith("--config-env="):
+            return high("git gets a setting from a variable, which may run a program")
+        if option.startswith(("--git-dir", "--work-tree", "--exec-path")):
             return medium("git works on another repository")
     if place >= len(words):
         return low("git says how it is used")

@@ -28,6 +28,13 @@ _SPLITS = re.compile(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = re.compile(r"[A-Za-z0-9_+/=.~%-]*")
 
 
+# Words without any of these, and without a run of sixteen letters a key could be, hold no secret and open none. Most
+# pieces of a stream are of that kind and need no second look.
+_SUSPECT = re.compile(
+    r"[A-Za-z0-9_+/=%.-]{16}|://|-----|REDACTED|(?i:pass|secret|token|key|pwd|credential|authorization|bearer|basic)"
+)
+
+
 class Redacted(Struct, frozen=True):
     """A text without its secrets, and how many of each kind were taken out."""
 
@@ -110,6 +117,11 @@ class Redactor:
         """What is always looked at as a whole: a word, or a line where there are user patterns."""
         return _LINE if self._patterns else _WORD
 
+    @property
+    def knows_words_only(self) -> bool:
+        """Whether there is nothing to look for but the kinds known by their form or name: no pattern, no value."""
+        return not self._patterns and not self._values
+
     def unit_start(self, text: str, place: int) -> int:
         """Where the unit begins that a place lies in; the place itself right after white space."""
         if self._patterns:
@@ -189,6 +201,7 @@ class StreamRedactor:
         self._redactor = redactor
         self._held = ""
         self._swallow = False
+        self._plain = redactor.knows_words_only
         self.counts: dict[str, int] = {}
 
     @property
@@ -200,7 +213,16 @@ class StreamRedactor:
         """The next piece of the text; gives what is ready of it."""
         if not text or not self._redactor.enabled:
             return text
-        self._held += text
+        held = self._held = self._held + text if self._held else text
+        if self._plain and not self._swallow and _SUSPECT.search(held) is None and len(held) <= MAX_BLOCK_CHARS:
+            words = held.rsplit(None, 1)
+            if held[-1].isspace():
+                self._held = ""
+                return held
+            if len(words) < 2:
+                return ""
+            self._held = words[1]
+            return held[: len(held) - len(words[1])]
         ready: list[str] = []
         while (start := self._long_unit()) is not None:
             ready.append(self._forced(start))

@@ -33,7 +33,7 @@ _SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key)[ \t]{1,4}"
 _AFTER = re.compile(
     rf"{_NAME_END}{_TYPE}(?P<sep>:=|=>|==|!=|=|:(?!:))[ \t]{{0,16}}(?:{_SCHEME})?(?:[A-Za-z]{{1,2}}(?={_QUOTE}))?"
     rf"(?:(?P<quote>{_QUOTE})(?P<quoted>(?:(?!{_QUOTE})\S){{1,1024}})(?P=quote)"
-    r"|\\{0,2}[\"'`]?(?P<bare>[^\s\"'`\\]{1,1024}))"
+    r"|\\{0,2}[\"'`]?(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'`\\])){1,1024}))"
 )
 _FLAG = re.compile(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
 # A name at the end of a text: more than what `_AFTER` and `_FLAG` take, so that no value is ever parted from its name.
@@ -44,9 +44,11 @@ _OPEN = re.compile(
 _OPENERS = re.compile(rf"{_ANY_WORD.pattern}|bearer|basic", re.IGNORECASE)
 _OPEN_WINDOW = 240
 _CODE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
+# Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
+_CODE_FOR_SURE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*\d?(?:[.:/-][A-Za-z_][A-Za-z_]*\d?)*[,;]?")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_NO_VALUE = ("http://", "https://", "./", "../", "/", "~", "data:", "file:", "env:", "$", "%")
+_NO_VALUE = ("http://", "https://", "./", "../", "/", "~/", "data:", "file:", "env:", "$")
 _CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
 # A further name with a sign behind it ends a value; so texts full of names are not read over and over.
@@ -161,7 +163,10 @@ def _looks_secret(value: str, name: str, style: Literal["quoted", "bare", "tight
         return False
     if is_placeholder(value) or "[REDACTED" in value or value.startswith(_NO_VALUE):
         return False
-    if style != "quoted" and (_CODE.search(value) or _ATTRIBUTE.fullmatch(value)):
+    by_lot = _by_lot(value)
+    if style != "quoted" and ((_CODE_FOR_SURE if by_lot else _CODE).search(value)):
+        return False
+    if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not (by_lot and len(value) >= 30):
         return False
     if not any(char.isalpha() for char in value):
         return password and len(value) >= 12 and entropy(value) >= 2.5
@@ -172,6 +177,16 @@ def _looks_secret(value: str, name: str, style: Literal["quoted", "bare", "tight
         return len(value) >= 16 and entropy(value) >= 2.5
     kinds = sum(kind.search(value) is not None for kind in _CHARACTER_KINDS)
     return kinds >= 2 and entropy(value) >= (2.5 if password else 3.0)
+
+
+def _by_lot(value: str) -> bool:
+    """Whether a value looks drawn by lot, whatever signs it holds: long, varied, digits among letters of both cases."""
+    return (
+        len(value) >= 14
+        and sum(kind.search(value) is not None for kind in _CHARACTER_KINDS[:3]) == 3
+        and sum(char.isdigit() for char in value) >= 2
+        and entropy(value) >= 3.4
+    )
 
 
 def _scrambled(value: str) -> bool:

@@ -224,7 +224,7 @@ def bearer_spans(text: str) -> Iterator[Span]:
 
 
 _PLACEHOLDER = re.compile(
-    r"(?:x{3,}|\*{3,}|\.{3,}|-{3,}|_{3,}|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\{\{?.*|%[\w(<{].*|#\{.*|@.*@"
+    r"(?:x{3,}|\*{3,}|\.{3,}|-{3,}|_{3,}|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\{\{?.*|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@"
     r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
     r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"
     r"|[\w-]*(?:changeme|change_me|placeholder|redacted|example|dummy)[\w-]*"

@@ -1,0 +1,221 @@
+"""Sixty kinds of credentials and more, made by lot when the tests run, in the places where secrets stand.
+
+Nothing that looks like a key is written here: beginnings are put together of halves.
+"""
+
+import base64
+import random
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from clio.security.redact_patterns import MARKER
+from tests.security.secrets_table import ALNUM, BASE64, HEX, URLSAFE
+
+CAPITALS = string.ascii_uppercase + "234567"
+DIGITS = string.digits
+PASSWORD = ALNUM + "!#%^*_~?"
+_TAIL = 8
+
+
+class Lot:
+    """Letters by lot, at least one of each sort the alphabet has."""
+
+    def __init__(self, seed: str) -> None:
+        self.chance = random.Random(seed)
+
+    def __call__(self, size: int, letters: str = ALNUM) -> str:
+        sorts = [[c for c in letters if test(c)] for test in (str.isdigit, str.isupper, str.islower)]
+        drawn = [self.chance.choice(sort) for sort in sorts if sort][:size]
+        drawn += self.chance.choices(letters, k=size - len(drawn))
+        self.chance.shuffle(drawn)
+        return "".join(drawn)
+
+
+Maker = Callable[[Lot], str]
+
+
+def _begins(first: str, second: str, size: int, letters: str = ALNUM) -> Maker:
+    return lambda lot: first + second + lot(size, letters)
+
+
+def _jwt(lot: Lot) -> str:
+    head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
+    body = base64.urlsafe_b64encode(f'{{"sub":"{lot(12)}","iat":1700000000}}'.encode()).decode().rstrip("=")
+    return f"{head}.{body}.{lot(43, URLSAFE)}"
+
+
+def _block(name: str, lines: int = 8) -> Maker:
+    def make(lot: Lot) -> str:
+        body = "\n".join(lot(64, BASE64) for _ in range(lines))
+        return f"-----BEGIN {name}PRIVATE KEY-----\n{body}\n-----END {name}PRIVATE KEY-----"
+
+    return make
+
+
+# Known by their own form wherever they stand.
+FORMS: dict[str, Maker] = {
+    "openai": _begins("sk", "-", 48),
+    "openai-project": _begins("sk", "-proj-", 120, URLSAFE),
+    "openai-service": _begins("sk", "-svcacct-", 80, URLSAFE),
+    "anthropic": _begins("sk-", "ant-api03-", 93, URLSAFE),
+    "openrouter": _begins("sk-", "or-v1-", 64, HEX),
+    "groq": _begins("gs", "k_", 52),
+    "google": _begins("AI", "za", 35),
+    "google-oauth": _begins("GOC", "SPX-", 28),
+    "google-access": _begins("ya", "29.", 120, URLSAFE),
+    "aws-id": _begins("AK", "IA", 16, CAPITALS),
+    "aws-session-id": _begins("AS", "IA", 16, CAPITALS),
+    "github": _begins("gh", "p_", 36),
+    "github-oauth": _begins("gh", "o_", 36),
+    "github-server": _begins("gh", "s_", 36),
+    "github-fine": lambda lot: "github" + "_pat_" + lot(22) + "_" + lot(59),
+    "gitlab": _begins("gl", "pat-", 20),
+    "slack-bot": lambda lot: "xo" + "xb-" + lot(12, DIGITS) + "-" + lot(12, DIGITS) + "-" + lot(24),
+    "slack-app": lambda lot: "xa" + "pp-1-A" + lot(10, CAPITALS) + "-" + lot(13, DIGITS) + "-" + lot(64, HEX),
+    "slack-hook": lambda lot: (
+        "https://hooks." + "slack.com/services/T" + lot(8, CAPITALS) + "/B" + lot(8, CAPITALS) + "/" + lot(24)
+    ),
+    "stripe": _begins("sk", "_live_", 24),
+    "stripe-restricted": _begins("rk", "_live_", 24),
+    "stripe-hook": _begins("wh", "sec_", 32),
+    "huggingface": _begins("hf", "_", 34),
+    "npm": _begins("np", "m_", 36),
+    "pypi": _begins("py", "pi-", 160, URLSAFE),
+    "sendgrid": lambda lot: "S" + "G." + lot(22, URLSAFE) + "." + lot(43, URLSAFE),
+    "twilio": _begins("S", "K", 32, HEX),
+    "telegram": lambda lot: lot(10, "123456789") + ":A" + "A" + lot(33, URLSAFE),
+    "discord": lambda lot: "M" + lot(25) + "." + lot(6) + "." + lot(38, URLSAFE),
+    "discord-hook": lambda lot: (
+        "https://dis" + "cord.com/api/webhooks/" + lot(18, "123456789") + "/" + lot(68, URLSAFE)
+    ),
+    "digitalocean": _begins("do", "p_v1_", 64, HEX),
+    "replicate": _begins("r8", "_", 37),
+    "xai": _begins("xa", "i-", 80),
+    "perplexity": _begins("pp", "lx-", 48),
+    "nvidia": _begins("nv", "api-", 64, URLSAFE),
+    "databricks": _begins("da", "pi", 32, HEX),
+    "docker": _begins("dckr", "_pat_", 27, URLSAFE),
+    "vault": _begins("hv", "s.", 90, URLSAFE),
+    "shopify": _begins("shp", "at_", 32, HEX),
+    "linear": _begins("lin", "_api_", 40),
+    "notion": _begins("nt", "n_", 46),
+    "figma": _begins("fi", "gd_", 40, URLSAFE),
+    "postman": lambda lot: "PM" + "AK-" + lot(24, HEX) + "-" + lot(34, HEX),
+    "newrelic": _begins("NR", "AK-", 27, CAPITALS),
+    "grafana": lambda lot: "gl" + "sa_" + lot(32) + "_" + lot(8, HEX),
+    "sentry": _begins("snt", "rys_", 80),
+    "tailscale": lambda lot: "ts" + "key-auth-" + lot(12) + "-" + lot(32),
+    "atlassian": _begins("AT", "ATT3", 180, URLSAFE),
+    "supabase": _begins("sb", "p_", 40, HEX),
+    "rubygems": _begins("ruby", "gems_", 48, HEX),
+    "age": _begins("AGE-SECRET", "-KEY-1", 58, CAPITALS),
+    "mailgun": _begins("ke", "y-", 32, HEX),
+    "jwt": _jwt,
+    "rsa-key": _block("RSA "),
+    "openssh-key": _block("OPENSSH "),
+    "pkcs8-key": _block(""),
+    "encrypted-key": _block("ENCRYPTED "),
+    "ec-key": _block("EC ", 3),
+}
+# Known by the name they are given.
+NAMED: dict[str, tuple[str, Maker]] = {
+    "password": ("DB_PASSWORD", lambda lot: lot(16, PASSWORD)),
+    "aws-secret": ("AWS_SECRET_ACCESS_KEY", lambda lot: lot(40, BASE64)),
+    "azure-secret": ("AZURE_CLIENT_SECRET", lambda lot: lot(40, ALNUM + "~_.-")),
+    "api-key": ("MISTRAL_API_KEY", lambda lot: lot(32)),
+    "django-key": ("SECRET_KEY", lambda lot: lot(50, ALNUM + "!@%^*-_=+")),
+    "rails-key": ("SECRET_KEY_BASE", lambda lot: lot(128, HEX)),
+    "auth-token": ("TWILIO_AUTH_TOKEN", lambda lot: lot(32, HEX)),
+    "access-token": ("ACCESS_TOKEN", lambda lot: lot(64, URLSAFE)),
+    "heroku-key": ("HEROKU_API_KEY", lambda lot: "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12))),
+    "backslashes": ("secret_key", lambda lot: lot(3, "abc") + "\\" + lot(24)),
+}
+KINDS = (*FORMS, *NAMED, "url-password", "basic-header", "bearer-header", "storage-string")
+
+# In each the secret stands for {s}; in those for names, {n} and {N} are the name in small letters and in capitals.
+PLACES: dict[str, str] = {
+    "plain": "{s}",
+    "prose": "Use {s} to sign in, please.\n",
+    "code": 'client = Client("{s}", timeout=5)\n',
+    "shell": "curl -H 'X-Auth: {s}' https://example.com\n",
+    "log": "2024-05-01T12:00:00Z INFO auth: using {s} for user 7\n",
+    "diff": "@@ -1,2 +1,2 @@\n-old = 1\n+key = '{s}'\n context\n",
+    "url": "https://example.com/v1/x?k={s}&page=2\n",
+    "env file": "export FOO={s}\n",
+    "json": '{{"id": 7, "value": "{s}", "last": true}}\n',
+    "escaped json": '{{"body": "{{\\"value\\": \\"{s}\\"}}"}}\n',
+    "yaml": "service:\n  value: {s}\n  port: 80\n",
+    "header": "GET / HTTP/1.1\r\nX-Custom: {s}\r\nHost: x\r\n",
+    "markdown": "| name | `{s}` |\n",
+    "traceback": "ValueError: invalid value: '{s}'\n",
+    "csv": "7,bob,{s},2024\n",
+    "xml": "<value>{s}</value>\n",
+}
+NAMED_PLACES: dict[str, str] = {
+    "env file": "{N}={s}\n",
+    "export": "export {N}='{s}'\n",
+    "python": '{n} = "{s}"\n',
+    "json": '{{"id": 7, "{n}": "{s}", "last": true}}\n',
+    "escaped json": '{{"body": "{{\\"{n}\\": \\"{s}\\"}}"}}\n',
+    "yaml": 'service:\n  {n}: "{s}"\n',
+    "toml": "{n} = '{s}'\n",
+    "diff": "-{N}=changeme\n+{N}={s}\n",
+    "log": "INFO starting with {n}={s} on port 80\n",
+    "keyword": 'connect(host="db", {n}="{s}")\n',
+    "ini": "[db]\n{n}: {s}\n",
+    "docker": "ENV {N}={s}\n",
+}
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A secret in a text."""
+
+    kind: str
+    place: str
+    text: str
+    secret: str
+
+
+def placed(seeds: range = range(3)) -> Iterator[Placed]:
+    """Every kind in every place it may stand in, so many times with other letters."""
+    for seed in seeds:
+        for kind, make in FORMS.items():
+            for place, frame in PLACES.items():
+                secret = make(Lot(f"{kind}/{place}/{seed}"))
+                if "\n" in secret and place in ("url", "csv", "header", "shell", "log", "code", "json", "escaped json"):
+                    secret = secret.replace("\n", "\\n")
+                yield Placed(kind, place, frame.format(s=secret), secret)
+        for kind, (name, make) in NAMED.items():
+            for place, frame in NAMED_PLACES.items():
+                secret = make(Lot(f"{kind}/{place}/{seed}"))
+                yield Placed(kind, place, frame.format(s=secret, N=name.upper(), n=name.lower()), secret)
+        yield from _strings(seed)
+
+
+def _strings(seed: int) -> Iterator[Placed]:
+    """Secrets inside longer strings of their own."""
+    lot = Lot(f"strings/{seed}")
+    for scheme in ("postgres", "mysql", "redis", "amqp", "mongodb+srv", "https", "ftp"):
+        secret = lot(14, ALNUM + "!*_~")
+        yield Placed("url-password", scheme, f"url = {scheme}://app:{secret}@db.example.com:5432/app\n", secret)
+    for place, frame in {"curl": '-H "Authorization: {x} {s}"\n', "http": "authorization: {x} {s}\r\n"}.items():
+        basic = base64.b64encode(f"user:{lot(14)}".encode()).decode()
+        yield Placed("basic-header", place, frame.format(x="Basic", s=basic), basic.rstrip("="))
+        bearer = lot(40, URLSAFE)
+        yield Placed("bearer-header", place, frame.format(x="Bearer", s=bearer), bearer)
+    key = lot(86, BASE64)
+    text = f"DefaultEndpointsProtocol=https;AccountName=x;AccountKey={key}==;EndpointSuffix=core.windows.net\n"
+    yield Placed("storage-string", "connection string", text, key)
+
+
+def survives(text: str, case: Placed) -> bool:
+    """Whether any stretch of a secret, eight letters long, is still there; a key block's by its lines."""
+    body, text = case.secret, MARKER.sub("", text)
+    for name in ("https://hooks." + "slack.com/services/", "https://dis" + "cord.com/api/webhooks/"):
+        body = body.removeprefix(name)
+    if "PRIVATE KEY" in body:
+        body = "".join(body.replace("\\n", "\n").split("\n")[1:-1])
+        return any(body[at : at + 16] in text for at in range(0, len(body) - 15, 4))
+    return any(body[at : at + _TAIL] in text for at in range(max(1, len(body) - _TAIL + 1)))

@@ -1,0 +1,94 @@
+"""The command lines in `command_attacks.jsonl`: what a careful person wants of each, in every mode, and why."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from clio.config.schema import ApprovalMode
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+from tests.security.command_fuzz import hunt
+
+CORPUS = Path(__file__).parent / "command_attacks.jsonl"
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
+
+
+class Attack(Struct, frozen=True):
+    """A line, and in each mode: run, no, or the risk with which it is asked."""
+
+    line: str
+    why: str
+    ask: str
+    edits: str
+    all: str
+    plan: str
+
+
+ATTACKS = [msgspec.json.decode(row, type=Attack) for row in CORPUS.read_bytes().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A project with a link out of it, a folder git takes for a repository, and names like options."""
+    outside = tmp_path_factory.mktemp("outside")
+    root = outside / "project"
+    for folder in ("src", "sub", "dash", "bare/objects", "bare/refs", ".git", ".clio", "../elsewhere"):
+        (root / folder).mkdir(parents=True)
+    for name in ("README.md", "src/app.py", "dash/plain", "bare/HEAD", "bare/config", "../outside.txt"):
+        (root / name).write_text("x", encoding="utf-8")
+    (root / "dash" / "link").symlink_to(outside / "outside.txt")
+    (root / "link").symlink_to(outside / "elsewhere")
+    (outside / "elsewhere" / "secret.txt").write_text("x", encoding="utf-8")
+    return Workspace(root)
+
+
+def decided(workspace: Workspace, mode: ApprovalMode, line: str) -> str:
+    """What becomes of a line in a mode."""
+    match Policy(workspace, mode).judge(RunCommand(command=line, cwd=workspace.root)):
+        case Allow():
+            return "run"
+        case Deny():
+            return "no"
+        case Ask(risk=risk):
+            return risk
+
+
+def test_the_corpus_is_large_and_says_why() -> None:
+    assert len({attack.line for attack in ATTACKS}) == len(ATTACKS) >= 300
+    assert all(attack.why for attack in ATTACKS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.line[:50])
+def test_every_mode_decides_as_a_careful_person_would(attack: Attack, workspace: Workspace) -> None:
+    found = tuple(decided(workspace, mode, attack.line) for mode in ("ask", "edits", "all", "plan"))
+    assert found == (attack.ask, attack.edits, attack.all, attack.plan), attack.why
+
+
+def test_names_like_options_are_not_given_to_a_reader(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "-oREADME.md").write_text("x", encoding="utf-8")
+    assert decided(Workspace(tmp_path), "ask", "sort *") == "medium"
+    assert decided(Workspace(tmp_path), "ask", "sort ./*") == "run"
+    assert decided(workspace, "ask", "ls src/*") == "run"
+
+
+@pytest.mark.parametrize(
+    "line", ["numactl rm x", "xargs --replace rm {}", "coproc X { rm x; }", "! ! rm x", "/bin/r? x"]
+)
+def test_a_deny_rule_is_not_walked_around_in_mode_all(line: str, workspace: Workspace) -> None:
+    verdict = Policy(workspace, "all", deny=("rm",)).judge(RunCommand(command=line, cwd=workspace.root))
+    assert not isinstance(verdict, Allow)
+
+
+def test_a_rule_does_not_cover_what_is_calculated(workspace: Workspace) -> None:
+    line = "for x in 'a[$(rm -rf src)]'; do echo $((x)); done"
+    verdict = Policy(workspace, "ask", allow=("echo *",)).judge(RunCommand(command=line, cwd=workspace.root))
+    assert isinstance(verdict, Ask)
+
+
+def test_no_line_by_chance_runs_what_was_not_judged() -> None:
+    """A short slice; `make fuzz-commands` runs as many as one likes."""
+    assert hunt(150, seed=7) == []
