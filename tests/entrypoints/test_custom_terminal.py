@@ -17,7 +17,7 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
         (place.project / "calc.py").write_text("one\ntwo\n", encoding="utf-8")
         folder = place.home / ".clio" / "commands"
         folder.mkdir()
-        (folder / "review.md").write_text(
+        (folder / "revise.md").write_text(
             "---\ndescription: look at it\n---\nReview @$1.\n!`touch made.txt`", encoding="utf-8"
         )
         server.add(text("Looks fine."))
@@ -25,7 +25,7 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
             clio.wait_for("test-model")
             clio.send("/rev")
             clio.wait_for("look at it")
-            clio.send("iew @cal")
+            clio.send("ise @cal")
             clio.wait_for("calc.py")
             clio.key("tab")
             clio.wait_for("+ calc.py · 2 lines")
@@ -35,9 +35,9 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
             clio.wait_for("why not")
             clio.key("enter")
             clio.wait_for("Looks fine.")
-            assert "+ /review · 2 lines of ~/.clio/commands/review.md" in clio.text
+            assert "+ /revise · 2 lines of ~/.clio/commands/revise.md" in clio.text
         said = str(server.requests[-1].body["messages"][-1]["content"])
         assert '<file source="calc.py">\n1|one\n2|two\n</file>' in said
         assert "[not run: touch made.txt: the user said no]" in said
-        assert said.endswith("/review @calc.py")
+        assert said.endswith("/revise @calc.py")
         assert not (place.project / "made.txt").exists()
