@@ -57,6 +57,7 @@ HEAVY: dict[str, set[str]] = {
     "tree_sitter": {"clio.security.shell_syntax", "clio.security.shell_second_look"},
     "tree_sitter_bash": {"clio.security.shell_syntax"},
     "rich.markdown": {"clio.ui.markdown"},
+    "rich.table": {"clio.ui.markdown"},
     "rich.syntax": set(),
     "markdown_it": {
         "clio.ui.markdown",
