@@ -23,9 +23,9 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
         server.add(text("Looks fine."))
         with place.clio() as clio:
             clio.wait_for("test-model")
-            clio.send("/rev")
+            clio.send("/revis")
             clio.wait_for("look at it")
-            clio.send("ise @cal")
+            clio.send("e @cal")
             clio.wait_for("calc.py")
             clio.key("tab")
             clio.wait_for("+ calc.py · 2 lines")
