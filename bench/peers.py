@@ -18,7 +18,7 @@ from statistics import median, quantiles
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.side.chart import bars
-from bench.side.measure import Failed, Shell, run, size_of
+from bench.side.measure import Failed, Shell, end_left_behind, run, size_of
 from bench.side.programs import PROGRAMS, TASK, Program, environment, find
 from bench.side.server import InstantServer
 
@@ -46,14 +46,15 @@ class Stand:
 
     def version(self) -> dict[str, float]:
         """Seconds of --version, or of what comes nearest."""
-        return {"--version": run(self.argv(self.program.version), cwd=self.repo, env=self.env)}
+        return {"--version": run(self.argv(self.program.version), cwd=self.repo, env=self.env)[0]}
 
     def ask(self) -> dict[str, float]:
         """One question in a process of its own."""
         if not self.program.ask:
             return {}
         argv = self.argv(self.program.ask, "this is turn 7")
-        return {"one question": run(argv, cwd=self.repo, env=self.env, wanted="reply-7")}
+        wall, cpu = run(argv, cwd=self.repo, env=self.env, wanted="reply-7")
+        return {"one question": wall, "one question, CPU": cpu}
 
     def task(self) -> dict[str, float]:
         """Three tools; that the file was changed is checked."""
@@ -62,10 +63,10 @@ class Stand:
         changed = self.repo / "a.py"
         changed.write_text("print(41)\n", encoding="utf-8")
         argv = self.argv(self.program.task, TASK.format(folder=self.repo))
-        seconds = run(argv, cwd=self.repo, env=self.env)
+        wall, cpu = run(argv, cwd=self.repo, env=self.env)
         if changed.read_text(encoding="utf-8") != "print(42)\n":
             raise Failed("the task was not done")
-        return {"read, edit, run, answer": seconds}
+        return {"read, edit, run, answer": wall, "read, edit, run, answer, CPU": cpu}
 
     def start(self) -> dict[str, float]:
         """Until the prompt takes keys."""
@@ -142,9 +143,8 @@ def table(samples: Samples, names: Sequence[str]) -> str:
     """Medians, with the quartiles behind them where there are enough samples; Markdown."""
     lines = ["| | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for row, found in samples.items():
-        cells = [
-            _cell(found.get(name, []), seconds="," not in row or row.startswith(("a turn", "read"))) for name in names
-        ]
+        form = "{:.1f}" if "MiB" in row or "kB" in row else "{:.3f}"
+        cells = [_cell(found.get(name, []), form) for name in names]
         best = min((median(found[name]) for name in names if found.get(name)), default=0)
         cells = [
             f"**{cell}**" if found.get(name) and median(found[name]) == best else cell
@@ -180,7 +180,10 @@ def main() -> None:
             for number, program in enumerate(PROGRAMS)
             if (not wanted or program.name in wanted) and (path := find(program))
         ]
-        samples, failed = measure(stands, options.runs, options.turns)
+        try:
+            samples, failed = measure(stands, options.runs, options.turns)
+        finally:
+            end_left_behind(Path(folder))
     names = [stand.program.name for stand in stands]
     print(table(samples, names))
     print("\nSeconds by the wall's clock, where a row names nothing else.")

@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.pty_session import PtySession
@@ -17,9 +19,12 @@ class Failed(Exception):
     """This agent did not do it; says what it said."""
 
 
-def run(argv: Sequence[str], *, cwd: Path, env: dict[str, str], wanted: str = "") -> float:
-    """Seconds of one run. Raises Failed for an exit code, and where what it printed lacks `wanted`."""
-    begun = time.perf_counter()
+def run(argv: Sequence[str], *, cwd: Path, env: dict[str, str], wanted: str = "") -> tuple[float, float]:
+    """Seconds of one run by the clock, and of the processors.
+
+    Raises Failed for an exit code, and where what it printed lacks `wanted`.
+    """
+    begun, before = time.perf_counter(), os.times()
     try:
         done = subprocess.run(
             argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -27,10 +32,11 @@ def run(argv: Sequence[str], *, cwd: Path, env: dict[str, str], wanted: str = ""
         )  # fmt: skip
     except (subprocess.TimeoutExpired, OSError) as error:
         raise Failed(str(error)[:200]) from error
-    seconds = time.perf_counter() - begun
+    seconds, after = time.perf_counter() - begun, os.times()
     if done.returncode or wanted not in done.stdout + done.stderr:
         raise Failed(f"exit {done.returncode}: {(done.stdout + done.stderr)[-400:]}")
-    return seconds
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return seconds, cpu
 
 
 class Shell:
@@ -101,6 +107,14 @@ class Shell:
         while not there():
             if not self._pty.take_in(0.02) or time.monotonic() > end:
                 raise Failed("the screen: " + " / ".join(line.strip() for line in self._lines() if line.strip())[-400:])
+
+
+def end_left_behind(folder: Path) -> None:
+    """End what agents installed below this folder and left running. Linux only."""
+    for exe in Path("/proc").glob("[0-9]*/exe"):
+        with suppress(OSError):
+            if exe.readlink().is_relative_to(folder):
+                os.kill(int(exe.parent.name), signal.SIGTERM)
 
 
 def size_of(folder: Path) -> int:
