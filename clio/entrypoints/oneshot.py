@@ -28,6 +28,7 @@ from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.openai_chat import OpenAIChatProvider
 from clio.providers.openai_transport import start_import
 from clio.providers.registry import OFFLINE
+from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.plain import clean
@@ -38,10 +39,14 @@ class NobodyThere:
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Raises ApprovalNeeded, which names what would have allowed the action."""
-        raise ApprovalNeeded(
-            f"{request.title} needs approval and nobody can be asked in a one-shot run; "
-            "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in .clio/config.yaml"
+        outside = isinstance(request.action, RunCommand) and request.action.outside
+        way = (
+            "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
+            if outside
+            else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
+            ".clio/config.yaml"
         )
+        raise ApprovalNeeded(f"{request.title} needs approval and nobody can be asked in a one-shot run; {way}")
 
 
 class NoAnswer:

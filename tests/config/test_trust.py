@@ -197,3 +197,19 @@ def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) 
         "embedding_base_url 2": "https://…@collector.example/v1?api_key=…",
     }
     assert (config.embedder, config.embedding_base_url, config.embedding_model) == ("hashed", None, "m")
+
+
+def test_a_project_may_ask_for_a_sandbox_and_not_change_mine(desk: Desk) -> None:
+    desk.write_project("sandbox: bwrap\nsandbox_caches: false\n")
+    assert (desk.load().config.sandbox, held(desk)) == ("bwrap", {})
+    desk.write_home("sandbox: auto\nsandbox_caches: false\n")
+    desk.write_project(
+        "sandbox: off\nsandbox_caches: true\nsandbox_network: true\nsandbox_write:\n  - ~/x\n  - /srv\n"
+    )
+    config = desk.load().config
+    assert (config.sandbox, config.sandbox_caches, config.sandbox_network, config.sandbox_write) == (
+        "auto", False, False, (),
+    )  # fmt: skip
+    assert sorted(name.split()[0] for name in held(desk)) == [
+        "sandbox", "sandbox_caches", "sandbox_network", "sandbox_write", "sandbox_write",
+    ]  # fmt: skip

@@ -1,0 +1,61 @@
+"""A whole turn in a process of its own: held commands, and nobody there to let one out."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.sandbox.range import REASONS, Range
+from tests.support.chat_server import ChatServer, text, tool_calls
+
+LEVEL = next((level for level, reason in REASONS.items() if not reason), None)
+
+
+@pytest.mark.skipif(LEVEL is None, reason=f"no sandbox holds here: {dict(REASONS)}")
+def test_mode_all_lets_nothing_out() -> None:
+    field = Range()
+    calls = [
+        ("run_command", {"command": "echo in > inside; echo x > ../outside/file"}),
+        ("run_command", {"command": "echo x > ../outside/file", "outside": True}),
+    ]
+    before = field.intact()
+    try:
+        with ChatServer([tool_calls(calls), text("I could not.")]) as server:
+            command = [sys.executable, "-m", "clio", "-p", "go", "--base-url", server.url, "--model", "test-model"]
+            done = subprocess.run(
+                [*command, "--sandbox", "auto", "--approve", "all", "--output", "stream-json"],
+                cwd=field.project,
+                env={**os.environ, "HOME": str(field.home), "CLIO_HOME": str(field.home / ".cache" / "clio"),
+                     "OPENAI_API_KEY": "k"},
+                capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+            results = [row["content"] for row in server.requests[-1].body["messages"] if row["role"] == "tool"]
+    finally:
+        inside = (field.project / "inside").exists()
+        after = {path: content for path, content in field.intact().items() if path in before}
+        field.close()
+    assert done.returncode == 4, done.stderr
+    assert inside
+    assert after == before
+    assert f"[this may be the sandbox ({LEVEL})" in results[0]
+    assert "open the sandbox with sandbox_network" in results[1]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="seatbelt may hold there")
+def test_a_level_that_does_not_hold_runs_no_command() -> None:
+    field = Range()
+    try:
+        with ChatServer([tool_calls([("run_command", {"command": "echo in > inside"})]), text("No.")]) as server:
+            command = [sys.executable, "-m", "clio", "-p", "go", "--base-url", server.url, "--model", "test-model"]
+            done = subprocess.run(
+                [*command, "--sandbox", "seatbelt", "--approve", "all"],
+                cwd=field.project,
+                env={**os.environ, "HOME": str(field.home), "CLIO_HOME": str(field.home / ".cache" / "clio"),
+                     "OPENAI_API_KEY": "k"},
+                capture_output=True, text=True, timeout=60,
+            )  # fmt: skip
+        assert not (field.project / "inside").exists()
+        assert "no command will run: the sandbox 'seatbelt' does not hold here" in done.stderr
+    finally:
+        field.close()
