@@ -1,5 +1,6 @@
 """What `clio doctor` finds: each thing wrong for real, named with what to do, and nothing changed by looking."""
 
+import errno
 import json
 import os
 import shutil
@@ -204,6 +205,30 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="Seatbelt is there")
+def test_damaged_trust_is_said(project: Path, env: dict[str, str], home: Path) -> None:
+    (home / "trusted.json").write_bytes(b'{"version": 1, "proj')
+    [(mark, line), *_] = lines(look(project, env), "trust")
+    assert mark == "fix"
+    assert "trusted.json is damaged" in line and "no project is trusted" in line
+
+
+def test_what_was_set_aside_is_named(project: Path, env: dict[str, str]) -> None:
+    folder = project / ".clio" / "sessions"
+    folder.mkdir()
+    (folder / "s1.json.corrupt-20260501-100000").write_bytes(b"{")
+    assert any("s1.json.corrupt-20260501-100000" in line for _, line in lines(look(project, env), "sessions"))
+
+
+def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(fd: int, *, shared: bool) -> bool:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("clio.storage.filelock._lock", refuse)
+    found = lines(look(project, env), "locks")
+    assert [mark for mark, _ in found] == ["note", "note", "ok"]
+    assert "the file system of .clio has none" in found[0][1]
+
+
 def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
     assert mark == "fix" and line.endswith("start clio with --sandbox auto, or off")

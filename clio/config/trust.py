@@ -55,6 +55,20 @@ class Trust:
         """Whether the person has said no to all of these values before, so that asking again would be a nuisance."""
         return {value.fingerprint for value in values} <= set(self._read().declined.get(str(project), ()))
 
+    def damage(self) -> str | None:
+        """What is wrong with the file, so that no project is trusted with anything; None where nothing is."""
+        try:
+            decode(self.path.read_bytes(), TRUSTED, self.path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
+        except NewerDocument:
+            return "is from a newer clio"
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return f"is damaged ({error})"
+        return None
+
     def grant(self, project: Path, values: Iterable[Widening]) -> None:
         """Trust the project with these values and no others: what was granted before and is not among them ends.
 

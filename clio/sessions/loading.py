@@ -81,7 +81,8 @@ def _load(files: SessionFiles, outputs: bool) -> Loaded:
     if not files.exist():
         raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
     base, merged_journal = _load_snapshot(files, outputs)
-    lines = read_lines(files.journal).lines
+    read = read_lines(files.journal)
+    lines = read.lines
     head = journal.header(lines)
     if head is not None:
         refuse_newer(files.journal, head.version, journal.VERSION)
@@ -91,6 +92,8 @@ def _load(files: SessionFiles, outputs: bool) -> Loaded:
     warnings = list(base.warnings)
     if played.damaged:
         warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
+    if b"\0" in read.torn:  # no kill leaves these: a file system that lost its power does
+        warnings.append(f"The last {len(read.torn):,} bytes of {str(files.journal)!r} were lost and are cut off.")
     if not base.state.messages and not base.corrupt and not played.damaged:
         raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
     if not base.state.messages:

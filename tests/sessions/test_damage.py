@@ -217,3 +217,22 @@ def test_messages_without_ids_get_the_same_ones_at_every_opening(tmp_path: Path)
     assert len(first) == 12
     assert first == second
     assert ids_after_reopening(store, session_id) == [message.id for message in first]
+
+
+def test_a_tail_of_zeros_is_said(tmp_path: Path) -> None:
+    """What a file system leaves that lost its power before the data was written."""
+    store = store_in(tmp_path)
+    session = store.new(tmp_path)
+    said = a_turn()
+    say(session, said)
+    kill(session)
+    journal = store.folder / f"{session.id}.journal.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-25] + bytes(25))
+    again = store.open(session.id)
+    assert again.messages == said[:3]
+    [warning] = again.warnings
+    assert "were lost and are cut off" in warning and journal.name in warning
+    again.append(said[3])
+    again.close()
+    assert store.read(session.id) == tuple(said)

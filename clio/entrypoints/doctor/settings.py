@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from clio.commands.brought import brought
 from clio.commands.custom_commands import CustomCommands
 from clio.config.show import withheld_note
-from clio.entrypoints.doctor.finding import Finding, Ground, note, ok, several
+from clio.config.trust import Trust
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 
@@ -21,6 +22,10 @@ def check_files(ground: Ground) -> Iterator[Finding]:
 def check_trust(ground: Ground) -> Iterator[Finding]:
     """What the project asks for and may not have yet."""
     loaded = ground.loaded
+    trust = Trust(ground.home)
+    if wrong := trust.damage():
+        yield fix("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
+                  "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
     if loaded.withheld:
         yield note("trust", withheld_note(loaded))
     waiting = brought(loaded, ground.env)
