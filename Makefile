@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench year team mcp-peers docs clean
+.PHONY: run test check fuzz bench year team mcp-peers torture docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -39,6 +39,15 @@ team: $(READY)
 # MCP servers of npm and PyPI, and the published conformance suite; skipped where a registry is out of reach.
 mcp-peers: $(READY)
 	$(BIN)/python -m bench.mcp.peers
+
+# Clios killed, files torn, disks filled, eight at once: ten minutes at most. make torture N=100 SECONDS=60
+N := 1000
+SECONDS := 180
+torture: $(READY)
+	$(BIN)/python -m torture.kill --runs $(N) --seconds $(SECONDS)
+	$(BIN)/python -m torture.tear --seconds $(SECONDS)
+	$(BIN)/python -m torture.trouble
+	$(BIN)/python -m torture.many --seconds $(SECONDS)
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py

@@ -40,8 +40,8 @@ class Costs:
 class Killing:
     """Runs until enough were killed or the time is up; counts what happened."""
 
-    def __init__(self, folder: Path, url: str, seed: int, fresh: int) -> None:
-        self.folder, self.url, self.fresh = folder, url, fresh
+    def __init__(self, folder: Path, url: str, seed: int, fresh: int, anew: float = 0.1) -> None:
+        self.folder, self.url, self.fresh, self.anew = folder, url, fresh, anew
         self.rng = random.Random(seed)
         self.costs = Costs()
         self.kills: Counter[str] = Counter()
@@ -80,7 +80,7 @@ class Killing:
 
     def _run(self, job: Job, world: World, oracle: Oracle) -> bool:
         self.runs += 1
-        anew = job.work is None and self.rng.random() < 0.1
+        anew = job.work is None and self.rng.random() < self.anew
         kind = f"{job.kind} anew" if anew else job.kind
         instant = self.costs.instant(kind, self.rng)
         ended = start(job.arguments, world.project, world.env, instant, work=job.work, anew=anew).finish(job.words)

@@ -149,6 +149,8 @@ class Tearing:
             ("memory", "remember", words[::-1], "--type", "fact"),
         ]
         wrong, said = self._work(commands)
+        if path.name == "config.yaml":  # every command has refused until a person mends it
+            shutil.copy2(self.aside / shown, path)
         found = self._look()
         lost = self._lost(found)
         if found["corrupt"]:
@@ -186,9 +188,13 @@ class Tearing:
             return
         if elsewhere := {store for store, _ in lost} - _stores_of(shown):
             yield f"what stood elsewhere is gone: {elsewhere}: {lost[:3]}"
+        whole = torn[: torn.rfind(b"\n") + 1]
+        if path.suffix == ".jsonl" and not any(text.encode() in whole for _, text in lost) and b"\0" not in torn:
+            self.count["lines were cut off, as by a kill"] += 1  # nobody can tell that there were more
+            return
         self.count["lost something of its own"] += 1
         kept = [one for one in path.parent.glob(path.name + "*") if one.is_file() and torn in one.read_bytes()]
-        if not kept:
+        if not kept and not torn.endswith(b"\0"):  # a tail of zeros is said, and kept by nobody
             yield f"{len(lost)} things are gone and the damaged bytes are nowhere: {lost[:2]}"
         if path.name not in said and path.name[:36] not in said:
             yield f"{len(lost)} things are gone and nobody said a word of {path.name}"
@@ -224,7 +230,7 @@ def _stores_of(shown: str) -> set[str]:
         return {shown.split("/sessions/")[1][:36]}
     if "/memory/" in shown:
         return {"notes"}
-    if "ltm" in shown:
+    if "ltm" in shown or name == "trusted.json":  # what is shared is not read where it is not trusted
         return {"ltm"}
     if name.startswith("memories"):  # recall shows a person's preferences among them
         return {"prefs", "memories"} if shown.startswith("home") else {"memories"}
