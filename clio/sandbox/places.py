@@ -47,12 +47,14 @@ def make_fence(
     sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
     if (root / ".git").is_file():
         sealed.append(root / ".git")
-    allowed = _existing(write)
+    # The whole tree is never given: what stands before and after it, such as /dev, would be gone or open.
+    allowed = tuple(path for path in _existing(write) if path.parent != path)
+    links = (path for path in (root / ".git", root / FOLDER_NAME) if path.is_symlink())
     return Fence(
         root=root,
         write=allowed,
         sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
-        watched=tuple(path for folder in git for path in _watched_of(folder)),
+        watched=(*links, *(path for folder in git for path in _watched_of(folder))),
         hidden=_existing(_place(name, root, person) for name in _DOORS),
         tmp=tmp.resolve(),
         network=network,

@@ -23,6 +23,7 @@ from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.held import run_held
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
+from clio.ui.facts import Facts
 from tests.sandbox.range import REASONS, Range
 
 NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")
@@ -335,3 +336,31 @@ def test_landlock_refuses_where_it_cannot_hold() -> None:
     done = subprocess.run([child[0], "-c", broken, *child[4:]], capture_output=True, text=True, check=False)
     assert done.returncode == 126
     assert "was not run, because the sandbox landlock cannot be had" in done.stderr
+
+
+def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field: Range) -> None:
+    linked = field.top / f"linked-{held.choice}"
+    (linked / "real").mkdir(parents=True)
+    (linked / ".clio").symlink_to("real")
+    _, _, note = asyncio.run(run_held("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, held, timeout_s=20))
+    assert (linked / ".clio").readlink() == Path("real")
+    assert ".clio (kept as .clio.set-aside-" in note
+    assert not (linked / "real" / "config.yaml").exists()
+
+
+def test_the_whole_tree_is_never_given(field: Range) -> None:
+    made = make_fence(
+        Path("/"),
+        person=field.home,
+        clio_home=field.clio_home,
+        env={},
+        tmp=field.outside,
+        more=("/", str(field.outside)),
+    )
+    assert made.write == (field.outside, field.home / ".cache")
+
+
+def test_it_stands_behind_the_mode_in_the_status_line() -> None:
+    facts = Facts(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
+    assert facts.parts[:3] == ("m", "all", "sandbox bwrap")
+    assert facts.spoken == ("model m", "approval mode all", "sandbox bwrap", "branch main")
