@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench year team mcp-peers torture docs clean
+.PHONY: run test check fuzz bench peers year team mcp-peers torture docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -27,6 +27,10 @@ fuzz: $(READY)
 
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+# clio beside the agents installed here, and docs/peers.svg: ten minutes, with three of them.
+peers: $(READY)
+	$(BIN)/python bench/peers.py --runs 5 --turns 500 --files 20000 --chart docs/peers.svg $(ARGS)
 
 # A year of work day by day, and its curves in docs/year.svg: two to five minutes. make year ARGS='--sessions 60'
 year: $(READY)
