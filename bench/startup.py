@@ -108,7 +108,7 @@ class Bench:
             "--version": ("python", "aim: 3.00"),
             "shell painted": ("python", "aim: 60 ms"),
             "shell usable": ("libraries", "aim: 2.00"),
-            "one-shot": ("openai", "aim: 1.15"),
+            "one-shot": ("openai", "aim: 0.60"),
         }
         if name not in yardsticks:
             return ""

@@ -1,7 +1,9 @@
 """Which provider a configuration means."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from clio.providers.offline import OfflineProvider
 from clio.providers.openai_chat import OpenAIChatProvider
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import make_provider
-from tests.support.chat_server import ChatServer, error
+from tests.support.chat_server import ChatServer, error, text
 
 
 def choose(env: dict[str, str] | None = None, found: Found | None = None, **config: Any) -> Any:
@@ -161,3 +163,20 @@ def test_warming_up_imports_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.strip() == "True"
+
+
+def test_one_question_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from clio.config.flags import parse; from clio.config.layers import load;"
+        "from clio.config.options import make_options, with_prompt; from clio.entrypoints import oneshot;"
+        "options = with_prompt(make_options(parse(['-p', 'hi'])), 'hi');"
+        "code = oneshot.run(options, load(options, os.environ));"
+        "names = 'openai httpx2 pydantic mcp anyio jsonschema yaml numpy git tiktoken prompt_toolkit rich acp';"
+        "print(code, [name for name in [*names.split(), 'clio.commands.registry'] if name in sys.modules])"
+    )
+    with ChatServer([text("hello")]) as server:
+        env = dict(os.environ) | {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "CLIO_MODEL": "m"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, env=env, cwd=tmp_path
+        )
+    assert done.stdout == "hello\n0 []\n"
