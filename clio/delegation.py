@@ -45,8 +45,8 @@ _NAME_CHARS = 60
 class Delegation:
     """Carries out the tasks of one running clio's sessions.
 
-    agents_of: those that may be used. provider_for: the provider of another model of the same server. spent: told of each
-    session when it is over.
+    agents_of: those that may be used. provider_for: the provider of another model of the same server. spent: told of
+    each session when it is over.
     """
 
     def __init__(

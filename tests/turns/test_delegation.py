@@ -130,7 +130,8 @@ def test_a_definition_says_what_one_is_told_with_which_tools_and_for_how_long(
     folder = tmp_path / "home" / "agents"
     folder.mkdir(parents=True)
     (folder / "explore.md").write_text(
-        f"---\ndescription: finds things\ntools: Read, Grep\nmodel: small-model\nmax_steps: 2\n---\nSearch wide. {SECRET}\n",
+        "---\ndescription: finds things\ntools: Read, Grep\nmodel: small-model\nmax_steps: 2\n---\n"
+        f"Search wide. {SECRET}\n",
         encoding="utf-8",
     )
     desk = make_desk([delegate({"task": "look", "agent": "explore"}), READ, READ, text("ok")])

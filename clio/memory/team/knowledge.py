@@ -94,7 +94,7 @@ class TeamKnowledge:
                 confirmations.append((name, month))
         made: list[tuple[Statement, bytes]] = []
         new: list[tuple[Kind, Json, Living | None]] = []
-        new += [(one.living.kind, one.raw, one.living) for one in anew]
+        new.extend((one.living.kind, one.raw, one.living) for one in anew)
         new += [(*one, None) for key, one in there.items() if not (key in document.shared or key in document.private)]
         for kind, raw, former in new:
             made.append(self._statement(kind, raw, now, former, taken))
