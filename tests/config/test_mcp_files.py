@@ -167,7 +167,8 @@ def test_what_somebody_adds_themselves_is_trusted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "word",
     ["@scope/package", "~", "~/bin/x", "-y", "a: b", "a #b", "null", "no", "1e3", ".5", "", "'", '"', "{x}", "&a", "*a",
-     "%x", "`x`", "!x", "|", "> x", "? x", "- x", "é", "漢", "a,b", "[a", "http://h/?q=1&r=2#f", "K=V", "\ttab", " blank "],
+     "%x", "`x`", "!x", "|", "> x", "? x", "- x", "é", "漢", "a,b", "[a", "http://h/?q=1&r=2#f", "K=V",
+     "\ttab", " blank "],
 )  # fmt: skip
 def test_whatever_a_word_is_it_comes_back(tmp_path: Path, word: str) -> None:
     entry = {"command": "npx", "args": ["-y", word, "."], "env": {"KEY": word}}
