@@ -159,6 +159,10 @@ def _subcommand(arguments: "Arguments") -> int:
 
     options = make_options(arguments)
     loaded = load(options, os.environ)
+    if arguments.words[0] == "gc":
+        from clio.entrypoints import gc
+
+        return gc.run(loaded, arguments.words[1:], json=arguments.json)
     if arguments.words[0] == "import":
         from clio.entrypoints import importing
 
@@ -272,7 +276,14 @@ def _note_a_silent_pipe() -> None:
 def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.errors import ClioError
-    from clio.ui.plain import clean  # an error may quote a file, a server, a setting
+    from clio.security.redact import Redactor
+    from clio.security.redact_names import env_secrets
+    from clio.ui import plain
+
+    redactor = Redactor(env_secrets=env_secrets(os.environ))
+
+    def clean(text: str) -> str:  # an error may quote a file, a server, a setting
+        return plain.clean(redactor.redact(text).text)
 
     while len(members := _members(error)) == 1:
         error = members[0]

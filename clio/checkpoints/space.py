@@ -70,6 +70,16 @@ def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, youn
         lock.release()
 
 
+def excess(store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = YOUNG_S) -> int:
+    """How many bytes `make_room` would free; what was seen and never changed counts as kept. Raises OSError."""
+    objects = {name: (size, put) for name, size, put in DiskObjects(store / "objects").all()}
+    sizes = {name: size for name, (size, _) in objects.items()}
+    logs, seen = [_records(path) for path in _logs(store)], _seen_ids(store)
+    keep_from = _cut(logs, sizes, seen, max_bytes, now - max_age_s)
+    live = seen | {name for log in logs for record in log if record.at >= keep_from for name in ids_of(record)}
+    return sum(size for name, (size, put) in objects.items() if name not in live and put < now - young_s)
+
+
 def ids_of(record: Record) -> Iterable[str]:
     """The objects a record needs."""
     for change in record.changes:

@@ -19,6 +19,7 @@ DOORS = (
     Door("cost", "what was spent: by day, by project", "costs"),
     Door("docs", "documents the model is reminded of"),
     Door("feedback", "how the last answer was: +, - or 0"),
+    Door("gc", "what takes how much on disk; --yes frees what may go"),
     Door("import", "take in the sessions of claude, codex, gemini, aider, clio"),
     Door("mcp", "MCP servers: list, add, remove, test"),
     Door("memory", "what is remembered of this project"),

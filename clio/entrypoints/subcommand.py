@@ -265,6 +265,10 @@ def _table(word: str) -> tuple[Command, str]:
         from clio.commands.worktree_commands import WORKTREE
 
         return WORKTREE, f"clio {door.name}"
+    if door.name == "gc":
+        from clio.commands.gc_door import GC
+
+        return GC, f"clio {door.name}"
     if door.name == "import":
         from clio.commands.import_door import IMPORT
 

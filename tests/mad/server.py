@@ -52,7 +52,7 @@ def call(index: Any, call_id: Any, name: str, arguments: Any = "{}") -> dict[str
 def _for_ever(first: bytes, again: bytes) -> Answer:
     """again: sent as fast as it is taken."""
 
-    def answer(_: dict[str, Any]) -> Bytes:
+    def answer(request: dict[str, Any]) -> Bytes:
         yield first
         while True:
             yield again
@@ -71,7 +71,7 @@ def _script(*answers: bytes) -> Answer:
 
 
 def _drip(first: bytes, again: bytes, pause_s: float) -> Answer:
-    def answer(_: dict[str, Any]) -> Bytes:
+    def answer(request: dict[str, Any]) -> Bytes:
         yield first
         while True:
             time.sleep(pause_s)
@@ -119,7 +119,7 @@ def endless_error() -> Answer:
 def long_arguments(megabytes: int = 100) -> Answer:
     """A call whose arguments come in pieces of a kilobyte."""
 
-    def answer(_: dict[str, Any]) -> Bytes:
+    def answer(request: dict[str, Any]) -> Bytes:
         yield head() + event({"tool_calls": [call(0, "a", "write_file", '{"path": "x", "content": "')]})
         piece = event({"tool_calls": [{"index": 0, "function": {"arguments": "x" * 1000}}]}) * 100
         for _ in range(megabytes * 10):
@@ -132,7 +132,7 @@ def long_arguments(megabytes: int = 100) -> Answer:
 def long_arguments_at_once(megabytes: int = 100) -> Answer:
     """The same in one event."""
 
-    def answer(_: dict[str, Any]) -> Bytes:
+    def answer(request: dict[str, Any]) -> Bytes:
         start, _, rest = event({"tool_calls": [call(0, "a", "write_file", "@")]}).partition(b"@")
         yield head() + start
         for _ in range(megabytes):
@@ -143,7 +143,7 @@ def long_arguments_at_once(megabytes: int = 100) -> Answer:
 
 
 def many_calls() -> Answer:
-    def answer(_: dict[str, Any]) -> Bytes:
+    def answer(request: dict[str, Any]) -> Bytes:
         yield head()
         for number in range(100_000):
             yield event({"tool_calls": [call(number, f"c{number}", "no_such_tool")]})

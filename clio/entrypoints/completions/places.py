@@ -71,10 +71,11 @@ def places() -> dict[str, Place]:
 
 def door_command(name: str) -> Command:
     """The commands behind a door of that name."""
+    from clio.commands.gc_door import GC
     from clio.commands.import_door import IMPORT
     from clio.commands.worktree_commands import WORKTREE
 
-    own = {"sessions": SESSIONS, "import": IMPORT, "worktree": WORKTREE}
+    own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
     command = own.get(name) or find(name)
     assert command is not None
     return command

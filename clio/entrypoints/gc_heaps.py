@@ -1,0 +1,180 @@
+"""What lies in the folders of clio, in heaps that people know, and what of it nobody needs any more."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from clio.checkpoints.space import excess, make_room
+from clio.errors import ClioError
+from clio.sessions.files import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
+from clio.sessions.store import SessionStore
+from clio.storage.filelock import FileLock, holder
+
+YOUNG_S = 3_600.0
+"""What was written so recently may be in use."""
+DAMAGED_S = 7 * 86_400.0
+"""Damaged copies are kept so long for whoever wants to take something out of them."""
+CACHES = ("recall.sqlite", "vectors", "documents")
+"""How the names begin of what is made anew when it is needed."""
+_TEMPORARY = re.compile(r".+\.[0-9a-f]{12}\.tmp")
+_HANDLE_CHARS = 16
+
+
+class Waste(Struct, frozen=True, kw_only=True):
+    """One thing that may go. free: deletes it; raises OSError or ClioError where it is needed after all."""
+
+    path: Path
+    bytes: int
+    free: Callable[[], object]
+
+
+class Heap(Struct, kw_only=True):
+    """One kind of files in one place. waste: those of it that may go."""
+
+    what: str
+    where: Path
+    bytes: int = 0
+    files: int = 0
+    waste: list[Waste] = field(default_factory=list[Waste])
+
+    @property
+    def wasted(self) -> int:
+        """Bytes that may go."""
+        return sum(one.bytes for one in self.waste)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What the settings and the person say. sessions_s: None keeps all sessions."""
+
+    checkpoint_bytes: int
+    checkpoint_age_s: float
+    caches: bool
+    sessions_s: float | None
+
+
+def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
+    """The heaps of one `.clio`, of a project or of the person; nothing is changed. Links are not followed."""
+    found: dict[str, Heap] = {}
+    referenced: dict[str, bytes | None] = {}
+    for path, status in _files(folder):
+        inside = path.relative_to(folder)
+        what = _kind(inside)
+        heap = found.setdefault(what, Heap(what=what, where=folder))
+        heap.bytes += status.st_size
+        heap.files += 1
+        age = now - status.st_mtime
+        if _is_waste(what, path, folder, age, limits, referenced):
+            free = _unlock(path) if what == "locks" else path.unlink
+            heap.waste.append(Waste(path=path, bytes=status.st_size, free=free))
+    if limits.sessions_s is not None:
+        _old_sessions(folder, found, now - limits.sessions_s)
+    store = folder / "checkpoints"
+    if "copies of files for /undo" in found:
+        most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
+        if beyond := excess(store, max_bytes=most, max_age_s=oldest, now=now):
+            free = lambda: make_room(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
+            found["copies of files for /undo"].waste.append(Waste(path=store, bytes=beyond, free=free))
+    return sorted(found.values(), key=lambda heap: -heap.bytes)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not (Path(top) / name).is_symlink())
+        for name in sorted(names):
+            path = Path(top) / name
+            with suppress(OSError):
+                yield path, path.lstat()
+
+
+def _kind(inside: Path) -> str:
+    name, first = inside.name, inside.parts[0]
+    if first == "checkpoints":
+        return "copies of files for /undo"
+    if _TEMPORARY.fullmatch(name):
+        return "unfinished writes"
+    if name.endswith(".lock"):
+        return "locks"
+    if ".corrupt-" in name:
+        return "damaged copies"
+    if first == "sessions":
+        return "outputs of tools" if len(inside.parts) > 2 else "sessions"
+    return "caches" if first == "cache" else "memory and settings"
+
+
+def _is_waste(
+    what: str, path: Path, folder: Path, age_s: float, limits: Limits, referenced: dict[str, bytes | None]
+) -> bool:
+    if age_s < YOUNG_S:
+        return False
+    match what:
+        case "unfinished writes":
+            return True
+        case "locks":
+            return holder(path) is None
+        case "damaged copies":
+            return age_s >= DAMAGED_S
+        case "caches":
+            return limits.caches and path.relative_to(folder / "cache").parts[0].startswith(CACHES)
+        case "outputs of tools":
+            return _is_orphan(path, folder / "sessions", referenced)
+        case _:
+            return False
+
+
+def _is_orphan(path: Path, sessions: Path, referenced: dict[str, bytes | None]) -> bool:
+    """Whether no session names the output: it is gone, or a kill came between the output and the line that names it."""
+    inside = path.relative_to(sessions)
+    if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
+        return not _is_known(SessionFiles(sessions, inside.parts[0]))
+    files = SessionFiles(sessions, inside.parts[0])
+    if files.id not in referenced:
+        referenced[files.id] = None if holder(files.lock) else _texts(files)
+    texts = referenced[files.id]
+    return texts is not None and path.name[:_HANDLE_CHARS].encode() not in texts
+
+
+def _is_known(files: SessionFiles) -> bool:
+    return any(files.folder.glob(f"{files.id}{SNAPSHOT}*")) or any(files.folder.glob(f"{files.id}{JOURNAL}*"))
+
+
+def _texts(files: SessionFiles) -> bytes | None:
+    """All that is said in a session, damaged copies of it too; None where it cannot be read."""
+    parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
+    try:
+        return b"\n".join(path.read_bytes() for path in parts)
+    except OSError:
+        return None
+
+
+def _unlock(path: Path) -> Callable[[], None]:
+    def free() -> None:
+        lock = FileLock(path)  # whoever comes between keeps it: only its holder deletes it
+        if lock.acquire():
+            lock.release()
+
+    return free
+
+
+def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
+    store = SessionStore(folder / "sessions")
+    for info in store.list():
+        files = SessionFiles(store.folder, info.id)
+        if info.updated_at >= before or holder(files.lock) is not None:
+            continue
+        size = sum(path.lstat().st_size for path in store.folder.glob(f"{info.id}.*"))
+        size += sum(status.st_size for _, status in _files(files.private))
+        heap = found.setdefault("sessions", Heap(what="sessions", where=folder))
+        heap.waste.append(Waste(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
+
+
+def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
+    def free() -> None:
+        with suppress(ClioError):  # gone with its parent, or opened meanwhile
+            store.delete(id)
+
+    return free

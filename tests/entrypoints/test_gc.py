@@ -1,0 +1,135 @@
+"""`clio gc`: what it calls waste and what it never touches, on real folders."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from clio.checkpoints.objects import DiskObjects
+from clio.cli import main
+from clio.messages import ToolMessage, UserMessage
+from clio.sessions.files import SessionFiles
+from clio.sessions.store import SessionStore
+from clio.storage.filelock import FileLock
+
+DAY_S = 86_400.0
+
+
+def old(path: Path, days: float = 30.0, data: bytes = b"x" * 1000) -> Path:
+    """A file last written so many days ago."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_bytes(data)
+    then = time.time() - days * DAY_S
+    os.utime(path, (then, then))
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".clio").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def make_session(project: Path, output: str, words: str = "hi") -> SessionFiles:
+    """A closed session with one stored output, all of it old."""
+    store = SessionStore(project / ".clio" / "sessions")
+    session = store.new(project)
+    handle = session.write_blob(output)
+    session.append(UserMessage(content=words, created=time.time() - 200 * DAY_S))
+    session.append(ToolMessage(tool_call_id="a", name="x", content="…", blob=handle, created=time.time() - 200 * DAY_S))
+    session.close()
+    files = SessionFiles(store.folder, session.id)
+    written = json.loads(files.snapshot.read_text("utf-8"))
+    files.snapshot.write_text(json.dumps(written | {"updated_at": time.time() - 200 * DAY_S}), encoding="utf-8")
+    for path in files.folder.rglob("*"):
+        if path.is_file():
+            old(path)
+    return files
+
+
+def gc(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]:
+    """What one run says, as JSON."""
+    capsys.readouterr()
+    assert main(["gc", "--json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def everything(*folders: Path) -> set[Path]:
+    return {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_nobody_needs_goes_and_the_rest_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clio, home = project / ".clio", Path(os.environ["CLIO_HOME"])
+    files = make_session(project, "named " * 5000)
+    waste = {
+        old(files.blobs / ("ab" * 32)),
+        old(clio / "sessions" / "gone-for-good" / "blobs" / ("cd" * 32)),
+        old(clio / "ltm.json.0123456789ab.tmp"),
+        old(clio / "ltm.json.lock"),
+        old(clio / "memories.json.corrupt-20260101-000000"),
+        old(home / "styles.json.fedcba987654.tmp"),
+    }
+    young = old(clio / "ltm.json.aaaaaaaaaaaa.tmp", days=0.0)
+    fresh_copy = old(clio / "ltm.json.corrupt-20260801-000000", days=2.0)
+    cache = old(clio / "cache" / "recall.sqlite")
+    imports = old(clio / "cache" / "imports.json")
+    notes = old(clio / "memory" / "key.json")
+    orphan = DiskObjects(home / "checkpoints" / "objects")
+    old(orphan.path(orphan.put(b"no log names it")))
+    before = everything(clio, home)
+    dry = gc(capsys)
+    assert everything(clio, home) == before, "nothing goes unless it is said"
+    assert dry["freed_bytes"] == 0 and isinstance(dry["may_go_bytes"], int) and dry["may_go_bytes"] > 5_000
+    done = gc(capsys, "--yes")
+    assert done["freed_bytes"] == dry["may_go_bytes"] and done["problems"] == []
+    gone = before - everything(clio, home)
+    assert {path for path in gone if "objects" not in path.parts} == waste
+    assert len(gone) == len(waste) + 1
+    assert {young, fresh_copy, cache, imports, notes, files.snapshot} <= everything(clio, home)
+    assert not (clio / "sessions" / "gone-for-good").exists()
+    session = SessionStore(files.folder).open(files.id)
+    blob = next(one.blob for one in session.messages if isinstance(one, ToolMessage))
+    assert blob is not None and session.read_blob(blob) == "named " * 5000
+    session.close()
+    assert gc(capsys, "--yes")["freed_bytes"] == 0
+    assert gc(capsys, "--yes", "--caches")["freed_bytes"] == 1000 and not cache.exists() and imports.exists()
+
+
+def test_sessions_go_only_when_it_is_said_and_never_an_open_one(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone, open_one = make_session(project, "a" * 9000), make_session(project, "b" * 9000)
+    assert gc(capsys, "--yes")["freed_bytes"] == 0
+    lock = FileLock(open_one.lock)
+    assert lock.acquire()
+    try:
+        assert gc(capsys, "--yes", "--sessions-older-than", "1y")["freed_bytes"] == 0
+        freed = gc(capsys, "--yes", "--sessions-older-than", "90d")["freed_bytes"]
+    finally:
+        lock.release()
+    assert isinstance(freed, int) and freed > 9000
+    assert not gone.exist() and not gone.private.exists() and open_one.exist()
+
+
+def test_a_lock_that_is_held_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = FileLock(project / ".clio" / "ltm.json.lock")
+    assert lock.acquire()
+    old(lock.path)
+    assert gc(capsys, "--yes")["freed_bytes"] == 0 and lock.path.exists()
+    lock.release()
+
+
+def test_in_words_and_what_cannot_be_meant(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old(project / ".clio" / "ltm.json.0123456789ab.tmp")
+    assert main(["gc"]) == 0
+    shown = capsys.readouterr().out
+    assert "unfinished writes" in shown and "1.0 kB may go; nothing was deleted. clio gc --yes frees it." in shown
+    for words in (["gc", "now"], ["gc", "--sessions-older-than", "soon"], ["gc", "--yes", "--incognito"]):
+        assert main(words) == 2
+    assert main(["gc", "--yes"]) == 0
+    assert "Freed 1.0 kB." in capsys.readouterr().out
