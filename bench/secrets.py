@@ -2,8 +2,8 @@
 
 python -m bench.secrets [--megabytes 50] [--show] [FOLDER …]
 
-The folders are by default the standard library of this Python, its packages, and /usr/share/doc. `--show` prints the line of
-every alarm, the found part shortened.
+The folders are by default the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
+line of every alarm.
 """
 
 import argparse
@@ -22,7 +22,7 @@ BUDGET_MS = 5.0
 
 
 def texts(folders: list[Path], limit: int) -> Iterator[tuple[Path, str]]:
-    """Text files under folders, up to so many characters in all; no file twice, compiled and compressed ones left out."""
+    """Text files under folders, up to so many characters in all; none twice, none that is compiled or compressed."""
     seen, taken = set[int](), 0
     for folder in folders:
         for path in sorted(folder.rglob("*")):

@@ -119,6 +119,7 @@ class Loop:
             for call in message.tool_calls
         }
         self._warned = ""
+        self._warnings_told = len(session.warnings)
         self._resumed = context.is_trimmed
 
     @property
@@ -378,6 +379,9 @@ class Loop:
         if reason and reason != self._warned:
             self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
         self._warned = reason
+        for warning in self._session.warnings[self._warnings_told :]:
+            self._emit(Notice(text=warning, level="warning"))
+        self._warnings_told = len(self._session.warnings)
 
     def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
         self._session.sync()
@@ -388,7 +392,7 @@ class Loop:
             steps=turn.steps,
             usage=turn.usage,
             seconds=round(time.perf_counter() - turn.started, 3),
-            error=error,
+            error=self._redactor.redact(error).text,  # it may quote a server, which may quote a key
             exit_code=EXIT_CODES[status],
             cost=turn.cost,
         )

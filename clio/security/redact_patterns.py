@@ -65,7 +65,9 @@ def _random(text: str) -> bool:
     return _digit(text) and entropy(text) >= 3.0
 
 
-_LEFT = r"(?<![A-Za-z0-9_+/-])"
+# A key may stand behind a slash, a dash or an underline, as in a path or a file's name, but not inside a word.
+_LEFT = r"(?<![A-Za-z0-9])"
+_FREE = r"(?<![A-Za-z0-9_+/-])"
 _URLSAFE = r"[A-Za-z0-9_-]"
 _ALNUM = r"[A-Za-z0-9]"
 
@@ -75,7 +77,8 @@ def _random_after_colon(text: str) -> bool:
 
 
 def _token(kind: str, literals: str, body: str, check: Callable[[str], bool] = _random) -> TokenPattern:
-    return TokenPattern(kind, tuple(literals.split()), _LEFT + body, check)
+    start = "" if body.startswith(("(?:(?<=", _FREE)) else _LEFT
+    return TokenPattern(kind, tuple(literals.split()), start + body, check)
 
 
 TOKENS: tuple[TokenPattern, ...] = (
@@ -104,7 +107,12 @@ TOKENS: tuple[TokenPattern, ...] = (
     _token("pypi-token", "pypi-", rf"pypi-{_URLSAFE}{{50,}}"),
     _token("sendgrid-key", "SG.", rf"SG\.{_URLSAFE}{{16,}}\.{_URLSAFE}{{16,}}"),
     _token("twilio-key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _token("telegram-token", ":AA", rf"\d{{8,10}}:AA{_URLSAFE}{{33,}}", _random_after_colon),
+    _token(
+        "telegram-token",
+        ":AA",
+        rf"(?:(?<=/bot)|(?<![A-Za-z0-9]))\d{{8,10}}:AA{_URLSAFE}{{33,}}",
+        _random_after_colon,
+    ),
     _token(
         "discord-webhook", "/api/webhooks/", rf"(?:https://)?discord(?:app)?\.com/api/webhooks/\d+/{_URLSAFE}{{20,}}"
     ),
@@ -131,7 +139,7 @@ TOKENS: tuple[TokenPattern, ...] = (
     _token("supabase-token", "sbp_", r"sbp_[a-f0-9]{40,}"),
     _token("rubygems-key", "rubygems_", r"rubygems_[a-f0-9]{40,}"),
     _token("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}", _digit),
-    _token("mailgun-key", "key-", r"key-[a-f0-9]{32}(?![A-Za-z0-9])"),
+    _token("mailgun-key", "key-", _FREE + r"key-[a-f0-9]{32}(?![A-Za-z0-9])"),
     _token("azure-key", "AccountKey= SharedAccessKey=", r"(?:Account|SharedAccess)Key=[A-Za-z0-9+/]{40,}={0,2}"),
     _token("azure-signature", "sig=", r"sig=[A-Za-z0-9%+/]{40,}={0,2}"),
     _token("jwt", "eyJ", rf"eyJ{_URLSAFE}{{8,}}\.{_URLSAFE}{{8,}}(?:\.{_URLSAFE}*){{1,3}}", _digit),

@@ -6,6 +6,7 @@ the texts that tests and arithmetic run.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clio.security import shell_state
@@ -20,6 +21,7 @@ _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _DOUBLE = re.compile(r"\$\(\(")
+_BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
 _TWICE = re.compile(r"\\[$`\\\"]")
 _BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
 
@@ -37,6 +39,13 @@ def second_look(root: "Node", source: bytes) -> list[str]:
     for node in below(root):
         if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source)):
             found.append(shell_state.CALCULATES)
+        if node.type == "word" and _BLANK.search(_text(node, source)):
+            found.append("a word holds a blank the shell would part it at")
+        if node.type == "command" and any(
+            before.type == "variable_assignment" and before.end_byte == after.start_byte
+            for before, after in pairwise(node.children)
+        ):
+            found.append("a value and a program are not parted")
         if node.type == "arithmetic_expansion":
             sums.add(node.start_byte)
         if node.type == "simple_expansion" and any(

@@ -142,6 +142,8 @@ PLACES: dict[str, str] = {
     "log": "2024-05-01T12:00:00Z INFO auth: using {s} for user 7\n",
     "diff": "@@ -1,2 +1,2 @@\n-old = 1\n+key = '{s}'\n context\n",
     "url": "https://example.com/v1/x?k={s}&page=2\n",
+    "path": "https://example.com/hooks/{s}/send\n",
+    "file name": "keys/my-{s}.txt\n",
     "env file": "export FOO={s}\n",
     "json": '{{"id": 7, "value": "{s}", "last": true}}\n',
     "escaped json": '{{"body": "{{\\"value\\": \\"{s}\\"}}"}}\n',
@@ -152,6 +154,7 @@ PLACES: dict[str, str] = {
     "csv": "7,bob,{s},2024\n",
     "xml": "<value>{s}</value>\n",
 }
+_ONE_LINE = ("url", "path", "file name", "csv", "header", "shell", "log", "code", "json", "escaped json")
 NAMED_PLACES: dict[str, str] = {
     "env file": "{N}={s}\n",
     "export": "export {N}='{s}'\n",
@@ -184,7 +187,7 @@ def placed(seeds: range = range(3)) -> Iterator[Placed]:
         for kind, make in FORMS.items():
             for place, frame in PLACES.items():
                 secret = make(Lot(f"{kind}/{place}/{seed}"))
-                if "\n" in secret and place in ("url", "csv", "header", "shell", "log", "code", "json", "escaped json"):
+                if "\n" in secret and place in _ONE_LINE:
                     secret = secret.replace("\n", "\\n")
                 yield Placed(kind, place, frame.format(s=secret), secret)
         for kind, (name, make) in NAMED.items():
@@ -205,6 +208,8 @@ def _strings(seed: int) -> Iterator[Placed]:
         yield Placed("basic-header", place, frame.format(x="Basic", s=basic), basic.rstrip("="))
         bearer = lot(40, URLSAFE)
         yield Placed("bearer-header", place, frame.format(x="Bearer", s=bearer), bearer)
+    bot = FORMS["telegram"](lot)
+    yield Placed("telegram", "address of the server", f"https://api.telegram.org/bot{bot}/sendMessage\n", bot)
     key = lot(86, BASE64)
     text = f"DefaultEndpointsProtocol=https;AccountName=x;AccountKey={key}==;EndpointSuffix=core.windows.net\n"
     yield Placed("storage-string", "connection string", text, key)
