@@ -9,6 +9,7 @@ from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.preferences.notice import Noticed
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
+from clio.storage.reasons import sentence
 
 Doubt = tuple[str, Callable[[], None]]
 """A question about what may have been meant for this work alone, and what a yes does."""
@@ -33,7 +34,8 @@ class Lessons:
         try:
             noted = self._memory.end_turn(session, status)
         except (StorageError, OSError) as error:
-            self._emit(Notice(text=f"nothing was learned from this turn: {error}", level="warning"))
+            why = sentence(error) if isinstance(error, OSError) else error
+            self._emit(Notice(text=f"nothing was learned from this turn: {why}", level="warning"))
             return
         for one in noted:
             sign = "+" if one.rating.reward > 0 else "−"

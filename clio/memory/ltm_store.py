@@ -16,7 +16,7 @@ from clio.memory.ltm_kinds import identity, stored_id
 from clio.memory.records import Because
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.memory.undo import UndoLog, new_change
-from clio.storage.filelock import FileLock
+from clio.storage.filelock import FileLock, NoLocks
 from clio.storage.folders import make_ignored_folder
 
 
@@ -231,6 +231,8 @@ def _one_sentence(path: Path) -> Generator[None]:
         yield
     except TimeoutError as error:
         raise StorageError(f"The project knowledge was not changed: {error}") from error
+    except NoLocks as error:
+        raise StorageError(f"The project knowledge was not changed: {error}.") from error
     except OSError as error:
         cause = error.strerror or str(error)
         raise StorageError(

@@ -43,7 +43,7 @@ class NoLocks(OSError):
     def __str__(self) -> str:
         return (
             f"{self.filename!r} cannot be locked: its file system has no locks, without which two clios would "
-            "overwrite each other's work; keep it on a disk that has them."
+            "overwrite each other's work; keep it on a disk that has them"
         )
 
 
