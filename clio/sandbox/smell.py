@@ -2,21 +2,22 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.sandbox.fence import Level
 
-_FILES = re.compile(
+_FILES = LatePattern(
     r"Read-only file system|\bEROFS\b|Permission denied|\bEACCES\b|Operation not permitted|\bEPERM\b"
     r"|Device or resource busy|\bEBUSY\b|Invalid cross-device link",
     re.IGNORECASE,
 )
-_NETWORK = re.compile(
+_NETWORK = LatePattern(
     r"Network is unreachable|\bENETUNREACH\b|Could not resolve|Couldn't resolve|\bEAI_AGAIN\b|\bENOTFOUND\b"
     r"|Temporary failure in name resolution|Name or service not known|No address associated with hostname"
     r"|dial (?:tcp|udp)|getaddrinfo|error sending request|Failed to establish a new connection",
     re.IGNORECASE,
 )
-_LOOPBACK = re.compile(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
-_TMP = re.compile(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
+_LOOPBACK = LatePattern(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
+_TMP = LatePattern(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
 
 
 def hint(output: str, level: Level, *, network: bool) -> str:
