@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz bench peers year team mcp-peers torture docs clean
+.PHONY: run test check fuzz fuzz-commands bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -24,6 +24,10 @@ check: $(READY)
 # The property tests with many more examples each; takes long.
 fuzz: $(READY)
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz --timeout=3600 $(T)
+
+# Command lines by chance, really run with stand-ins, against what clio says they run: make fuzz-commands N=100000 SEED=1
+fuzz-commands: $(READY)
+	$(BIN)/python -m tests.security.command_fuzz $(or $(N),20000) $(or $(SEED),0)
 
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
@@ -52,6 +56,10 @@ torture: $(READY)
 	$(BIN)/python -m torture.tear --seconds $(SECONDS)
 	$(BIN)/python -m torture.trouble
 	$(BIN)/python -m torture.many --seconds $(SECONDS)
+
+# 2,000 turns of four calls in one clio: what grows, what stays open. Fifteen minutes.
+soak: $(READY)
+	$(BIN)/python -m bench.limits soak --turns 2000
 
 docs: $(READY)
 	$(BIN)/python docs/make_reference.py

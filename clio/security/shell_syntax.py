@@ -36,6 +36,7 @@ _EXPANSIONS = frozenset(
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 _STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
 _BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
@@ -201,13 +202,13 @@ class _Walk(Collector):
         body = node.child_by_field_name("body")
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
-        first = len(self.redirects)
+        first, began = len(self.redirects), len(self.commands)
         for child in node.children:
             if child == body or not child.is_named:
                 continue
             stdin = self.redirect(child, place, extra, after)
             place = replace(place, stdin=stdin) if stdin is not None else place
-        before, noted = len(self.commands), self.redirects[first:]
+        before, noted, start = len(self.commands), self.redirects[first:], place.folders.paths
         if body is not None and body.type == "command":
             self.call(body, place, extra)
         elif body is not None:
@@ -218,6 +219,9 @@ class _Walk(Collector):
         self.redirects[first : first + len(noted)] = [
             structs.replace(each, folders=place.folders.paths) for each in noted
         ]
+        if place.folders.paths != start:  # so do the substitutions in them
+            inside = [structs.replace(each, folders=None) for each in self.commands[began:before]]
+            self.commands[began:before] = inside
         programs = tuple(command.program for command in self.commands[before:])
         for late, operator in after:
             piped = operator in ("|", "|&") or late.type == "pipeline"
@@ -260,6 +264,8 @@ class _Walk(Collector):
         elif operator in ("<&-", ">&-"):  # closes a descriptor; what follows are words of the command
             extra += targets
         elif targets:
+            if operator in (">&", "<&") and _SPECIAL.search(targets[0].text):
+                self.unknown.append("the shell expands this redirect's target twice")
             descriptor = operator in (">&", "<&") and (targets[0].text.rstrip("-").isdigit() or targets[0].text == "-")
             if not descriptor:
                 self.redirects.append(Redirect(operator=operator, target=targets[0], folders=place.folders.paths))
