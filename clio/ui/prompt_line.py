@@ -1,5 +1,6 @@
 """The line a person types on, at a terminal that can move its cursor."""
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -107,6 +108,10 @@ class PromptLine:
             output=output,
         )
         app = self._session.app
+        if sys.platform != "win32":
+            app.terminal_size_polling_interval = (
+                None  # it says itself when it changes; idle is idle
+            )
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
         quicken(app.input)
         app.after_render += self._rendered
