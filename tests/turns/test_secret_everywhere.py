@@ -23,7 +23,7 @@ from tests.support.mcp_peer import SECRET as OF_THE_SERVER
 ROOT = Path(__file__).parent.parent.parent
 CHANNELS = (
     "prompt command_output file_name git_log agents hook_session hook_prompt hook_tool web_page web_address env answer "
-    "answer_to_child report skill command config error_server search note reasoning arguments file diff stderr job"
+    "answer_to_child report skill command config error_server search note reasoning arguments file diff stderr"
 ).split()
 
 
