@@ -66,8 +66,8 @@ def test_help_names_every_flag_and_sub_command_once() -> None:
 
 
 JSON_ELSEWHERE = (
-    "--json belongs to 'clio config show' and to clio doctor, cost, docs, feedback, gc, import, mcp, memory, note, prefs, "
-    "recall, sessions, skills, style and worktree; for a one-shot answer it is --output json"
+    "--json belongs to 'clio config show' and to clio doctor, cost, docs, feedback, gc, import, mcp, memory, note, "
+    "prefs, recall, sessions, skills, style and worktree; for a one-shot answer it is --output json"
 )
 USAGE_ERRORS: list[tuple[list[str], str]] = [
     (["--modle", "x"], "unknown flag '--modle'; did you mean '--model'?"),

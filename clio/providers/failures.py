@@ -22,7 +22,17 @@ from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
 
 Kind = Literal[
-    "status", "in_stream", "refused", "dns", "tls", "proxy", "connect_timeout", "timeout", "broken", "malformed", "endless"
+    "status",
+    "in_stream",
+    "refused",
+    "dns",
+    "tls",
+    "proxy",
+    "connect_timeout",
+    "timeout",
+    "broken",
+    "malformed",
+    "endless",
 ]
 _MAX_QUOTE = 300
 _KEY = re.compile(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")

@@ -109,9 +109,7 @@ class PromptLine:
         )
         app = self._session.app
         if sys.platform != "win32":
-            app.terminal_size_polling_interval = (
-                None  # it says itself when it changes; idle is idle
-            )
+            app.terminal_size_polling_interval = None  # it says itself when it changes; idle is idle
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
         quicken(app.input)
         app.after_render += self._rendered

@@ -203,9 +203,7 @@ def test_a_project_may_ask_for_a_sandbox_and_not_change_mine(desk: Desk) -> None
     desk.write_project("sandbox: bwrap\nsandbox_caches: false\n")
     assert (desk.load().config.sandbox, held(desk)) == ("bwrap", {})
     desk.write_home("sandbox: auto\nsandbox_caches: false\n")
-    desk.write_project(
-        "sandbox: off\nsandbox_caches: true\nsandbox_network: true\nsandbox_write:\n  - ~/x\n  - /srv\n"
-    )
+    desk.write_project("sandbox: off\nsandbox_caches: true\nsandbox_network: true\nsandbox_write:\n  - ~/x\n  - /srv\n")
     config = desk.load().config
     assert (config.sandbox, config.sandbox_caches, config.sandbox_network, config.sandbox_write) == (
         "auto", False, False, (),
