@@ -14,7 +14,7 @@ from torture.oracle import Oracle
 from torture.process import preload, start
 from torture.world import Server, World
 
-TEARS = ("ltm.json", ".journal.jsonl", "recall.sqlite")
+TEARS = (".journal.jsonl", "recall.sqlite")
 
 
 def main() -> int:
@@ -34,9 +34,9 @@ def main() -> int:
 
 
 def kill(folder: Path, url: str) -> list[str]:
-    """Five kills in one project."""
-    killing = Killing(folder / "kill", url, 3, 5, anew=0.0)
-    killing.until(5, 60)
+    """Four kills in one project."""
+    killing = Killing(folder / "kill", url, 3, 4, anew=0.0)
+    killing.until(4, 60)
     print(f"kill: {killing.kills.total()} killed, {killing.messages} messages and {killing.facts} memories")
     return killing.problems
 

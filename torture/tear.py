@@ -89,7 +89,7 @@ class Tearing:
         """Use every store, and leave a session whose clio was killed."""
         for words in (("style", "on"), ("docs", "add", "doc.md"), ("import", "aider")):
             self._start(words)
-        for _ in range(3):
+        for _ in range(2):
             for job in (learn, remember, prefer, note):
                 self.run(job(self.rng, self.world))
         for seed in (AT_WORK, AT_WORK, 5):
