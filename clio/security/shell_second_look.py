@@ -20,6 +20,7 @@ _CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
 _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_DOLLARS = frozenset({"simple_expansion", "translated_string"})
 _DOUBLE = re.compile(r"\$\(\(")
 _BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
 _TWICE = re.compile(r"\\[$`\\\"]")
@@ -48,9 +49,7 @@ def second_look(root: "Node", source: bytes) -> list[str]:
             found.append("a value and a program are not parted")
         if node.type == "arithmetic_expansion":
             sums.add(node.start_byte)
-        if node.type == "simple_expansion" and any(
-            byte in source[node.start_byte : node.end_byte] for byte in b" \t\n"
-        ):
+        if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():
             found.append("a lone $ may part words otherwise")
         if node.type == "heredoc_end" and not _ends_its_line(node, source):
             found.append("a here-document may go on behind its end")

@@ -165,8 +165,12 @@ class _Walk(Collector):
         for child in node.children:
             if not child.is_named:
                 continue
-            before = len(self.commands)
-            self.visit(child, replace(place, folders=Folders(place.folders.paths), upstream=upstream))
+            before, own = len(self.commands), Folders(place.folders.paths)
+            self.visit(child, replace(place, folders=own, upstream=upstream))
+            body = child.child_by_field_name("body") if child.type == "redirected_statement" else None
+            if body is not None and body.type == "list":
+                # To the shell only the last statement of `cd x && a 2>&1 | b` is in the pipe, so `b` runs where it leads.
+                place = replace(place, folders=own)
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
     def function(self, node: "Node", place: Place) -> None:
