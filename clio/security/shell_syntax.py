@@ -169,7 +169,7 @@ class _Walk(Collector):
             self.visit(child, replace(place, folders=own, upstream=upstream))
             body = child.child_by_field_name("body") if child.type == "redirected_statement" else None
             if body is not None and body.type == "list":
-                # To the shell only the last statement of `cd x && a 2>&1 | b` is in the pipe, so `b` runs where it leads.
+                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, so `b` runs where it leads.
                 place = replace(place, folders=own)
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
