@@ -1,6 +1,6 @@
 """How well secrets are found: recall over made-up ones, false alarms in ordinary files, what a stream costs.
 
-python -m bench.secrets [--megabytes 50] [--show] [FOLDER …]
+python -m bench.redaction [--megabytes 50] [--show] [FOLDER …]
 
 The folders are by default the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
 line of every alarm.
