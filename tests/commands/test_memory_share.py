@@ -12,11 +12,14 @@ import pytest
 from clio.commands.base import CommandResult, Confirm
 from clio.commands.registry import complete, run_command
 from clio.config.layers import load
+from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.show import withheld_note
 from clio.config.team_folder import trust_team
 from clio.config.trust import grant_all, should_ask
-from clio.entrypoints import doctor, init
+from clio.entrypoints import init
+from clio.entrypoints.doctor import finding as doctor
+from clio.entrypoints.doctor.stores import check_team
 from clio.memory.control.export import make_bundle
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
@@ -170,6 +173,11 @@ def test_export_and_wipe_and_a_dry_night_know_the_shared_entries(tmp_path: Path)
     assert ann.memory.read().entries == ()
 
 
+def ground(loaded: Loaded, env: dict[str, str], person: Path) -> doctor.Ground:
+    options = Options(cwd=loaded.project)
+    return doctor.Ground(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
+
+
 def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     person = Person(tmp_path / "ann")
     git(person.project, "init", "--quiet")
@@ -180,13 +188,14 @@ def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: p
     assert not (person.project / ".gitignore").exists()
 
     def found() -> list[str]:
-        return [finding.text for finding in doctor._team(loaded)]  # pyright: ignore[reportPrivateUsage]
+        return [finding.line for finding in check_team(ground(loaded, env, tmp_path))]
 
     assert found() == ["team memory: git does not see what it should; look with: clio memory share status"]
     person.sharing.let_git_see()
     person.gets(*said("a"))
-    assert found() == ["team memory: entries shared in .clio/ltm/: 1"]
+    assert found() == ["team memory: 1 shared in .clio/ltm/"]
     (person.folder.path / "odd").write_text("", encoding="utf-8")
     (person.folder.path / "rule").write_text("", encoding="utf-8")
-    assert found() == ["team memory: files left out: 1; look with: clio memory share status"]
-    assert list(doctor._team(load(Options(cwd=person.project), env | {"CLIO_HOME": str(tmp_path / "else")}))) == []  # pyright: ignore[reportPrivateUsage]
+    assert found() == ["team memory: 1 file left out ('rule'); look with: clio memory share status"]
+    elsewhere = env | {"CLIO_HOME": str(tmp_path / "else")}
+    assert list(check_team(ground(load(Options(cwd=person.project), elsewhere), elsewhere, tmp_path))) == []

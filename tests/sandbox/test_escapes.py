@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.ids import new_id
 from clio.sandbox.sandbox import Sandbox
 from tests.sandbox.range import Range
 
@@ -138,10 +139,10 @@ def test_the_network_is_not_reached(held: Sandbox, field: Range, port: Listener)
 
 
 def test_doors_of_other_programs_are_shut(held: Sandbox, field: Range, tmp_path: Path) -> None:
-    path = f"/tmp/clio-door-{os.getpid()}"
-    listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, f"\0clio-{os.getpid()}")]
+    path, abstract = f"/tmp/clio-door-{new_id()}", f"\0clio-{new_id()}"
+    listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, abstract)]
     try:
-        for address in (path, f"\0clio-{os.getpid()}"):
+        for address in (path, abstract):
             code = CONNECT.format(family="AF_UNIX", address=address).replace("\\x00", "\\\\x00")
             process, _, _ = field.run(held, python(code))
             assert process.exit_code == 1, process.output.text()
