@@ -133,7 +133,7 @@ def prefer(rng: random.Random, _: World) -> Job:
 def note(rng: random.Random, _: World) -> Job:
     """`clio note set`."""
     words = words_of(rng)
-    arguments = ("note", "set", words_of(rng, 1), words)
+    arguments = ("note", "set", words_of(rng, 3).replace(" ", "-"), words)  # two notes of one key are one note
     return Job(kind="note set", arguments=arguments, confirms=if_done(Fact("notes", words)))
 
 

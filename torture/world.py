@@ -38,7 +38,10 @@ def steps_of(seed: int) -> Steps:
         lambda: ("run_command", {"command": "seq 1 20000"}),
         lambda: ("memory_operations", {"operation": "add_discovery", "fact": words_of(rng)}),
         lambda: ("memory_operations", {"operation": "remember", "content": words_of(rng), "type": "fact"}),
-        lambda: ("memory_operations", {"operation": "store", "key": words_of(rng, 1), "content": words_of(rng)}),
+        lambda: (
+            "memory_operations",
+            {"operation": "store", "key": words_of(rng, 3).replace(" ", "-"), "content": words_of(rng)},
+        ),
         lambda: ("memory_operations", {"operation": "recall_sessions", "query": words_of(rng, 1)}),
         lambda: ("todo_operations", {"operation": "write", "todos": [{"id": 1, "title": words_of(rng, 2)}]}),
     ]
