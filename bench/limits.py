@@ -24,6 +24,8 @@ from tests.support.pty_session import PtySession
 
 ROOT = Path(__file__).parent.parent
 IDLE_S = 10.0
+MARKS = (100, 500, 1000, 2000)
+"""Turns of the soak after which is looked."""
 
 
 def status(pid: int) -> dict[str, int]:
@@ -152,12 +154,15 @@ def soak(folder: Path, turns: int) -> None:
             split="whole",
         )
 
+    begun = time.monotonic()
     with ChatServer(answer, record=False) as server, started(server, folder) as session:
         seen: list[tuple[int, dict[str, int], int]] = []
         for number in range(1, turns + 1):
             session.send(f"turn {number}\r")
             session.wait_for(f"Turn over {number}.")
-            if number in (turns // 10, turns // 2, turns):
+            session.screen.history.top.clear()  # the terminal's own: reading all of it would be what takes longer
+            session.raw.clear()
+            if number in MARKS or number in (turns // 10, turns):
                 time.sleep(1)
                 kept = sum(
                     path.lstat().st_size
@@ -165,14 +170,16 @@ def soak(folder: Path, turns: int) -> None:
                     for path in top.rglob("*")
                     if path.is_file()
                 )
-                seen.append((number, status(pid_of(session)), kept))
-        for number, now, kept in seen:
-            print(
-                f"turn {number}: {now['rss'] / 1024:.0f} MiB, {now['files']} files open, {now['threads']} threads, "
-                f"{now['children']} children, {kept / 1e6:.2f} MB kept, {now['cpu_ms'] / number:.0f} ms of CPU a turn"
-            )
-        (first, _, begun), (last, _, kept) = seen[0], seen[-1]
-        print(f"soak: {(kept - begun) / (last - first):,.0f} bytes a turn of four calls")
+                now = status(pid_of(session))
+                seen.append((number, now, kept))
+                print(
+                    f"turn {number}: {now['rss'] / 1024:.0f} MiB, {now['files']} files open, {now['threads']} threads, "
+                    f"{now['children']} children, {kept / 1e6:.2f} MB kept, {now['cpu_ms'] / number:.0f} ms of CPU a "
+                    f"turn, after {time.monotonic() - begun:.0f} s",
+                    flush=True,
+                )
+        (first, _, before), (last, _, kept) = seen[0], seen[-1]
+        print(f"soak: {(kept - before) / max(last - first, 1):,.0f} bytes a turn of four calls")
         grown = [name for name in ("files", "threads", "children") if seen[-1][1][name] > seen[0][1][name]]
         session.send("\x04")
         session.wait_exit(60)
