@@ -18,6 +18,11 @@ _EXPANDS = ("simple_expansion", "expansion", "command_substitution")
 _CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
 # What holds text between its parts that belongs to it.
 _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
+# What the shell reads up to the end of the line and no further.
+_ON_ONE_LINE = frozenset(
+    {"command", "declaration_command", "unset_command", "redirected_statement", "variable_assignments"}
+    | {"file_redirect", "herestring_redirect"}
+)
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
@@ -47,6 +52,8 @@ def second_look(root: "Node", source: bytes) -> list[str]:
             for before, after in pairwise(node.children)
         ):
             found.append("a value and a program are not parted")
+        if _breaks(node, source):
+            found.append("the end of a line parts what the shell grammar joins")
         if node.type == "arithmetic_expansion":
             sums.add(node.start_byte)
         if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():
@@ -130,6 +137,16 @@ def _literal_heredoc(node: "Node", source: bytes) -> bool:
         return False
     starts = [child for child in node.parent.children if child.type == "heredoc_start"]
     return any(mark in source[start.start_byte : start.end_byte] for start in starts for mark in (b"'", b'"', b"\\"))
+
+
+def _breaks(node: "Node", source: bytes) -> bool:
+    """Whether a line ends between two words the shell reads only up to there, and is not continued."""
+    single = node.type == "test_command" and node.children[0].type == "["
+    if node.type not in _ON_ONE_LINE and not single:
+        return False
+    joins = [pair for each in (below(node) if single else (node,)) for pair in pairwise(each.children)]
+    gaps = (source[before.end_byte : after.start_byte] for before, after in joins)
+    return any(b"\n" in gap.replace(b"\\\n", b"") for gap in gaps)
 
 
 def _in_string(node: "Node", end: "Node") -> bool:

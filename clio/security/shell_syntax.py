@@ -166,11 +166,12 @@ class _Walk(Collector):
             if not child.is_named:
                 continue
             before, own = len(self.commands), Folders(place.folders.paths)
-            self.visit(child, replace(place, folders=own, upstream=upstream))
             body = child.child_by_field_name("body") if child.type == "redirected_statement" else None
             if body is not None and body.type == "list":
-                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, so `b` runs where it leads.
-                place = replace(place, folders=own)
+                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe: the others run in the shell itself,
+                # so where they lead is where `b` runs, and all that follows.
+                own = place.folders
+            self.visit(child, replace(place, folders=own, upstream=upstream))
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
     def function(self, node: "Node", place: Place) -> None:

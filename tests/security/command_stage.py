@@ -1,0 +1,155 @@
+"""A folder in which command lines are really run, with stand-ins for programs, and compared with what clio says of them.
+
+Every command name leads to a stand-in that writes down its words and its folder, prints two names and does no more; the
+wrappers among them (`env`, `xargs`, `find`, …) are the real ones. What was written down is the truth: each call must be
+one that `parse` named, in a folder it named, and each file made must be the target of a redirect it named.
+"""
+
+import fcntl
+import os
+import re
+import select
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clio.security.shell_words import CommandLine, SimpleCommand, Word
+
+NAMES = tuple(
+    """
+    hit rm git ls touch cat curl pytest python3 npm npx node make cargo go grep rg sed awk head tail sort uniq wc cut tr
+    mkdir cp mv chmod tee diff docker jq ln date tar pip tree ps du less seq uname basename dirname which sleep ruff
+    """.split()
+)
+WRAPPERS = ("env", "timeout", "nice", "nohup", "xargs", "find", "setsid", "stdbuf", "bash", "sh")
+SHELLS: dict[str, tuple[str, ...]] = {
+    "bash": ("bash", "-c"),
+    "posix": ("bash", "--posix", "-c"),
+    "dash": ("dash", "-c"),
+    "zsh": ("zsh", "-f", "--emulate", "sh", "-c"),
+}
+"""What may stand behind `bash` and `/bin/sh`; zsh as the `sh` one may choose on a Mac."""
+_FAIL = frozenset({"diff", "curl"})
+_SAY_NOTHING = frozenset({"rm", "touch", "mkdir", "cp", "mv", "chmod", "sleep"})
+_END = "\x1e"
+_STAND_IN = """#!{shell}
+printf '%s\\0' "{name}" "$PWD" "$@" "{end}" >> "{log}" 2>/dev/null
+{rest}
+"""
+
+
+@dataclass
+class Stage:
+    """A folder to run lines in, its stand-ins and what they write."""
+
+    root: Path
+    bin: Path = field(init=False)
+    home: Path = field(init=False)
+    log: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bin, self.home, self.log = self.root / "bin", self.root / "a" / "b" / "work", self.root / "log"
+        self.bin.mkdir()
+        for name in NAMES:
+            says = "" if name in _SAY_NOTHING else "echo in; echo sub/in; "
+            rest = f"{{ {says}exit {int(name in _FAIL)}; }} 2>/dev/null"
+            path = self.bin / name
+            text = _STAND_IN.format(shell="/bin/sh", name=name, end=_END, log=self.log, rest=rest)
+            path.write_text(text, encoding="utf-8")
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        for name in WRAPPERS:
+            if real := shutil.which(name):
+                (self.bin / name).symlink_to(real)
+
+    def play(self, line: str, shell: str = "bash") -> tuple[list[tuple[str, ...]], set[str]]:
+        """Run a line: the calls, each name, folder and arguments; and the files that are new."""
+        shutil.rmtree(self.root / "a", ignore_errors=True)
+        (self.home / "sub").mkdir(parents=True)
+        for path in (self.home / "in", self.home / "sub" / "in", self.home / "-x", self.home / "a.py"):
+            path.write_text("one\n", encoding="utf-8")
+        self.log.write_text("", encoding="utf-8")
+        before = {str(path) for path in (self.root / "a").rglob("*")}
+        env = {"PATH": str(self.bin), "HOME": str(self.home / "sub"), "LC_ALL": "C.UTF-8"}
+        program, *options = SHELLS[shell]
+        ends, held = os.pipe()
+        high = fcntl.fcntl(held, fcntl.F_DUPFD, 90)  # out of the way of the descriptors lines use
+        os.close(held)
+        process = subprocess.Popen(
+            [shutil.which(program) or program, *options, line],
+            cwd=self.home,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(high,),
+        )
+        os.close(high)
+        try:
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.communicate()
+        _wait_for_end(ends)
+        calls: list[tuple[str, ...]] = []
+        current: list[str] = []
+        for text in self.log.read_bytes().decode("utf-8", "surrogateescape").split("\0"):
+            if text == _END:
+                calls.append(tuple(current))
+                current = []
+            else:
+                current.append(text)
+        return calls, {str(path) for path in (self.root / "a").rglob("*")} - before
+
+    def unjudged(self, line: str, parsed: CommandLine, shell: str = "bash") -> str:
+        """What a line did that clio would not have judged; "" where there is nothing."""
+        calls, made = self.play(line, shell)
+        for name, folder, *arguments in filter(None, calls):
+            if not any(self.covers(command, name, folder, arguments) for command in parsed.commands):
+                return f"ran {name} {arguments} in {folder}"
+        return next((f"made {path}" for path in sorted(made) if not self.named(parsed, path)), "")
+
+    def covers(self, command: SimpleCommand, name: str, folder: str, arguments: list[str]) -> bool:
+        """Whether a simple command is this call."""
+        folders = command.folders
+        there = folders is None or any(self.place(each) == os.path.realpath(folder) for each in folders)
+        words = tuple(map(self.at_home, command.words[1:]))
+        return command.program == name and there and (_fits(words, arguments) or _fits(command.words[1:], arguments))
+
+    def at_home(self, word: Word) -> Word:
+        """A word with a `~` before it filled in."""
+        path = re.sub(r"^~(?=/|$)", str(self.home / "sub"), word.text)
+        return Word(path, dynamic=word.dynamic, glob=word.glob)
+
+    def named(self, parsed: CommandLine, path: str) -> bool:
+        """Whether a redirect of the line may have made a file."""
+        for redirect in parsed.redirects:
+            if redirect.target.dynamic or redirect.target.glob or redirect.folders is None:
+                return True
+            name = redirect.target.text.replace("~", str(self.home / "sub"), 1)
+            targets = (os.path.join(self.place(each), name) for each in redirect.folders)  # noqa: PTH118
+            if redirect.writes and path in map(os.path.realpath, targets):
+                return True
+        return False
+
+    def place(self, folder: str) -> str:
+        """A folder as `parse` names it, from where the line starts."""
+        return os.path.realpath(self.home / folder.replace("~", str(self.home / "sub"), 1))
+
+
+def _wait_for_end(pipe: int) -> None:
+    """Wait until nobody holds the other end of a pipe any more: no process substitution, nothing in the background."""
+    select.select([pipe], [], [], 5.0)
+    os.close(pipe)
+
+
+def _fits(words: tuple[Word, ...], arguments: list[str]) -> bool:
+    """Whether words may turn into these arguments: an open one into any number of them."""
+    if not words:
+        return not arguments
+    first, rest = words[0], words[1:]
+    if first.dynamic or first.glob:
+        return any(_fits(rest, arguments[taken:]) for taken in range(len(arguments) + 1))
+    return bool(arguments) and arguments[0] == first.text and _fits(rest, arguments[1:])
