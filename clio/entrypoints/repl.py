@@ -55,6 +55,7 @@ from clio.entrypoints.repl_turn import Turns, look
 from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
 from clio.ui.editor import edit_text
+from clio.ui.lent import is_lent
 from clio.ui.line_history import LineHistory
 from clio.ui.line_signs import shell_line
 from clio.ui.session_facts import SessionFacts
@@ -362,8 +363,8 @@ class Repl:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
 
         def interrupt() -> None:
-            if self._pager.is_open:
-                return  # the key was meant for what the pager shows
+            if is_lent():
+                return  # the key was meant for a pager or an editor
             if self._typed_commands.stop():
                 return
             if self._turns.running:

@@ -9,6 +9,7 @@ from clio.commands.base import CommandResult
 from clio.commands.last_commands import last_calls, whole_output
 from clio.entrypoints.repl_parts import Parts
 from clio.errors import ClioError
+from clio.ui.lent import lent
 from clio.ui.own_pager import page
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ class LastPager:
         if not self._opens:
             shown.append(False)
         elif self._line.is_reading:
-            await self._line.print_above(lambda: shown.append(page(head + text, os.environ)), in_thread=True)
+            async with lent():
+                await self._line.print_above(lambda: shown.append(page(head + text, os.environ)), in_thread=True)
         else:
-            async with parts.suspended():
+            async with parts.suspended(), lent():
                 shown.append(await asyncio.to_thread(page, head + text, os.environ))
         if not all(shown):
             await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))

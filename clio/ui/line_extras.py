@@ -20,6 +20,7 @@ from clio.ui.clipboard import clipboard_image
 from clio.ui.dropped import dropped_pictures
 from clio.ui.editor import edit_text
 from clio.ui.history_search import HistorySearch
+from clio.ui.lent import lent
 from clio.ui.pastes import Pastes
 
 SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # as wide as a narrow screen
@@ -154,7 +155,8 @@ class LineExtras:
         """Hand the line to the person's editor, pastes whole."""
         text = self._pastes.expand(buffer.text)
         try:
-            edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
+            async with lent():
+                edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
         except (UserError, OSError) as error:
             self._hint(str(error))
             return

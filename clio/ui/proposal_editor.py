@@ -9,6 +9,7 @@ from clio.security.actions import FileChange
 from clio.ui.describe import Display
 from clio.ui.desk import Desk
 from clio.ui.editor import edit_text
+from clio.ui.lent import lent
 from clio.ui.plain import clean_line, visible
 from clio.ui.proposal import Proposal
 
@@ -36,12 +37,13 @@ async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> boo
 
 async def _in_editor(text: str, suffix: str) -> str | None:
     """The editor has the terminal until it ends, whoever gives up waiting for it."""
-    running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait({running})
-        raise
+    async with lent():
+        running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})
+            raise
 
 
 async def _which(desk: Desk, proposal: Proposal, display: Display) -> FileChange | None:

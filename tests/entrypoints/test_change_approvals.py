@@ -172,6 +172,20 @@ def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Plac
         assert session.written == OLD
 
 
+def test_ctrl_c_in_the_editor_is_the_editors(place: Place, server: ChatServer) -> None:
+    """In vi it is a key like any: the turn goes on and the question is still there."""
+    script = "trap 'exit 0' INT; echo in the editor; while :; do sleep 0.1; done"
+    with Session(place, server, EDITOR=editor(place, script)) as session:
+        session.clio.send("e")
+        session.clio.wait_for("in the editor")
+        session.clio.key("ctrl-c")
+        session.clio.wait_for("left as it was")
+        session.clio.wait_for("s this session")
+        session.clio.send("y")
+        session.finish()
+        assert session.written == NEW and "interrupted" not in session.clio.everything
+
+
 def test_a_file_that_changed_while_the_editor_was_open_is_refused(place: Place, server: ChatServer) -> None:
     meddle = f"sed -i s/meets/sees/ $1; echo mine >> {place.project}/app.py"
     with Session(place, server, EDITOR=editor(place, meddle)) as session:

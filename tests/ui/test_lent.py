@@ -1,0 +1,53 @@
+"""Ctrl-C pressed in a pager or an editor reaches clio as a signal, perhaps late; it is not clio's all the same."""
+
+import asyncio
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from clio.ui.lent import is_lent, lent
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there have no signal handlers")
+
+
+def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
+    """The end of the program is in the loop's queue before the signal is, as on a machine that is busy."""
+
+    async def talk() -> list[bool]:
+        heard: list[bool] = []
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(is_lent()))
+        program = ThreadPoolExecutor(1)
+
+        def stall() -> None:
+            program.shutdown()
+            signal.raise_signal(signal.SIGINT)
+
+        async with lent():
+            ended = asyncio.wrap_future(program.submit(int))
+            asyncio.get_running_loop().call_soon(stall)
+            await ended
+        await asyncio.sleep(0.01)
+        return heard
+
+    assert asyncio.run(talk()) == [True]
+    assert not is_lent()
+
+
+def test_it_comes_back_however_the_program_was_waited_for() -> None:
+    async def talk() -> None:
+        async def wait() -> None:
+            async with lent():
+                await asyncio.sleep(60)
+
+        waiting = asyncio.create_task(wait())
+        await asyncio.sleep(0)
+        assert is_lent()
+        for _ in range(3):  # again and again, as an impatient person does
+            waiting.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait({waiting})
+        assert waiting.cancelled() and not is_lent()
+
+    asyncio.run(talk())
