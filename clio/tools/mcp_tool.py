@@ -1,10 +1,11 @@
 """A tool of an MCP server as one of clio's: its schema is passed on, its answers are data, its calls are judged."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
 
+from clio.algorithms.hidden_letters import unhidden
 from clio.errors import ToolFailed
 from clio.mcp.servers import NamedTool, Servers
 from clio.mcp.values import CallFailed, ServerDown
@@ -35,7 +36,7 @@ class McpTool:
         said = said if len(said) <= most else said[: most - 1] + "…"
         schema: dict[str, Any] = msgspec.json.decode(tool.schema, type=dict[str, Any])
         schema.pop("$schema", None)
-        whole: dict[str, Any] = {"type": "object", "properties": {}, **schema}
+        whole = in_sight({"type": "object", "properties": {}, **schema})
         text = f"{said}\n(From the MCP server {self._named.server!r}.)"
         return ToolSpec(name=self.name, description=text, parameters=Raw(msgspec.json.encode(whole)))
 
@@ -91,9 +92,23 @@ def framed(text: str, server: str) -> str:
 
 
 def plain(text: str) -> str:
-    """The text without control characters; tab and newline stay."""
-    kept = (char for char in text.replace("\r\n", "\n") if char in "\t\n" or char.isprintable() or ord(char) > 0x9F)
+    """The text without control characters, hidden letters spelled out; tab and newline stay."""
+    text = unhidden(text.replace("\r\n", "\n"))
+    kept = (char for char in text if char in "\t\n" or char.isprintable() or ord(char) > 0x9F)
     return "".join(kept).encode("utf-8", "replace").decode("utf-8")
+
+
+def in_sight(value: Any) -> Any:
+    """A JSON value with what is hidden in any of its texts spelled out."""
+    match value:
+        case str():
+            return unhidden(value)
+        case list():
+            return [in_sight(one) for one in cast("list[Any]", value)]
+        case dict():
+            return {unhidden(key): in_sight(one) for key, one in cast("dict[str, Any]", value).items()}
+        case _:
+            return value
 
 
 def _summary(text: str, *, ok: bool) -> str:

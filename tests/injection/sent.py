@@ -1,0 +1,54 @@
+"""What a model was sent, looked at as one would who wants to be misled: messages, frames, letters nobody sees."""
+
+import json
+import re
+from typing import Any
+
+from tests.injection.corpus import ORDERS
+from tests.support.chat_server import Recorded
+from tests.support.desk import Desk
+
+_UNSEEN = "[\\s\u200b-\u200f\u2060-\u206f\ufeff\U000e0000-\U000e01ef]*"
+_PART = re.compile(r'^<(?P<name>\w+) source="[^"<>]*">\n.*?^</(?P=name)>$', re.MULTILINE | re.DOTALL)
+_SAID_BELOW = re.compile("[<\uff1c]" + _UNSEEN + "(?:hook_note|folder_instructions)", re.IGNORECASE)
+
+
+def closings(text: str, name: str) -> int:
+    """How often the text ends a frame of this name, however the tag is spelled."""
+    return len(re.findall(f"[<\uff1c]{_UNSEEN}[/\uff0f]{_UNSEEN}{name}{_UNSEEN}[>\uff1e]", text, re.IGNORECASE))
+
+
+def words_of(message: dict[str, Any]) -> str:
+    """The text of one message."""
+    return str(message["content"])
+
+
+def messages_of(request: Recorded, *roles: str) -> list[str]:
+    """The texts of a request that has exactly these messages. What holds for every request is checked as well."""
+    sent: list[dict[str, Any]] = request.body["messages"]
+    assert [message["role"] for message in sent] == list(roles)
+    whole = json.dumps(request.body, ensure_ascii=False)
+    assert not re.search("[\U000e0000-\U000e007f]", whole), "letters nobody sees"
+    for message in sent:
+        text = words_of(message)
+        if message["role"] == "tool":
+            assert not _SAID_BELOW.search(text.partition("\n\nFolders you have just worked in")[0]), "clio's own words"
+        if message["role"] == "user" and text.startswith("<context>"):
+            assert closings(text, "context") == 1
+    outside = _PART.sub("", words_of(sent[0]))
+    assert not any(order in outside for order in ORDERS), "an order of nobody in the prompt"
+    return [words_of(message) for message in sent]
+
+
+def part_of(text: str, name: str) -> str:
+    """What stands between the tags of that name, of which there is one pair."""
+    found = [part[0] for part in _PART.finditer(text) if part["name"] == name]
+    assert len(found) == 1 and closings(text, name) == 1, (name, len(found))
+    return found[0]
+
+
+def allowed_nothing(desk: Desk, *asked: str) -> None:
+    """No rule was made, no setting written; the person was asked about these calls and no others."""
+    assert [request.title for request in desk.person.asked] == list(asked)
+    assert not (desk.project / ".clio" / "config.yaml").exists()
+    assert not (desk.project / "owned").exists()
