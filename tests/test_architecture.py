@@ -26,7 +26,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory", "skills", "repository"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
-    ("config", "messages", "prompt_files"),
+    ("config", "git_looking", "messages", "prompt_files"),
     ("storage",),
     ("algorithms", "fragments", "errors", "ids"),
 )
@@ -40,6 +40,7 @@ HEAVY: dict[str, set[str]] = {
     "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": {"clio.memory.vectors.numeric"},
+    "clio.tools.web.html_text": {"clio.tools.web.web_fetch"},
     "usearch": {"clio.memory.vectors.graph"},
     "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.wire", "clio.mcp.pipe"},
     "anyio": {"clio.mcp.pipe"},

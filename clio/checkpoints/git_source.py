@@ -1,4 +1,4 @@
-"""What git knows of a working tree, by commands that only read: no lock, no hook, no index written."""
+"""What git knows of a working tree, by commands that only read: no lock, no program, no index written."""
 
 import hashlib
 import os
@@ -8,11 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.git_looking import LOOKING
 from clio.errors import StorageError
+from clio.git_looking import command, environment
 
-_PLAIN = ("git", *LOOKING, "-c", "submodule.recurse=false")
-_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _TIMEOUT_S = 30.0
 _REGULAR = (b"100644", b"100755")
 
@@ -163,9 +161,9 @@ def blob_name(data: bytes, like: str) -> str:
 def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
     """Start a reading git command. Raises OSError where it cannot be started."""
     return subprocess.Popen(
-        [*_PLAIN, *words],
+        command(folder, *words),
         cwd=folder,
-        env=os.environ | _QUIET,
+        env=environment(),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

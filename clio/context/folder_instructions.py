@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from clio.algorithms.git_looking import LOOKING
 from clio.context.fragments import render_fragment
 from clio.context.instruction_files import InstructionFile, Reader, folders_between, repository_above
 from clio.context.instructions import WINDOW_SHARE
 from clio.fragments import Fragment
+from clio.git_looking import command, environment
 from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.tokens import TokenEstimator
@@ -100,9 +100,11 @@ class FolderInstructions:
     def _is_ignored(self, path: Path) -> bool:
         if not (self._top / ".git").exists():
             return False
-        command = ["git", *LOOKING, "check-ignore", "--quiet", "--", str(path)]
         try:
-            done = subprocess.run(command, cwd=self._project, timeout=_GIT_TIMEOUT_S, capture_output=True)
+            words = command(self._project, "check-ignore", "--quiet", "--", str(path))
+            done = subprocess.run(
+                words, cwd=self._project, env=environment(), timeout=_GIT_TIMEOUT_S, capture_output=True, check=False
+            )
         except (OSError, subprocess.TimeoutExpired):
             return False  # without git nothing is ignored by it
         return done.returncode == 0

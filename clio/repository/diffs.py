@@ -1,4 +1,4 @@
-"""The diffs of what is to be committed, of a branch, and of a range; no program of the repository's is started."""
+"""The diffs of what is to be committed, of a branch, and of a range; no program of the repository's is started but filters, where allowed."""
 
 import shutil
 import tempfile
@@ -43,14 +43,16 @@ def unstaged(state: State, files: Sequence[Changed]) -> Difference:
         if new := [file.path for file in files if not file.tracked]:
             git(state.root, "add", "--intent-to-add", "--force", "--", *new, index=index)
         base = empty_tree(state.root) if state.unborn else "HEAD"
-        return between(state.root, base, paths=[file.path for file in files], index=index)
+        return between(state.root, base, paths=[file.path for file in files], index=index, filters=state.filters)
 
 
-def between(root: Path, *revisions: str, paths: Sequence[str] = (), index: Path | None = None) -> Difference:
+def between(
+    root: Path, *revisions: str, paths: Sequence[str] = (), index: Path | None = None, filters: bool = False
+) -> Difference:
     """The diff `git diff` shows for these arguments. paths: only these, from the top of the working tree."""
     arguments = [*_PLAIN, *revisions, "--", *paths]
-    text = git(root, "diff", *arguments, index=index)
-    numbers = git(root, "diff", "--numstat", "-z", *arguments, index=index)
+    text = git(root, "diff", *arguments, index=index, filters=filters)
+    numbers = git(root, "diff", "--numstat", "-z", *arguments, index=index, filters=filters)
     return Difference(text=text, counts=tuple(_counts(numbers)))
 
 

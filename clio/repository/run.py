@@ -4,13 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
-from clio.algorithms.git_looking import LOOKING, NO_PROGRAMS
 from clio.errors import UserError
+from clio.git_looking import NO_HOOKS, PLAIN, SWITCHES, command
+from clio.git_looking import environment as looking_environment
 
 LIMIT_S = 60.0
 MAX_BYTES = 8_000_000
 """Of one output; a diff that is larger is cut."""
-_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
 # With one of these, git would work on another repository than the one the folder lies in, or on another index.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _HOW_PATHS_ARE_READ = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
@@ -22,19 +22,23 @@ def git(
     index: Path | None = None,
     stdin: str | None = None,
     wrong: tuple[int, ...] = (),
+    filters: bool = False,
+    hooks: bool = False,
 ) -> str:
     """What git prints, without its last newline; bytes that are no UTF-8 stay what they are, as surrogates.
 
-    index: used in the place of the repository's own, and no hook is told of it.
+    index: used in the place of the repository's own.
+    filters, hooks: those of the repository run, where the person has let them; else no program is started.
     wrong: exit codes that are an answer and not an error.
     Raises UserError with git's own words, or where git is missing, takes longer than LIMIT_S, or is led elsewhere.
     """
-    env = environment()
+    env = environment() if filters or hooks else looking_environment(environment())
     if index is not None:
         env["GIT_INDEX_FILE"] = str(index)
     try:
+        open_to = ["git", *PLAIN, *SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
         done = subprocess.run(
-            ["git", *_PLAIN, *(NO_PROGRAMS if index is None else LOOKING), *arguments],
+            open_to if filters or hooks else command(folder, *arguments),
             cwd=folder,
             env=env,
             input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
@@ -47,6 +51,8 @@ def git(
         raise UserError("git is not installed here; install it, or work without it") from error
     except subprocess.TimeoutExpired as error:
         raise UserError(f"git {arguments[0]} took longer than {LIMIT_S:.0f} s and was stopped") from error
+    except OSError as error:
+        raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
     if done.returncode and done.returncode not in wrong:
         said = readable(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
         raise UserError(f"git {arguments[0]} failed: {said or f'exit {done.returncode}'}")

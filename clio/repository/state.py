@@ -39,6 +39,7 @@ class State(Struct, frozen=True, kw_only=True):
     """A working tree. root: its top. prefix: the project's folder below it, "" or ending in a slash.
 
     branch: "" where HEAD is detached. unborn: there is no commit yet. doing: what git is in the middle of.
+    filters: files were compared as the repository's own filters make them, and submodules were looked into.
     """
 
     root: Path
@@ -47,6 +48,7 @@ class State(Struct, frozen=True, kw_only=True):
     unborn: bool
     doing: Doing
     files: tuple[Changed, ...]
+    filters: bool = False
 
     @property
     def staged(self) -> tuple[Changed, ...]:
@@ -71,13 +73,15 @@ class State(Struct, frozen=True, kw_only=True):
         return tuple(file for file in self.files if file.conflict)
 
 
-def read_state(folder: Path) -> State:
-    """The state of the working tree a folder lies in. Raises UserError where there is none, or git fails."""
+def read_state(folder: Path, *, filters: bool = False) -> State:
+    """The state of the working tree a folder lies in. Raises UserError where there is none, or git fails.
+
+    filters: the person has let the repository's own programs run, so that all is seen as a commit would take it.
+    """
     root = root_of(folder)
     prefix = git(folder, "rev-parse", "--show-prefix")
-    listing = git(
-        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=none"
-    )
+    into = ["--ignore-submodules=none"] if filters else []
+    listing = git(root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", *into, filters=filters)
     head, branch, files = "", "", list[Changed]()
     entries = iter(listing.split("\0"))
     for entry in entries:
@@ -95,6 +99,7 @@ def read_state(folder: Path) -> State:
         unborn=head == "(initial)",
         doing=_doing(root),
         files=tuple(files),
+        filters=filters,
     )
 
 

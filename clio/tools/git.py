@@ -1,7 +1,6 @@
 """Git for the model: reading through GitPython, changing through the exact commands a person could have typed."""
 
 import asyncio
-import os
 import shlex
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from clio.algorithms.git_looking import LOOKING
 from clio.errors import ConfigError, ToolFailed, ToolRetry
+from clio.git_looking import command, environment
 from clio.messages import Commit, Deeds
 from clio.repository.wording import check_trailer
 from clio.sandbox.sandbox import Sandbox
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from git import Repo
 
 READ_LIMIT_S = 60
-# Whatever is configured, the model gets plain text, and reading starts no other program.
-_PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false", *LOOKING)
-_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--submodule=short")
 
 Operation = Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
 
@@ -138,10 +134,13 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 
     git = Git(folder)
     # Reading takes no lock: a commit the user is just making is not in its way.
-    git.update_environment(GIT_OPTIONAL_LOCKS="0", GIT_TERMINAL_PROMPT="0")
+    git.update_environment(**environment())
     limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython has no limit there
     try:
-        output = git.execute(["git", *_PLAIN, *arguments], stdout_as_string=False, kill_after_timeout=limit_s)
+        words = command(folder, *arguments)
+        output = git.execute(words, stdout_as_string=False, kill_after_timeout=limit_s)
+    except OSError as error:
+        raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
     except GitCommandError as error:
         said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
         raise ToolFailed(f"git {arguments[0]} failed: {said}") from error
@@ -150,10 +149,13 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 
 async def _git_output(folder: Path, arguments: list[str]) -> str:
     """The same for an operation that may take long: git ends when nobody waits for it any more."""
-    plain = {"LC_ALL": "C", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-    process = await asyncio.create_subprocess_exec(
-        "git", *_PLAIN, *arguments, cwd=folder, env={**os.environ, **plain}, stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-    )
+    try:
+        words = await asyncio.to_thread(command, folder, *arguments)
+        process = await asyncio.create_subprocess_exec(
+            *words, cwd=folder, env=environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+    except OSError as error:
+        raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
     try:
         async with asyncio.timeout(READ_LIMIT_S):
             output, said = await process.communicate()
@@ -190,17 +192,17 @@ def _reading(call: GitArgs) -> list[str] | None:
         case "status", _:
             return ["status", "--short", "--branch", "--untracked-files=normal"]
         case "diff", _:
-            return ["diff", *_NO_PROGRAMS, *(["--staged"] if call.staged else []), *revision, *only]
+            return ["diff", *(["--staged"] if call.staged else []), *revision, *only]
         case "log", _:
             form = "--pretty=format:%h %ad %an: %s%d"
             return ["log", f"--max-count={call.n}", "--date=short", form, *revision, *only]
         case "show", _:
-            return ["show", *_NO_PROGRAMS, "--stat", "--patch", call.revision or "HEAD", *only]
+            return ["show", "--stat", "--patch", call.revision or "HEAD", *only]
         case "blame", _:
             if not call.path:
                 raise ToolRetry("git blame needs path")
             lines = [f"-L{call.lines}"] if call.lines else []
-            return ["blame", "--no-textconv", "--date=short", *lines, *revision, "--", call.path]
+            return ["blame", "--date=short", *lines, *revision, "--", call.path]
         case "branch", "list" | None:
             return ["branch", "--all", "--verbose"]
         case "stash", "list" | None:
@@ -275,7 +277,7 @@ def _check_identity(cwd: Path) -> None:
 
 
 def _committed(cwd: Path, text: str) -> ToolOutput:
-    said = git_text(cwd, ["show", *_NO_PROGRAMS, "--stat", "--format=%H%n%h %s", "HEAD"])
+    said = git_text(cwd, ["show", "--stat", "--format=%H%n%h %s", "HEAD"])
     full, _, rest = said.partition("\n")
     short = rest.partition("\n")[0]
     name, _, subject = short.partition(" ")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.git_looking import LOOKING
 from clio.config.paths import FOLDER_NAME
 from clio.config.team_folder import FORMAT_NAME, SHARED_NAME
+from clio.git_looking import command, environment
 from clio.storage.atomic import write_atomic
 
 _TIME_LIMIT_S = 10.0
@@ -89,10 +89,15 @@ def _is_repository(project: Path) -> bool:
 
 def _git(project: Path, *words: str, given: str = "") -> str | None:
     """What git answers; None where it is missing or says no."""
-    command = ["git", *LOOKING, *words]
     try:
         done = subprocess.run(
-            command, cwd=project, input=given.encode(), capture_output=True, timeout=_TIME_LIMIT_S, check=False
+            command(project, *words),
+            cwd=project,
+            env=environment(),
+            input=given.encode(),
+            capture_output=True,
+            timeout=_TIME_LIMIT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,5 +1,6 @@
 """Commands the model runs: in the foreground with a limit, or in the background as a job."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +8,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from clio.algorithms.commit_lines import commit_lines, runs_commit
-from clio.errors import ToolRetry
+from clio.errors import ToolFailed, ToolRetry
+from clio.git_looking import command as looking
+from clio.git_looking import environment
 from clio.messages import Commit, Deeds
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
@@ -19,7 +22,7 @@ from clio.tools.shell.processes import RunningProcess, run
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200
 _LOG_LIMIT_S = 5.0
-_NEW_COMMITS = ("git", "-c", "color.ui=false", "log", "--no-show-signature", "--max-count=20", "--pretty=format:%h %s")
+_NEW_COMMITS = ("log", "--max-count=20", "--pretty=format:%h %s")
 
 
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
@@ -182,7 +185,11 @@ async def _commits(command: str, output: str, folder: Path, began: float) -> tup
         return ()
     told = commit_lines(output)
     if not told:
-        log, late = await run([*_NEW_COMMITS, f"--since=@{int(began)}"], folder, timeout_s=_LOG_LIMIT_S)
+        try:
+            words = await asyncio.to_thread(looking, folder, *_NEW_COMMITS, f"--since=@{int(began)}")
+            log, late = await run(words, folder, timeout_s=_LOG_LIMIT_S, env=environment())
+        except (OSError, ToolFailed):
+            return ()
         lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []
         told = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
     return tuple(Commit(hash=name, subject=subject) for name, subject in told)

@@ -1,0 +1,172 @@
+"""git where clio only looks: called so that no other program starts, whatever a repository's settings name.
+
+A folder that was unpacked or copied brings its `.git/config` along, so this holds before and after anybody trusts it.
+What git has a switch for is switched off. Filters (`filter.NAME.clean`) have none: each that is configured anywhere is
+given an empty command, so that such files are compared as they lie there.
+"""
+
+import errno
+import os
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
+SWITCHES = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "status.submoduleSummary=false"),
+    *("-c", "submodule.recurse=false"),
+)
+"""For commands that may change something too."""
+NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+"""Writing the index that a look has refreshed would run `post-index-change`."""
+_FLAGS: Mapping[str, tuple[str, ...]] = {
+    # git looks into a submodule with that one's own settings, which nobody has asked about.
+    "status": ("--ignore-submodules=dirty",),
+    "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
+    "show": ("--no-ext-diff", "--no-textconv", "--submodule=short"),
+    "log": ("--no-ext-diff", "--no-textconv"),
+    "blame": ("--no-textconv",),
+}
+_COMPARE_NOTHING = frozenset(("cat-file", "check-ignore", "config", "hash-object", "rev-parse", "symbolic-ref", "var"))
+_QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    # The same for git before 2.45: what a partial clone lacks is not fetched, which would start ssh or any helper.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "C",
+}
+_LEADING_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
+_UNTOLD = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
+"""Beginnings of paths that git alone can tell the place of."""
+_MAX_FILTERS = 100
+_TIMEOUT_S = 10.0
+_SETTLED_S = 2.0
+"""A file that changed within this time may change again without its time telling."""
+
+
+class _Known(Struct, frozen=True):
+    """Filters of a folder, with the files that say so, as they were."""
+
+    names: tuple[str, ...]
+    files: tuple[Path, ...]
+    marks: tuple[object, ...]
+
+
+_known: dict[Path, _Known] = {}
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    """The whole argument list of a git command that only reads, to be run in that folder with `environment`.
+
+    The first call for a folder asks git for its filters, in 3 ms; again only when a file of settings has changed.
+    Raises OSError where git cannot be run, or a filter cannot be switched off.
+    """
+    name, *rest = words
+    filters = () if name in _COMPARE_NOTHING else without_filters(folder)
+    return ["git", *PLAIN, *SWITCHES, *NO_HOOKS, *filters, name, *_FLAGS.get(name, ()), *rest]
+
+
+def environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for it: no lock is taken, nothing is asked, and nothing fetched."""
+    return {**env, **_QUIET}
+
+
+def without_filters(folder: Path) -> list[str]:
+    """The options that take every filter its command away. Raises OSError as `command`."""
+    names = _filters(folder)
+    if len(names) > _MAX_FILTERS or any("=" in name for name in names):
+        raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
+    return [
+        word
+        for name in names
+        for setting in ("clean=", "smudge=", "process=", "required=false")
+        for word in ("-c", f"filter.{name}.{setting}")
+    ]
+
+
+def _filters(folder: Path) -> tuple[str, ...]:
+    known = _known.get(folder)
+    if known is not None and known.marks == _marks(known.files):
+        return known.names
+    began = time.time()
+    listed = _listed(folder)
+    names = tuple(sorted({name for _, key, _ in listed if (name := _filter_of(key))}))
+    files = _files(folder, listed)
+    _known.pop(folder, None)
+    if files is not None:
+        marks = _marks(files)
+        changed = [path.stat().st_ctime for path in files if path.exists()]
+        if max(changed, default=0.0) < began - _SETTLED_S:
+            _known[folder] = _Known(names, files, marks)
+    return names
+
+
+def _listed(folder: Path) -> list[tuple[str, str, str]]:
+    """Every setting git reads there: the file it stands in, its name, its value."""
+    try:
+        done = subprocess.run(
+            ["git", "config", "--null", "--show-origin", "--list"],
+            cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise OSError(errno.ETIMEDOUT, "git takes too long to read its settings") from error
+    if done.returncode:
+        raise OSError(errno.EINVAL, "git cannot read its settings")
+    words = os.fsdecode(done.stdout).split("\0")
+    settings = ((origin, setting.partition("\n")) for origin, setting in zip(words[::2], words[1::2], strict=False))
+    return [(origin, key, value) for origin, (key, _, value) in settings]
+
+
+def _filter_of(key: str) -> str:
+    name = key.removeprefix("filter.").rpartition(".")[0]
+    return name if key.startswith("filter.") else ""
+
+
+def _files(folder: Path, listed: Iterable[tuple[str, str, str]]) -> tuple[Path, ...] | None:
+    """All that could change the answer: files that were read, that are to be included, and those not there yet.
+
+    None where it cannot be told, as where the folder lies in no working tree.
+    """
+    ways = (folder, *folder.parents)
+    top = next((place for place in ways if (place / ".git").exists()), None)
+    if top is None or any(os.environ.get(name) for name in _LEADING_ELSEWHERE):
+        return None
+    home = Path(os.environ.get("HOME", "/"))
+    git = top / ".git"
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
+    files = {home / ".gitconfig", own, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
+    # A folder with a HEAD of its own may be a repository without a working tree, which git would find first.
+    files |= {place / "HEAD" for place in ways if place.is_relative_to(top)}
+    for origin, key, value in listed:
+        kind, _, name = origin.partition(":")
+        if kind != "file":
+            continue
+        included = key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
+        on_branch = key.startswith("includeif.onbranch:") and git.is_file()  # whose HEAD lies elsewhere
+        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNTOLD)) or on_branch:
+            return None
+        files.add(top / name)
+        if included:
+            files.add((top / name).parent / (home / value[2:] if value.startswith("~/") else value))
+    return tuple(sorted(files))
+
+
+def _marks(files: Iterable[Path]) -> tuple[object, ...]:
+    named = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("GIT_", "HOME", "XDG_"))))
+    return (named, *map(_mark, files))
+
+
+def _mark(path: Path) -> tuple[int, ...]:
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
