@@ -124,11 +124,13 @@ def _one_shot(arguments: "Arguments") -> int:
     from clio.config.options import with_prompt
     from clio.config.show import withheld_note
     from clio.config.trust import should_ask
+    from clio.context.workspace_state import working_tree
 
     options = _options(arguments)
     loaded = load(options, os.environ)
     if should_ask(loaded):
         print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
+    working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import oneshot

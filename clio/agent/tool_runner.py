@@ -14,6 +14,7 @@ from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.agent.revision_note import revision_note
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
+from clio.context.workspace_state import files_may_have_changed
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
 from clio.context.inert import opens_nothing
@@ -155,6 +156,8 @@ class ToolRunner:
                 await self._turn_files.before(prepared.action)
             return await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
         finally:
+            if not isinstance(prepared.action, ReadFiles | FetchUrl | Internal):
+                files_may_have_changed()
             if self._turn_files is not None:
                 self._turn_files.after()
 

@@ -44,7 +44,7 @@ class TurnFiles:
         self._emit = emit
         self.enabled = enabled
         self.before_change: Callable[[ChangeFiles], Awaitable[None]] | None = None
-        self._watched = False
+        self._ready = self._watched = False
         self._said: set[str] = set()
 
     async def before(self, action: Action) -> None:
@@ -54,6 +54,9 @@ class TurnFiles:
         turn = turn_of(self._session_of())
         if not self.enabled or turn is None:
             return
+        if not self._ready:
+            self._ready = True
+            self.checkpoints.get_ready()
         try:
             if isinstance(action, ChangeFiles):
                 self._watched = True

@@ -68,6 +68,11 @@ class Recorder:
         self._told: set[str] = set()
         self.news: list[str] = []
 
+    def get_ready(self) -> None:
+        """Do ahead what the first look at the workspace begins with."""
+        self._load()
+        self._scanner.probe()
+
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> None:
         """A call is about to write these files; their paths are absolute, with links resolved."""
         self._job_changes(turn)
@@ -154,13 +159,16 @@ class Recorder:
         self._job_turn = (job_turn if turn is None else turn) if self._job_runs() else None
 
     def _look(self, copying_s: float = COPYING_S) -> Snapshot:
-        if not self._loaded:
-            self._loaded, (_, self._scanner.seen) = True, self._seen.load()
+        self._load()
         if self._seen.vanished():
             self._scanner.forget_copies()
         self._last = looked = self._scanner.look(copying_s)
         self._tell_what_is_left_out(looked)
         return looked
+
+    def _load(self) -> None:
+        if not self._loaded:
+            self._loaded, (_, self._scanner.seen) = True, self._seen.load()
 
     def _doubted(self, change: Change, ended_ns: int) -> Change:
         try:

@@ -67,10 +67,16 @@ class Scanner:
         self._probed = False
         self.seen = Seen()
 
+    def probe(self) -> None:
+        """Ask git once whether the workspace is a tree of its own."""
+        if not self._probed:
+            self._git, self._probed = git_tree(self._root), True
+
     def look(self, copying_s: float = COPYING_S) -> Snapshot:
         """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
-        if not self._probed or (self._git is not None and not self._git.index_key()):
-            self._git, self._probed = git_tree(self._root), True
+        if self._git is not None and not self._git.index_key():
+            self._probed = False
+        self.probe()
         kept = sum(row.size for row in self.seen.rows.values() if row.id and not row.id.startswith(NOT_KEPT))
         budget = _Budget(min(MAX_COPIED_BYTES, self._max_kept - kept), copying_s)
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clio.context.fragments import is_cut, render_fragment
 from clio.context.inert import closes_nothing
-from clio.context.workspace_state import describe_state
+from clio.context.workspace_state import working_tree
 from clio.fragments import Fragment
 from clio.messages import Message, UserMessage
 from clio.prompt_files import fill_prompt
@@ -156,7 +156,7 @@ class ContextBuilder:
         named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
         read_image: Callable[[str], bytes | None] = _no_image,
     ) -> None:
-        self._project = project
+        self._tree = working_tree(project)
         self._turn_fragments = turn_fragments
         self._named_fragments = named_fragments
         self._read_image = read_image
@@ -178,7 +178,7 @@ class ContextBuilder:
 
     async def turn_context(self, now: float, text: str) -> str:
         """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
-        state = await describe_state(self._project, now)
+        state = await self._tree.describe(now)
         fragments = await self._turn_fragments(text)
         return _context([state, *self._rendered(fragments)])
 

@@ -39,6 +39,7 @@ from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.config.trust import grant_all
 from clio.context.shelf import Shelf
+from clio.context.workspace_state import files_may_have_changed, working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
@@ -135,6 +136,7 @@ class Repl:
         """Read and carry out lines until the person leaves."""
         self._end_on_signals()
         self._line.watch_keys(self._idle.key)
+        self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
         try:
             if session_id is not None or not self._terminal.live:
                 first_paint.erase()
@@ -171,10 +173,8 @@ class Repl:
         if entered and entered.words:
             await self._run_turn(parts, text)
             return True
-        if is_command(text):
-            return await self._command(parts, text)
-        if meant := self._signs.command(text):
-            return await self._command(parts, meant)
+        if command := text if is_command(text) else self._signs.command(text):
+            return await self._command(parts, command)
         if line := shell_line(text):
             self._prefill = await self._typed_commands.run(parts, line)
             return True
@@ -280,6 +280,8 @@ class Repl:
         except (ClioError, OSError) as error:
             parts.screen.error(str(error))
             return True
+        finally:
+            files_may_have_changed()
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
         """Carry out what a command asked for; False to leave."""

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from clio.commands.base import CommandResult
+from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl_parts import Parts
 from clio.errors import ToolFailed
 from clio.ui.line_signs import ShellLine
@@ -53,6 +54,7 @@ class TypedCommands:
             raise
         finally:
             self._task = None
+            files_may_have_changed()
         _report(parts, line, task, shown)
         return watch.take_text() if watch is not None else ""
 

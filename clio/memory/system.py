@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
@@ -175,7 +177,7 @@ class MemorySystem(KnownOfProject):
             session=session.id if session else "",
             at=self._clock(),
             question=self._redact(" ".join(text[:200].split())[:80]),
-            scenario=self.scenario_in_force,
+            scenario=self.scenario or (self._of_turn.scenario_used if self._of_turn else None),
             items=(*self._knowledge_items(), *(self._of_turn.items if self._of_turn else ())),
         )
         with suppress(OSError):  # the answer does not depend on it
@@ -209,7 +211,9 @@ class MemorySystem(KnownOfProject):
     def last_turn(self) -> WhyReport | None:
         """What the last turn was given and what budgets cut, each with its signals: this clio's, else the project's."""
         self._refuse_incognito()
-        return self._report or self._why_file.read()
+        if self._report is None:
+            return self._why_file.read()
+        return structs.replace(self._report, scenario=self.scenario_in_force)
 
     def _new_briefing(self) -> Briefing:
         return Briefing(self._ltm, str(self._ltm_path), self._project, self._start)

@@ -62,8 +62,22 @@ class TurnMemory:
         self._new: dict[str, MemoryRecord] = {}
         self._lifted: set[str] = set()
         self._indexed_trims = -1
+        self._words = ""
+        self._scenario: str | None = None
+        self._is_told = True
         self.items: list[WhyItem] = []
-        self.scenario: str | None = None
+
+    @property
+    def scenario(self) -> str | None:
+        """The kind of work of this turn; told from its words when somebody first asks, which costs some milliseconds."""
+        if not self._is_told:
+            self._scenario, self._is_told = infer(self._words, self._scenarios), True
+        return self._scenario
+
+    @property
+    def scenario_used(self) -> str | None:
+        """The same, where what the turn was given depended on it; else None."""
+        return self._scenario
 
     def prefix_fragments(self) -> list[Fragment]:
         """The hard limits, for the prompt of the whole session."""
@@ -77,7 +91,7 @@ class TurnMemory:
         scenario: the kind of work somebody named; None: it is told from the words.
         """
         self.items = []
-        self.scenario = scenario or infer(text, self._scenarios)
+        self._words, self._scenario, self._is_told = text, scenario, scenario is not None
         found = [*self._news_of_limits(), self._tastes(), self._recalled(text, session)]
         return [fragment for fragment in found if fragment]
 
@@ -105,6 +119,8 @@ class TurnMemory:
         """The heaviest preferences for this kind of work, where they are others than told before."""
         heaviest = [one for one in self._preferences.all() if one.weight >= LEAST_TASTE or one.score < LEAST_TASTE]
         fitting = [one for one in heaviest if self._fits(one)][:MAX_TASTES]
+        if not fitting:
+            return None
         fragment = tastes_fragment(fitting, self.scenario, str(self._memories.user.path))
         if fragment is None:
             return None

@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 MAX_RETRIES = 4
 BASE_S = 0.5
@@ -35,6 +34,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(value)
     if seconds is not None or not value:
         return seconds
+    from email.utils import parsedate_to_datetime  # 2 ms, and hardly any server names a date
+
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)
     except ValueError:

@@ -27,6 +27,7 @@ _TURN = LatePattern(
     r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
     r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
     re.I,
+    needs="never always from stop ever",
 )
 _THANKS = LatePattern(
     r"(?:thank(?:s| you)|that works|that helped|looks good|well done|works now|good work|nice work)\b.{0,30}", re.I
@@ -98,6 +99,7 @@ _ASKED = LatePattern(
     r"|memori[sz]e|for (?:future|later) reference(?=[:,])|for the record(?=[:,]))"
     r"(?P<colon>\s*[:,])?\s+(?P<that>that\s+)?)",
     re.I,
+    needs="fyi information remember mind forget note memori reference record",
 )
 _CLAUSE = LatePattern(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
 _NO_FACT = LatePattern(

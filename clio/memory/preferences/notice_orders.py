@@ -26,6 +26,7 @@ _SUBJECT = LatePattern(
     r"|i(?:'d| would)? (?:want|need|expect|ask|like) you to (?:please )?"
     r"|(?:please )?(?:make|be) sure (?:to |that you |you )?|remember to |see to it that you )",
     re.I,
+    needs="you sure remember",
 )
 _SCOPE = LatePattern(
     r"(?P<scope>(?P<when>when(?:ever)?|every time|each time|if|before|after|while) (?P<who>you|we|i)?\b[^,¤]{2,60},"
@@ -33,12 +34,13 @@ _SCOPE = LatePattern(
     r"[\w/.¤-]+(?: (?!(?:you|we|they|i|it|one|people)\b)[\w/.¤-]+){0,4}?,?)"
     r" (?=(?:please )?(?:you (?:should|must) )?(?:always|never|do(?:n't| not) ever|use|run|write|add|ask|check)\b)",
     re.I,
+    needs="always never do use run write add ask check",
 )
-_NEVER = LatePattern(r"never(?:,? ever)?,?\s+(?!again\b)", re.I)
-_ALWAYS = LatePattern(r"always\s+", re.I)
-_DONT = LatePattern(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I)
+_NEVER = LatePattern(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
+_ALWAYS = LatePattern(r"always\s+", re.I, needs="always")
+_DONT = LatePattern(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't")
 _AGAIN = LatePattern(r"\b(?:ever again|again|ever|any ?more)$", re.I)
-_STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I)
+_STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
 _SO_MUCH = LatePattern(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
 _AT_WORK = LatePattern(
     r"stop (?!say|repeat|explain|ask|mention|thank|apologi)\w+ing (?:to |in |from )?(?:the (?!words?\b)|my |that )"
@@ -46,9 +48,9 @@ _AT_WORK = LatePattern(
     re.I,
 )
 """What code, or the work at hand, is to stop doing."""
-_NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I)
-_WANT_NEVER = LatePattern(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I)
-ASKED_TO_STOP = LatePattern(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I)
+_NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
+_WANT_NEVER = LatePattern(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want")
+ASKED_TO_STOP = LatePattern(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop")
 """A question that is an order."""
 MANNERS = frozenset(
     "emojis emoji comments apologies docstrings summaries bullets tables headings abbreviations jargon praise".split()

@@ -51,36 +51,47 @@ _THINGS = {
     "docstrings": "docstrings everywhere",
 }
 _END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
+
+
+def _complaint(pattern: str) -> LatePattern:
+    return LatePattern(pattern, re.I, needs="too")
+
+
+def _praise(pattern: str, needs: str) -> LatePattern:
+    return LatePattern(pattern, re.I, needs=needs)
+
+
 _COMPLAINTS = (
-    LatePattern(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    LatePattern(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*", re.I),
-    LatePattern(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    LatePattern(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}", re.I),
-    LatePattern(
+    _complaint(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*"),
+    _complaint(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(
         rf"your (?:last |previous |first )?{_ANSWERS} (?:is|are|was|were|get|got) {_MUCH}"
-        rf"too (?P<talk>{_ALL_WORDS}){_END}",
-        re.I,
+        rf"too (?P<talk>{_ALL_WORDS}){_END}"
     ),
-    LatePattern(
+    _complaint(
         rf"(?:you (?:write|add|use|put|ask|make|have) (?:way |far )?)?too many (?P<thing>{'|'.join(_THINGS)})"
-        rf"(?: in (?:your|the) (?:code|answers?|output))?{_END}",
-        re.I,
+        rf"(?: in (?:your|the) (?:code|answers?|output))?{_END}"
     ),
-    LatePattern(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}", re.I),
+    _complaint(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}"),
 )
 _DEEDS = {"apologise": "apologies in answers", "apologize": "apologies in answers"}
 _LEAD = r"(?:(?:thanks?(?: you)?|thx|great|perfect|nice|cool|good|yes|wow|ok(?:ay)?|lovely|excellent)[\s,!.]+)*"
 _VERY = r"(?:(?:nice|nicely|very|really|so|wonderfully|pleasantly|good|great|lovely|and|a|an) )*"
 _IS = r"(?:that|this|it|your (?:last )?" + _ANSWERS + r")(?: (?:was|is|were|are))?"
+_ANSWERS_NEED = "answer explanation repl response summar message output writing prose"
 _PRAISES = (
-    LatePattern(
+    _praise(
         rf"{_LEAD}i (?:really )?(?:like|love|liked|loved|appreciate)d? how {_VERY}(?P<good>{_GOOD_WORDS}) {_IS}{_END}",
-        re.I,
+        "how",
     ),
-    LatePattern(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", re.I),
-    LatePattern(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", re.I),
-    LatePattern(rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
-    LatePattern(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", re.I),
+    _praise(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", "nice"),
+    _praise(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", "point"),
+    _praise(
+        rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED
+    ),
+    _praise(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED),
 )
 
 

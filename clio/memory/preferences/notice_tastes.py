@@ -10,17 +10,18 @@ from clio.memory.preferences.notice_words import HERE, NOW, STANDING_END, TAIL, 
 _ADVERBS = (
     r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
 )
-_PREFER = LatePattern(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I)
-_LIKE = LatePattern(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I)
+_PREFER = LatePattern(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I, needs="prefer")
+_LIKE = LatePattern(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I, needs="like love enjoy")
 _DISLIKE = LatePattern(
     rf"i (?P<what>{_ADVERBS}(?P<verb>hate|dislike|detest|despise|don't {_ADVERBS}like|do not {_ADVERBS}like|can't stand"
     r"|cannot stand))\s+",
     re.I,
+    needs="hate like detest despise stand",
 )
-_NO_WISH = LatePattern(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I)
-_HABIT = LatePattern(r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I)
-_WE = LatePattern(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I)
-_RATHER = LatePattern(r"i(?:'d| would) rather\s+", re.I)
+_NO_WISH = LatePattern(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
+_HABIT = LatePattern(r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally")
+_WE = LatePattern(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
+_RATHER = LatePattern(r"i(?:'d| would) rather\s+", re.I, needs="rather")
 _SPECIFIC = LatePattern(
     r"(?:this|that|it|these|those|your|his|her|their|the (?:second|first|third|other|last|former|latter|new|old|latest"
     r"|current|one|way|idea|result|design|approach|solution|name|look|previous|original)|option|both|neither|either|all"
@@ -122,7 +123,9 @@ def _does(part: Sentence) -> Noticed | None:
     return made("preference", small(rest.text[2:].strip()), LIKED, certain=False)
 
 
-_SWAP = LatePattern(r"use (?P<this>[^,]{1,60}?)(?: instead of | rather than | over |, not )(?P<that>[^,]{1,60})$", re.I)
+_SWAP = LatePattern(
+    r"use (?P<this>[^,]{1,60}?)(?: instead of | rather than | over |, not )(?P<that>[^,]{1,60})$", re.I, needs="use"
+)
 _NAME = LatePattern(
     r"(?!(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their)\b)\S+(?: \S+)?", re.I
 )

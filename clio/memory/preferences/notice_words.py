@@ -46,6 +46,7 @@ MANNER_GERUNDS = LatePattern(
     r"|swear|emphasi[sz]|quot|hallucinat|invent|lectur|suggest|propos|offer|recommend|interrupt"
     r"|overexplain|overengineer|over-engineer)ing\b",
     re.IGNORECASE,
+    needs="ing",
 )
 LEAD = LatePattern(
     r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?(?: a lot| so much)?|thx|perfect|nice|cool|yes|yeah|yep"
@@ -60,11 +61,13 @@ STANDING = LatePattern(
     r"(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward|moving forward"
     r"|henceforth|as of (?:now|today))[\s,:]+",
     re.IGNORECASE,
+    needs="from future forward henceforth of",
 )
 STANDING_END = LatePattern(
     r"[\s,]+(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|in all (?:my )?projects|for all future \w+|every single time)$",
     re.IGNORECASE,
+    needs="from future forward projects time",
 )
 NOW = LatePattern(
     r"\b(?:yet|for now|right now|now|today|tonight|tomorrow|at the moment|for the moment|this time|just now|so far"

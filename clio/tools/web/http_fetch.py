@@ -1,9 +1,9 @@
 """One page over HTTP(S), bounded in bytes, redirects and time; every hop is checked and connected to as checked."""
 
-import http.client
 import socket
 import ssl
 import zlib
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin, urlsplit
 
 from msgspec import Struct
@@ -11,6 +11,9 @@ from msgspec import Struct
 from clio import __version__
 from clio.errors import ToolFailed
 from clio.security.url_policy import Target, UrlRefused, check_url
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection, HTTPResponse
 
 MAX_BYTES = 5_000_000
 MAX_REDIRECTS = 5
@@ -42,7 +45,7 @@ class Fetch:
     def __init__(self, url: str, *, allow_private: bool) -> None:
         self._url = url
         self._allow_private = allow_private
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: HTTPConnection | None = None
         self.stopped = False
 
     def stop(self) -> None:
@@ -58,6 +61,8 @@ class Fetch:
 
     def run(self) -> Page:
         """The page after at most five redirects. Raises ToolFailed, in one sentence with the cause."""
+        from http.client import HTTPException  # brings the package email with it, for which no start-up should wait
+
         url = self._url
         for _ in range(MAX_REDIRECTS + 1):
             try:
@@ -67,7 +72,7 @@ class Fetch:
                 raise ToolFailed(f"{url!r} is not fetched: {error}" if url != self._url else str(error)) from error
             except ssl.SSLCertVerificationError as error:
                 raise ToolFailed(f"the certificate of {url!r} is not valid: {error.verify_message}") from error
-            except (OSError, http.client.HTTPException, zlib.error) as error:
+            except (OSError, HTTPException, zlib.error) as error:
                 raise ToolFailed(f"{url!r} could not be fetched: {error or type(error).__name__}") from error
             if isinstance(answer, Page):
                 return answer
@@ -77,9 +82,10 @@ class Fetch:
     def _ask(self, target: Target) -> Page | str:
         """The page, or the URL it has moved to."""
         url = target.parts.url
-        connection = _Connection(target)
+        connection = _connection(target)
         self._connection = connection
         try:
+            _connect(connection, target)
             connection.request("GET", _request_target(url), headers=_HEADERS)
             response = connection.getresponse()
             if response.status in _REDIRECTS and response.getheader("Location"):
@@ -97,7 +103,7 @@ class Fetch:
         finally:
             connection.close()
 
-    def _body(self, response: http.client.HTTPResponse) -> tuple[bytes, bool]:
+    def _body(self, response: "HTTPResponse") -> tuple[bytes, bool]:
         """The body, unpacked, up to the bound: a small packed body may be a huge page."""
         coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip", "deflate"):
@@ -114,19 +120,19 @@ class Fetch:
         return bytes(body[:MAX_BYTES]), True
 
 
-class _Connection(http.client.HTTPConnection):
-    """A connection to the address that was checked, under the name that was asked for."""
+def _connection(target: Target) -> "HTTPConnection":
+    from http.client import HTTPConnection
 
-    def __init__(self, target: Target) -> None:
-        super().__init__(target.parts.host, target.parts.port, timeout=TIMEOUT_S)
-        self._target = target
-        self.default_port = 443 if target.parts.scheme == "https" else 80
+    connection = HTTPConnection(target.parts.host, target.parts.port, timeout=TIMEOUT_S)
+    connection.default_port = 443 if target.parts.scheme == "https" else 80
+    return connection
 
-    def connect(self) -> None:
-        """Called by http.client."""
-        self.sock = socket.create_connection((self._target.address, self._target.parts.port), timeout=self.timeout)
-        if self._target.parts.scheme == "https":
-            self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self._target.parts.host)
+
+def _connect(connection: "HTTPConnection", target: Target) -> None:
+    """To the address that was checked, under the name that was asked for."""
+    connection.sock = socket.create_connection((target.address, target.parts.port), timeout=TIMEOUT_S)
+    if target.parts.scheme == "https":
+        connection.sock = ssl.create_default_context().wrap_socket(connection.sock, server_hostname=target.parts.host)
 
 
 def _request_target(url: str) -> str:

@@ -10,7 +10,6 @@ from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import UrlRefused, read_url
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.web.html_text import html_text
 from clio.tools.web.http_fetch import MAX_BYTES, TIMEOUT_S, Fetch, Page
 
 _HTML = {"text/html", "application/xhtml+xml"}
@@ -75,6 +74,8 @@ def page_text(page: Page, fetch: Fetch) -> tuple[str, str]:
     if (not kind and b"\0" in start) or (kind and not _TEXT.fullmatch(kind)):
         said = kind or "binary data"
         raise ToolFailed(f"{page.url!r} is {said} ({len(page.body):,} bytes), not text; a command could download it")
+    from clio.tools.web.html_text import html_text  # Python's own HTML parser, of 3 ms
+
     is_html = kind in _HTML or (not kind and start.lstrip().lower().startswith((b"<!doctype html", b"<html")))
     declared = _META_CHARSET.search(start) if is_html and not page.charset else None
     text = _decode(page.body, page.charset or (declared[1].decode("ascii") if declared else "utf-8"))

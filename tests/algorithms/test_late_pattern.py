@@ -1,0 +1,83 @@
+"""Patterns that are compiled late: they find what `re` finds, and the words they are said to need are really needed."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+
+import pytest
+
+import clio.memory.preferences as preferences
+from clio.algorithms.late_pattern import LatePattern
+
+# What a pattern can find is spelled out with this sign for everything that is not one known letter.
+ANYTHING = "\0"
+MOST = 50_000
+
+
+def with_needs() -> Iterator[tuple[str, LatePattern]]:
+    for module in pkgutil.iter_modules(preferences.__path__, f"{preferences.__name__}."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
+                if isinstance(one, LatePattern) and one.needs:
+                    yield f"{module.name.rpartition('.')[2]}.{name}.{number}", one
+
+
+def spelled(parts: object) -> set[str]:
+    """All that the parse of a pattern can find, roughly: what may be missing, or be many letters, is `ANYTHING`."""
+    found = {""}
+    for kind, value in parts:  # type: ignore[attr-defined]
+        match str(kind):
+            case "LITERAL":
+                more = {chr(value).lower()}
+            case "BRANCH":
+                more = set().union(*(spelled(branch) for branch in value[1]))
+            case "SUBPATTERN":
+                more = spelled(value[3])
+            case "ASSERT":
+                more = {f"{ANYTHING}{one}{ANYTHING}" for one in spelled(value[1])}
+            case "MAX_REPEAT" | "MIN_REPEAT" if value[0] >= 1:
+                more = {f"{ANYTHING}{one}{ANYTHING}" for one in spelled(value[2])}
+            case "AT" | "ASSERT_NOT":
+                more = {""}
+            case _:
+                more = {ANYTHING}
+        found = {re.sub(f"{ANYTHING}+", ANYTHING, before + one) for before in found for one in more}
+        assert len(found) < MOST
+    return found
+
+
+def test_what_a_pattern_needs_stands_in_all_it_can_find() -> None:
+    patterns = dict(with_needs())
+    assert len(patterns) > 30
+    for name, one in patterns.items():
+        parsed = re._parser.parse(one.pattern, one.flags)  # type: ignore[attr-defined]
+        without = sorted(text for text in spelled(parsed) if not any(need in text for need in one.needs))
+        assert without[:5] == [], name
+
+
+def test_a_word_that_is_not_needed_is_noticed() -> None:
+    parsed = re._parser.parse("(?:never|not) ever|newer")  # type: ignore[attr-defined]
+    assert sorted(text for text in spelled(parsed) if "ever" not in text) == ["newer"]
+
+
+@pytest.mark.parametrize("text", ["", "always this", "ALWAYS that", "it is always so", "not at all", "ſtop"])
+def test_it_answers_as_a_pattern_does(text: str) -> None:
+    for pattern, needs in (("always", "always"), (r"al\w+s", "al"), (r"stop|always (?P<what>\w+)", "stop always")):
+        real = re.compile(pattern, re.I)
+        for method in ("match", "search", "fullmatch"):
+            late = LatePattern(pattern, re.I, needs=needs)
+            found, wanted = getattr(late, method)(text), getattr(real, method)(text)
+            assert (found and found.span()) == (wanted and wanted.span()), (pattern, method)
+        late = LatePattern(pattern, re.I, needs=needs)
+        assert late.sub("x", text) == real.sub("x", text)
+        late = LatePattern(pattern, re.I, needs=needs)
+        assert [one.span() for one in late.finditer(text)] == [one.span() for one in real.finditer(text)]
+
+
+def test_it_is_compiled_where_a_word_is_there_and_not_before() -> None:
+    late = LatePattern("(?:never|always) now", needs="never always")
+    assert late.search("it was a long day") is None
+    assert "_compiled" not in vars(late)
+    assert late.search("never now") is not None
+    assert "_compiled" in vars(late)
