@@ -14,6 +14,7 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.server import HANDED, Server
 from clio.config.show import withheld_note
+from clio.entrypoints import garbage
 from clio.entrypoints.acp_approver import EditorApprover, EditorAsker, EditorDesk
 from clio.entrypoints.acp_files import EditorFiles
 from clio.entrypoints.acp_listener import Listener
@@ -178,6 +179,7 @@ def _warm_up(app: App) -> None:
 
         if isinstance(app.provider, OpenAIChatProvider):
             app.provider.warm_up()
+        garbage.settle()
         app.refresh_index()
 
     asyncio.get_running_loop().run_in_executor(None, warm)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from clio.agent.events import Emit, Event
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
-from clio.entrypoints import first_paint
+from clio.entrypoints import first_paint, garbage
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
 
@@ -210,6 +210,7 @@ def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> No
         with suppress(ClioError):  # it is said before the first turn
             app.sandbox.level()
         redraw()
+    garbage.settle()
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:

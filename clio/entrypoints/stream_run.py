@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from clio.agent.events import EXIT_CODES, TurnFinished
 from clio.app import App
+from clio.entrypoints import garbage
 from clio.entrypoints.report import InputRefused
 from clio.entrypoints.stream_desk import StreamDesk
 from clio.entrypoints.stream_input import Interrupt, Prompt, Reply, Said, Steer, image_bytes
@@ -46,6 +47,7 @@ class StreamRun:
             code = 0
             while prompt := await self._waiting.get():
                 code = await self._turn(prompt)
+                garbage.settle()
         finally:
             listening.cancel()
         return code or (WRONG_INPUT if self._refused else 0)
