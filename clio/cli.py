@@ -187,9 +187,9 @@ def _config_command(arguments: "Arguments") -> int:
         case _:
             from msgspec.structs import replace
 
-            from clio.commands.brought import brought
+            from clio.commands.brought import brought, brought_to_git
 
-            loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded)))
+            loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
             print(show.trust_text(loaded))
             if loaded.withheld:
                 grant_all(loaded)

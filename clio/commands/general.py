@@ -16,7 +16,7 @@ from clio.commands.base import (
     code,
     refuse,
 )
-from clio.commands.brought import brought
+from clio.commands.brought import brought, brought_to_git
 from clio.commands.matching import nearest
 from clio.config.schema import ApprovalMode
 from clio.config.trust import Trust
@@ -57,7 +57,7 @@ def modes(shell: Shell) -> Iterable[Suggestion]:
 
 def trust(shell: Shell, argument: str) -> CommandResult:
     """Show what this project may not set or bring yet, and let it."""
-    brings = brought(shell.loaded)
+    brings = (*brought(shell.loaded), *brought_to_git(shell.loaded))
     withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
         return CommandResult(text="Nothing of this project is withheld.")

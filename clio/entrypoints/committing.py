@@ -8,6 +8,7 @@ from clio.agent.git_words import commit_prompt, task_of
 from clio.agent.side_question import SideQuestion
 from clio.app import App
 from clio.commands.checkpoint_words import session_turns
+from clio.config.trust import Trust
 from clio.errors import ClioError, ProviderError, UserError
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
@@ -15,7 +16,8 @@ from clio.repository import commits
 from clio.repository.commits import Made
 from clio.repository.diffs import Difference, staged, unstaged
 from clio.repository.leaks import leaks
-from clio.repository.run import git
+from clio.repository.programs import waiting_programs
+from clio.repository.run import git, root_of
 from clio.repository.state import Changed, State, check_identity, read_state
 from clio.repository.wording import check_trailer, count_words, is_conventional, message_of, rule_message, stat_line
 from clio.ui.commit_review import CommitAnswer, FileRow, Proposed
@@ -32,6 +34,7 @@ class Reviewer(Protocol):
 
     async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
     async def accept_leaks(self, lines: Sequence[str]) -> bool: ...
+    async def accept_programs(self, lines: Sequence[str]) -> bool: ...
     async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer: ...
     def tell(self, words: str, *, bad: bool = False) -> None: ...
     def output(self, text: str) -> None: ...
@@ -47,6 +50,9 @@ class Committing:
 
     async def run(self, words: str) -> None:
         """Go through with it. words: what the message is to say. Raises ClioError, OSError."""
+        if not await self._may_run_programs():
+            self._reviewer.tell("nothing was committed")
+            return
         state = await asyncio.to_thread(self._look)
         files = await self._files(state)
         if files is None:
@@ -83,10 +89,23 @@ class Committing:
                     return
         self._reviewer.tell("nothing was committed: there is no message")
 
+    async def _may_run_programs(self) -> bool:
+        """Whether the person lets git start what this repository itself names; a yes is remembered as trust."""
+        loaded = self._app.loaded
+        root = await asyncio.to_thread(root_of, self._app.project)
+        waiting = await asyncio.to_thread(waiting_programs, root, Trust(loaded.home), loaded.owner)
+        if not waiting:
+            return True
+        if not await self._reviewer.accept_programs([f"{one.key}: {one.value}" for one in waiting]):
+            return False
+        if not self._app.config.incognito:
+            await asyncio.to_thread(Trust(loaded.home).add_all, loaded.owner, waiting)
+        return True
+
     def _look(self) -> State:
         """The working tree, if it can be committed at all. Raises UserError."""
         check_trailer(self._app.config.attribution)
-        state = read_state(self._app.project)
+        state = read_state(self._app.project, filters=True)
         if state.conflicts:
             names = ", ".join(file.path for file in state.conflicts[:10])
             raise UserError(

@@ -1,16 +1,26 @@
 """`clio --worktree NAME`: start in a worktree beside the checkout, made where there is none."""
 
+import os
 import sys
+from pathlib import Path
 
 from msgspec import structs
 
+from clio.config.layers import load
 from clio.config.options import Options
+from clio.config.trust import Trust
+from clio.repository.programs import check_programs
 from clio.repository.worktrees import branch_of, open_worktree
 
 
 def enter(options: Options, name: str) -> Options:
     """The same options with the worktree's folder to start in; one line says which. Raises UserError."""
-    folder, made = open_worktree(options.cwd, name)
+
+    def allow(root: Path) -> None:
+        loaded = load(options, os.environ)
+        check_programs(root, Trust(loaded.home), loaded.owner, "a new worktree")
+
+    folder, made = open_worktree(options.cwd, name, allow)
     done = "new worktree" if made else "worktree"
     sys.stderr.write(f"clio: {done} {folder}, branch {branch_of(name)}\n")
     return structs.replace(options, cwd=folder)

@@ -1,6 +1,7 @@
 """Worktrees of clio's: a second checkout beside the first, on a branch of its own, for work that runs side by side."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -41,9 +42,10 @@ def check_name(name: str) -> str:
     return name
 
 
-def open_worktree(start: Path, name: str) -> tuple[Path, bool]:
+def open_worktree(start: Path, name: str, allow: Callable[[Path], None] = lambda root: None) -> tuple[Path, bool]:
     """The folder in the worktree that is `start` in its checkout, and whether it was made just now.
 
+    allow: raises where the repository's own hooks and filters, which a checkout starts, may not run.
     Raises UsageError for a name that is none, UserError where there is no repository or no room for the worktree.
     """
     check_name(name)
@@ -56,6 +58,7 @@ def open_worktree(start: Path, name: str) -> tuple[Path, bool]:
     if known is not None:
         _check_reusable(known, name)
     else:
+        allow(root)
         _make(main, path, name, checkouts)
     if not _mark(path).is_file():
         write_atomic(_mark(path), f"{name}\n".encode())
@@ -134,7 +137,7 @@ def _make(main: Path, path: Path, name: str, checkouts: list[Worktree]) -> None:
         raise UserError("there is no commit yet, and a worktree begins with one; make the first commit, with /commit")
     exists = git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", wrong=(1,))
     new = [str(path), branch] if exists else ["-b", branch, str(path)]
-    git(main, "worktree", "add", "--quiet", *new)
+    git(main, "worktree", "add", "--quiet", *new, filters=True, hooks=True)
 
 
 def _check_reusable(known: Worktree, name: str) -> None:

@@ -67,6 +67,16 @@ class CommitReviewer:
             key = await desk.questions.key({"y": "go on all the same", "n": "no"}, guarded=desk.is_typing())
         return key == "y"
 
+    async def accept_programs(self, lines: Sequence[str]) -> bool:
+        """Whether git may start these with commits, now and later."""
+        desk = self._desk
+        async with desk.suspended():
+            desk.say([desk.title("commit", "git would start programs that this repository itself names:")])
+            desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_ROWS))
+            choices = {"y": "let it, and remember", "n": "commit nothing"}
+            key = await desk.questions.key(choices, guarded=desk.is_typing())
+        return key == "y"
+
     async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
         """The person's answer; Esc and Ctrl-C are "no". diff: what would be committed, to look at."""
         desk = self._desk

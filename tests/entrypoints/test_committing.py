@@ -47,10 +47,13 @@ def repo(tmp_path: Path) -> Path:
 class Person:
     """Answers what is asked, and keeps what was shown."""
 
-    def __init__(self, *answers: CommitAnswer, files: Literal["own", "tracked"] | None = "own", leaks: bool = True):
+    def __init__(self, *answers: CommitAnswer, files: Literal["own", "tracked"] | None = "own", leaks: bool = True,
+                 trusts: bool = True):  # fmt: skip
         self.answers = list(answers)
         self.files = files
         self.leaks = leaks
+        self.trusts = trusts
+        self.programs: list[str] = []
         self.seen: list[Proposed] = []
         self.told: list[str] = []
         self.asked: list[Any] = []
@@ -62,6 +65,10 @@ class Person:
     async def accept_leaks(self, lines: Sequence[str]) -> bool:
         self.asked.append(list(lines))
         return self.leaks
+
+    async def accept_programs(self, lines: Sequence[str]) -> bool:
+        self.programs = list(lines)
+        return self.trusts
 
     async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
         self.seen.append(proposed)
