@@ -70,11 +70,12 @@ class WorkingTree:
 
     def _run(self, look: "Future[str | None]", began: float) -> None:
         try:
-            look.set_result(read_git(self._project, "status", "--porcelain", "--branch"))
-        except BaseException as error:
+            status = read_git(self._project, "status", "--porcelain", "--branch")
+        except Exception as error:  # a bug: the turn that asks ends with it
             look.set_exception(error)
-            raise
+            return
         self._again_s = max(AGAIN_S, _SHARE * (self._clock() - began))
+        look.set_result(status)
 
 
 _TREES: dict[Path, WorkingTree] = {}

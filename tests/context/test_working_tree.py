@@ -1,0 +1,144 @@
+"""How the working tree is told to the model: looked at ahead, shared for a moment, and not after clio ran something."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clio.context import workspace_state
+from clio.context.workspace_state import AGAIN_S, FRESH_S, WorkingTree, files_may_have_changed, working_tree
+from tests.support.desk import make_repository
+
+NOW = 1_800_000_000.0
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Git:
+    """What git would say, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.files = 0
+
+    def __call__(self, project: Path, *arguments: str) -> str | None:
+        self.asked += 1
+        return "\n".join(["## main...origin/main", *(f" M {number}" for number in range(self.files))]) + "\n"
+
+
+@pytest.fixture
+def git(monkeypatch: pytest.MonkeyPatch) -> Git:
+    git = Git()
+    monkeypatch.setattr(workspace_state, "read_git", git)
+    return git
+
+
+def told(tree: WorkingTree) -> list[str]:
+    return asyncio.run(tree.describe(NOW)).splitlines()[1:]
+
+
+def test_a_real_repository(tmp_path: Path) -> None:
+    make_repository(tmp_path / "r", {"a.txt": "1\n"})
+    tree = WorkingTree(tmp_path / "r")
+    assert told(tree)[-1] == "changed files: 0"
+    (tmp_path / "r" / "a.txt").write_text("2\n", encoding="utf-8")
+    tree.outdated()
+    assert told(tree)[-1] == "changed files: 1"
+    branch = subprocess.run(
+        ["git", "-C", str(tmp_path / "r"), "branch", "--show-current"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert told(tree)[0] == f"branch: {branch}"
+
+
+def test_outside_of_git_there_is_only_the_date(tmp_path: Path) -> None:
+    assert told(WorkingTree(tmp_path)) == []
+
+
+def test_a_look_begun_ahead_is_what_the_turn_is_told(git: Git) -> None:
+    clock = Clock()
+    tree = WorkingTree(Path(), clock)
+    tree.look_ahead()
+    clock.now += FRESH_S
+    assert told(tree) == ["branch: main", "changed files: 0"]
+    assert git.asked == 1
+
+
+def test_an_old_look_counts_no_longer(git: Git) -> None:
+    clock = Clock()
+    tree = WorkingTree(Path(), clock)
+    told(tree)
+    git.files, clock.now = 3, clock.now + FRESH_S + 0.1
+    assert told(tree)[-1] == "changed files: 3"
+
+
+def test_what_clio_ran_counts_at_once(git: Git) -> None:
+    tree = working_tree(Path("/a project of this test"))
+    assert tree is working_tree(Path("/a project of this test"))
+    told(tree)
+    git.files = 2
+    assert told(tree)[-1] == "changed files: 0"
+    files_may_have_changed()
+    assert told(tree)[-1] == "changed files: 2"
+
+
+def test_keys_ask_git_now_and_then(git: Git) -> None:
+    clock = Clock()
+    tree = WorkingTree(Path(), clock)
+    for _ in range(50):
+        tree.look_ahead()
+        told(tree)  # waits until it is done
+    assert git.asked == 1
+    clock.now += AGAIN_S + 0.1
+    tree.look_ahead()
+    told(tree)
+    assert git.asked == 2
+
+
+def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+
+    def slow(project: Path, *arguments: str) -> str | None:
+        clock.now += 0.5
+        return git(project, *arguments)
+
+    monkeypatch.setattr(workspace_state, "read_git", slow)
+    tree = WorkingTree(Path(), clock)
+    told(tree)
+    clock.now += 5
+    tree.look_ahead()
+    assert git.asked == 1
+    clock.now += 10
+    tree.look_ahead()
+    told(tree)
+    assert git.asked == 2
+
+
+def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
+    tree = WorkingTree(Path(), Clock())
+
+    async def two() -> str:
+        tree.look_ahead()
+        first = asyncio.ensure_future(tree.describe(NOW))
+        await asyncio.sleep(0)
+        first.cancel()
+        return await tree.describe(NOW)
+
+    assert asyncio.run(two()).endswith("changed files: 0")
+
+
+def test_an_error_of_a_look_is_that_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(project: Path, *arguments: str) -> str | None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(workspace_state, "read_git", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        told(WorkingTree(Path()))
