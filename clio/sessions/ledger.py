@@ -1,7 +1,7 @@
 """What every turn cost, of all projects, one line each in clio's home: sums of days without reading any session.
 
-`costs.jsonl` only grows, until it is large; then the lines of one session and day become one, and old days lose their
-sessions. It can be made anew from the sessions' bills.
+`costs.jsonl` only grows, until there is enough to gain; then the lines of one session and day become one, and old days
+lose their sessions. It can be made anew from the sessions' bills.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,17 +21,19 @@ from clio.storage.jsonl import LineWriter, read_lines
 
 FILE_NAME = "costs.jsonl"
 SCHEMA, VERSION = "clio.costs", 1
-COMPACT_BYTES = 262_144
-"""Each time the file has grown by so much it is made smaller."""
+COMPACT_BYTES = 16_384
+"""Each time the file has grown by so much and a quarter more it is made smaller: a long session then takes little of
+it, and a year of them is not written anew every hundred turns."""
 SESSION_DAYS, DAY_DAYS = 60, 400
 """After so many days a session's name goes, and after so many more than a year the day does: its month stays."""
 
 
 class Opening(Struct, frozen=True, kw_only=True):
-    """The first line."""
+    """The first line. kept: bytes of the lines below it when the file was last made smaller."""
 
     schema: str = SCHEMA
     version: int = VERSION
+    kept: int = 0
 
 
 class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -91,18 +93,16 @@ class Ledger:
             return
         make_folder(self.path.parent)
         with self._lock():
-            self._check_version()
+            kept = self._first_line().kept
             writer = LineWriter(self.path, _encoder.encode(Opening()))
             try:
-                before = self._size()
                 for one in spent:
                     writer.add(_encoder.encode(one))
                 writer.flush()
                 writer.sync()
             finally:
                 writer.close()
-            after = self._size()
-            if before // COMPACT_BYTES != after // COMPACT_BYTES:
+            if self.path.stat().st_size - kept > COMPACT_BYTES + kept // 4:
                 self._write(self.read(), max(one.date for one in spent))
 
     def read(self) -> Read:
@@ -135,31 +135,30 @@ class Ledger:
     def _write(self, known: Read, today: str) -> None:
         assert self.path is not None
         kept = compacted(known.spent, today) if today else known.spent
-        lines = [_encoder.encode(Opening()), *known.damaged, *map(_encoder.encode, kept)]
-        write_atomic(self.path, b"\n".join(lines) + b"\n")
+        lines = [*known.damaged, *map(_encoder.encode, kept)]
+        opening = Opening(kept=sum(map(len, lines)) + len(lines))
+        write_atomic(self.path, b"\n".join([_encoder.encode(opening), *lines]) + b"\n")
 
     def _lock(self) -> FileLock:
         assert self.path is not None
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
-    def _size(self) -> int:
-        assert self.path is not None
-        try:
-            return self.path.stat().st_size
-        except FileNotFoundError:
-            return 0
-
-    def _check_version(self) -> None:
+    def _first_line(self) -> Opening:
+        """The file's first line; an empty one where there is none. Raises NewerDocument."""
         assert self.path is not None
         try:
             with self.path.open("rb") as file:
-                self._check(file.readline(4_096))
+                return self._check(file.readline(4_096))
         except FileNotFoundError:
-            return
+            return Opening()
 
-    def _check(self, first: bytes) -> None:
-        if _is_opening(first) and (version := _opening.decode(first).version) > VERSION:
-            raise NewerDocument(f"{str(self.path)!r} was written by a later clio (version {version}); update clio")
+    def _check(self, first: bytes) -> Opening:
+        opening = _opening.decode(first) if _is_opening(first) else Opening()
+        if opening.version > VERSION:
+            raise NewerDocument(
+                f"{str(self.path)!r} was written by a later clio (version {opening.version}); update clio"
+            )
+        return opening
 
 
 def spent_of(bills: Iterable[Bill], *, project: str, session: str, day_of: Callable[[float], str]) -> list[Spent]:

@@ -9,8 +9,10 @@ import pytest
 
 from clio.errors import NewerDocument
 from clio.providers.price_words import day_of
+from clio.sessions import ledger as ledger_module
 from clio.sessions.ledger import COMPACT_BYTES, Ledger, Spent, compacted, merged, recounted, spent_of
 from clio.sessions.state import Bill
+from clio.storage.atomic import write_atomic as real
 
 WRITER = """
 import sys
@@ -44,7 +46,7 @@ def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
 
 def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: Ledger) -> None:
     assert ledger.path is not None
-    rounds = COMPACT_BYTES // 1_000  # two of them cross the size at which it is made smaller
+    rounds = 2 * COMPACT_BYTES // 1_000  # each of them crosses the size at which it is made smaller
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(ledger.path), name, str(rounds)]) for name in ("a", "b")
     ]
@@ -53,7 +55,25 @@ def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: L
     for one in ledger.read().spent:
         total[one.session] = total.get(one.session, 0) + one.requests
     assert total == {"a": rounds, "b": rounds}
-    assert ledger.path.stat().st_size < COMPACT_BYTES
+    assert ledger.path.stat().st_size < 2 * COMPACT_BYTES
+
+
+def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_anew(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ledger.path is not None
+    ledger.add([spent(session=f"session-{number}" * 10) for number in range(400)])
+    written: list[int] = []
+    monkeypatch.setattr(ledger_module, "write_atomic", lambda path, data: written.append(len(data)) or real(path, data))
+    start = ledger.path.stat().st_size
+    assert start > 4 * COMPACT_BYTES
+    for _ in range(600):
+        ledger.add([spent()])
+    assert len(written) == 1
+    assert 0 < written[0] - start < 200
+    assert ledger.path.stat().st_size < start + COMPACT_BYTES + start // 4
+    [mine] = [one for one in compacted(ledger.read().spent, "2026-11-20") if one.session == "s"]
+    assert mine.requests == 600
 
 
 def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
