@@ -16,6 +16,7 @@ from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rules import Rule, allows, denies, suggest, suggest_exact
+from clio.security.shell_dialects import doubt, line_shell, runs_bash
 from clio.security.shell_syntax import parse
 from clio.security.shell_words import Redirect, SimpleCommand, Word
 
@@ -44,8 +45,9 @@ class CommandView:
         self.workspace = workspace
         self.clio_home = clio_home
         self.start = str(action.cwd)
-        self.line = parse(action.command)
-        self.unknown = self.line.unknown
+        shell = line_shell()
+        self.line = parse(action.command, plain=not runs_bash(shell))
+        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell))))
         self.never = never(self.line, action.command, self.start, str(Path.home()))
 
     @cached_property

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import DECLARES, declared, state_risk
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word, names
-from clio.security.shell_wrappers import SHELLS, peel
+from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel
 
 _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
@@ -51,10 +51,14 @@ class Place:
 
 
 class Collector:
-    """Gathers the simple commands of one line; `parse` reads a script found inside it."""
+    """Gathers the simple commands of one line; `parse` reads a script found inside it.
 
-    def __init__(self, parse: Callable[[str], CommandLine]) -> None:
+    plain: whether a shell reads the line that knows less than bash; handed on to `parse`.
+    """
+
+    def __init__(self, parse: Callable[[str, bool], CommandLine], *, plain: bool) -> None:
         self.parse = parse
+        self.plain = plain
         self.commands: list[SimpleCommand] = []
         self.redirects: list[Redirect] = []
         self.unknown: list[str] = []
@@ -131,7 +135,11 @@ class Collector:
         if script.dynamic:
             self.unknown.append(f"the text {command.program!r} runs is only known when it runs")
             return
-        line = self.parse(script.text)
+        if command.program in OTHER_GRAMMARS:
+            self.unknown.append(f"what {command.program!r} starts cannot be told")
+            return
+        own = command.program in SAME_SHELL
+        line = self.parse(script.text, self.plain if own else command.program not in ("bash", "rbash"))
         self.unknown += line.unknown
         self.fork_bomb = self.fork_bomb or line.fork_bomb
         wrappers = (*command.wrappers, command.program)

@@ -19,6 +19,13 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 _NESTED = re.compile(r"\$[({\[]|`")
 _NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
+_RENAMES = names("alias enable hash")
+# Options that change neither where commands run nor which; `lastpipe` has the end of a pipe move the shell itself.
+_SHOPT = names("extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges")
+_SET = re.compile(r"[-+][abCefhmnuvxBEHT]*o?")
+_SET_NAMES = names("""
+    allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
+    """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
 _COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
 _ASKED_NAME = re.compile(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
@@ -86,6 +93,8 @@ def state_risk(command: SimpleCommand) -> str:
         return f"{program!r} may evaluate its argument"
     if program in DECLARES:
         return _declaration(command)
+    if _changes_meanings(program, words):
+        return f"{program!r} may change what later words mean"
     named = words if program in _SETTERS else ()
     if program in ("printf", "wait"):
         flag = "-v" if program == "printf" else "-p"
@@ -99,6 +108,24 @@ def state_risk(command: SimpleCommand) -> str:
     if program == "let" and any(calculates(word.text) for word in words):
         return CALCULATES
     return f"it sets the variable {name}, which can change which code runs" if name else ""
+
+
+def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:
+    """Whether a builtin gives names another meaning, or sets an option by which a line is read or run otherwise."""
+    texts = [word.text for word in words]
+    if program in _RENAMES:
+        return bool(words) and texts != ["-r"]
+    if program == "shopt":
+        return any(word.dynamic for word in words) or not all(text in _SHOPT or text[:1] == "-" for text in texts)
+    if program != "set":
+        return False
+    for place, word in enumerate(words):
+        option = place > 0 and _SET.fullmatch(texts[place - 1]) is not None and texts[place - 1].endswith("o")
+        if not option and (word.text == "--" or not (word.dynamic or word.text.startswith(("-", "+")))):
+            return False
+        if word.dynamic or not (word.text in _SET_NAMES if option else _SET.fullmatch(word.text)):
+            return True
+    return False
 
 
 def _declaration(command: SimpleCommand) -> str:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from clio.security import shell_state, shell_words
 from clio.security.shell_collect import Collector, Folders, Place
+from clio.security.shell_dialects import plain_doubt
 from clio.security.shell_second_look import below, second_look, test_hides
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
 
@@ -40,17 +41,18 @@ _SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
 _BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
-def parse(command: str) -> CommandLine:
+def parse(command: str, *, plain: bool = False) -> CommandLine:
     """The simple commands of a line, through pipes, lists, bodies, substitutions and the wrappers clio knows.
 
     Nothing is run, no file is read. Never raises: what cannot be understood is named in `unknown`. Costs some 20 ms
     the first time (the grammar is loaded), then well under a millisecond for a line of usual length.
+    plain: a plain shell will read it, not bash; what that may read otherwise is unknown.
     """
-    return _parse(command, 0)
+    return _parse(command, 0, plain)
 
 
 @lru_cache(maxsize=128)
-def _parse(command: str, nesting: int) -> CommandLine:
+def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if len(command) > MAX_CHARS:
         return CommandLine(unknown=(f"the command is longer than {MAX_CHARS} characters",))
     if sum(map(command.count, "|&;")) > _MAX_JOINTS:
@@ -59,7 +61,9 @@ def _parse(command: str, nesting: int) -> CommandLine:
         return CommandLine(unknown=("shells are nested too deeply",))
     source = command.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node
-    walk = _Walk(source, nesting)
+    walk = _Walk(source, nesting, plain=plain)
+    if plain and (why := plain_doubt(command)):
+        walk.unknown.append(why)
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
@@ -78,8 +82,8 @@ def _parser() -> "Parser":
 
 
 class _Walk(Collector):
-    def __init__(self, source: bytes, nesting: int) -> None:
-        super().__init__(lambda script: _parse(script, nesting + 1))
+    def __init__(self, source: bytes, nesting: int, *, plain: bool) -> None:
+        super().__init__(lambda script, plainly: _parse(script, nesting + 1, plainly), plain=plain)
         self.source = source
 
     def text(self, node: "Node") -> str:

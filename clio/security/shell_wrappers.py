@@ -9,11 +9,13 @@ from clio.security.shell_words import Word, names
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"})
 
-
-_PLAIN_SHELLS = frozenset({"sh", "dash", "ash"})
-# What a plain shell reads otherwise than bash: `[[ a && b ]]` runs `b ]]` there, and `((a))` is a shell in a shell.
-_BASH_ONLY = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(")
-_OTHER_GRAMMARS = frozenset({"zsh", "ksh", "mksh", "fish"})
+"""Shells a line of bash may be handed to, on its input too."""
+OTHER_GRAMMARS = names(
+    "zsh ksh mksh fish csh tcsh yash nu elvish xonsh rc es pwsh powershell powershell.exe pwsh.exe cmd"
+)
+"""Shells whose text is not read: too much of it means something else."""
+SAME_SHELL = names("eval trap mapfile readarray compgen complete")
+"""Builtins that have the shell of the line itself read a text."""
 
 
 def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable[[Words], Peeled | None]:
@@ -63,7 +65,7 @@ _SHELL = options("-e -u -x -v -i -l -s -n -f --login --norc --noprofile --posix 
 def _shell(words: Words) -> Peeled | None:
     """`sh -c text`; None where the shell reads a file or its input. Only shells of bash's grammar can be followed."""
     name = words[0].text.rsplit("/", 1)[-1]
-    if name in _OTHER_GRAMMARS and len(words) > 1 and words[1].text != "--version":
+    if name in OTHER_GRAMMARS and len(words) > 1 and words[1].text != "--version":
         return unclear(words)
     place = 1
     while place < len(words):
@@ -77,7 +79,7 @@ def _shell(words: Words) -> Peeled | None:
             rest = [each for each in words[place + 1 :] if each.text != "--"]
             while rest and rest[0].text.startswith(("-", "+")) and not rest[0].dynamic:
                 rest = rest[2:] if rest[0].text in ("-o", "-O", "+o", "+O") else rest[1:]
-            if not rest or (name in _PLAIN_SHELLS and _BASH_ONLY.search(rest[0].text)):
+            if not rest:
                 return unclear(words)
             return Peeled(scripts=(rest[0],))
         if text in _SHELL.valued:
@@ -286,7 +288,7 @@ _SUDO = options(
 )
 
 _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
-    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(SHELLS | OTHER_GRAMMARS, _shell),
     "env": _env,
     "command": _command,
     "builtin": _plain(options()),

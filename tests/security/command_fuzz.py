@@ -7,6 +7,7 @@ Prints why lines are not understood, and every line that did what was not judged
 """
 
 import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -14,15 +15,16 @@ from pathlib import Path
 
 from clio.security.shell_syntax import parse
 from tests.security import command_chance
-from tests.security.command_stage import Stage
+from tests.security.command_stage import SHELLS, Stage
 
+OTHERS = tuple(name for name in SHELLS if name != "bash")
 _NAMED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=variable )\w+")
 
 
 def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """So many lines from a seed on: those that did what was not judged, each with what it was; and how many were
+    """So many lines from a seed on: those that did what was not judged, each with what it was; and some counts.
 
-    understood, run, or not understood for which reasons.
+    Counted are lines understood, those of them another shell ran too, and the reasons why others are not understood.
     """
     found: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
@@ -37,6 +39,13 @@ def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
             counts["understood"] += 1
             if why := stage.unjudged(line, parsed):
                 found.append((line, f"{each}: {why}"))
+            plain = parse(line, plain=True)
+            other = OTHERS[each % len(OTHERS)]
+            if plain.unknown or shutil.which(SHELLS[other][0]) is None:
+                continue
+            counts[f"of them run by {' '.join(SHELLS[other])} too"] += 1
+            if why := stage.unjudged(line, plain, other):
+                found.append((line, f"{each}: by {other}: {why}"))
     return found, counts
 
 

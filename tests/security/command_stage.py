@@ -1,4 +1,4 @@
-"""A folder in which command lines are really run, with stand-ins for programs, and compared with what clio says of them.
+"""A folder in which command lines are really run, with stand-ins for programs, and compared with what clio says.
 
 Every command name leads to a stand-in that writes down its words and its folder, prints two names and does no more; the
 wrappers among them (`env`, `xargs`, `find`, …) are the real ones. What was written down is the truth: each call must be
@@ -28,7 +28,7 @@ SHELLS: dict[str, tuple[str, ...]] = {
     "bash": ("bash", "-c"),
     "posix": ("bash", "--posix", "-c"),
     "dash": ("dash", "-c"),
-    "zsh": ("zsh", "-f", "--emulate", "sh", "-c"),
+    "zsh": ("zsh", "--emulate", "sh", "-f", "-c"),
 }
 """What may stand behind `bash` and `/bin/sh`; zsh as the `sh` one may choose on a Mac."""
 _FAIL = frozenset({"diff", "curl"})

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import functools
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from clio.errors import ToolFailed
+from clio.security.shell_dialects import line_shell
 from clio.tools.shell.bounded_text import BoundedText
 from clio.tools.shell.terminal_text import TerminalText
 
@@ -301,6 +301,4 @@ def _news(process: RunningProcess) -> str:
 
 def shell_argv(line: str) -> list[str]:
     """The program and arguments that run one line of shell."""
-    if sys.platform == "win32":
-        return [os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c", line]
-    return [shutil.which("bash") or "/bin/sh", "-c", line]
+    return [*line_shell(), line]
