@@ -50,6 +50,7 @@ from clio.sessions.session import Session
 from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.shelf import SkillShelf, skills_fragment
 from clio.skills.skill import Skill
+from clio.storage.reasons import cause
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.base import Tool
@@ -275,7 +276,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         try:
             self.memory.write_progress(page)
         except (StorageError, OSError) as error:
-            self._warn(f"the progress note was not written: {error}")
+            self._warn(f"the progress note was not written: {cause(error)}")
 
     async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         git = await asyncio.to_thread(git_activity, self.project)

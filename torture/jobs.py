@@ -2,87 +2,15 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import structs
 
 from clio.checkpoints.checkpoints import Checkpoints
 from tests.checkpoints.support import list_all
-from torture.process import Ended
+from torture.endings import ALONE, ENDINGS, UNSETTLES, Known
+from torture.job import Fact, Job, if_done, if_named, remembered_in
 from torture.world import World, words_of
-
-
-class Fact(Struct, frozen=True):
-    """One thing a clio confirmed. store: where it must be found from then on, or with "gone " before it, must not."""
-
-    store: str
-    text: str
-
-
-Said = tuple[str, str]
-"""A session, and a message in it."""
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """One run of clio.
-
-    begins: facts that end now, whatever comes of the run: they may be there afterwards or not.
-    confirms: the facts in what it said. Its messages are read from every job's stream.
-    codes: exit codes it may end with when nobody kills it.
-    work: runs in place of the command line, for what only a terminal offers.
-    """
-
-    kind: str
-    arguments: tuple[str, ...] = ()
-    words: bytes = b""
-    begins: tuple[Fact, ...] = ()
-    confirms: Callable[[Ended], Sequence[Fact]] = lambda _: ()
-    codes: tuple[int, ...] = (0,)
-    work: Callable[[], Any] | None = None
-
-
-def said_in(out: str) -> Iterator[Said]:
-    """The messages a stream of events confirmed: each was on disk before its line was written."""
-    session = ""
-    for event in events(out):
-        if event["type"] == "session":
-            session = event["session_id"]
-        elif event["type"] == "message":
-            yield session, event["message"]["id"]
-
-
-def events(out: str) -> Iterator[dict[str, Any]]:
-    """The whole lines of a stream of events."""
-    for line in out.split("\n")[:-1]:
-        if line.startswith("{"):
-            yield json.loads(line)
-
-
-def remembered_in(ended: Ended) -> list[Fact]:
-    """What a turn's tools kept: the calls whose results are messages that say they went well."""
-    calls: dict[str, dict[str, Any]] = {}
-    facts: list[Fact] = []
-    for event in events(ended.out):
-        if event["type"] == "message":
-            for call in event["message"].get("tool_calls", ()):
-                if call["name"] == "memory_operations":
-                    calls[call["id"]] = json.loads(call["arguments"])
-        elif event["type"] == "tool_finished" and event["ok"] and event["call_id"] in calls:
-            given = calls[event["call_id"]]
-            match given["operation"]:
-                case "add_discovery":
-                    facts.append(Fact("ltm", given["fact"]))
-                case "remember":
-                    facts.append(Fact("memories", given["content"]))
-                case "store":
-                    facts.append(Fact("notes", given["content"]))
-    return facts
-
-
-def if_done(*facts: Fact) -> Callable[[Ended], Sequence[Fact]]:
-    """These facts, once the clio has said anything about them or is done."""
-    return lambda ended: facts if ended.code == 0 or "\n" in ended.out else ()
 
 
 def turn(rng: random.Random, _: World) -> Job:
@@ -113,14 +41,14 @@ def learn(rng: random.Random, _: World) -> Job:
     """`clio memory add`."""
     words = words_of(rng)
     kind = rng.choice(["discovery", "pattern", "failure", "rule"])
-    return Job(kind="memory add", arguments=("memory", "add", kind, words), confirms=if_done(Fact("ltm", words)))
+    return Job(kind="memory add", arguments=("memory", "add", kind, words), confirms=if_named("ltm", words))
 
 
 def remember(rng: random.Random, _: World) -> Job:
     """`clio memory remember`."""
     words, kind = words_of(rng), rng.choice(["fact", "event", "note"])
     arguments = ("memory", "remember", words, "--type", kind)
-    return Job(kind="memory remember", arguments=arguments, confirms=if_done(Fact("memories", words)))
+    return Job(kind="memory remember", arguments=arguments, confirms=if_named("memories", words))
 
 
 def prefer(rng: random.Random, _: World) -> Job:
@@ -132,20 +60,8 @@ def prefer(rng: random.Random, _: World) -> Job:
 
 def note(rng: random.Random, _: World) -> Job:
     """`clio note set`."""
-    words = words_of(rng)
-    arguments = ("note", "set", words_of(rng, 3).replace(" ", "-"), words)  # two notes of one key are one note
-    return Job(kind="note set", arguments=arguments, confirms=if_done(Fact("notes", words)))
-
-
-def rate(rng: random.Random, _: World) -> Job:
-    """`clio feedback`: there may be no answer to rate."""
-    return Job(kind="feedback", arguments=("feedback", rng.choice("+-0")), codes=(0, 1, 2))
-
-
-def style(rng: random.Random, _: World) -> Job:
-    """`clio style on`, `use`, `auto`, `off`."""
-    words = rng.choice([("on",), ("use", "concise"), ("auto",), ("off",), ("reset", "casual")])
-    return Job(kind="style", arguments=("style", *words), codes=(0, 1, 2))
+    words, key = words_of(rng), words_of(rng, 3).replace(" ", "-")  # two notes of one key are one note
+    return Job(kind="note set", arguments=("note", "set", key, words), confirms=if_done(Fact("notes", words, key)))
 
 
 def sleep(_: random.Random, __: World) -> Job:
@@ -183,11 +99,14 @@ def search(rng: random.Random, _: World) -> Job:
 
 def take_back(rng: random.Random, world: World) -> Job:
     """`/undo` and `/redo` of files, as the shell does them: the last turn, or two."""
-    return Job(kind="undo", work=lambda: undo(world, rng.choice([1, 1, 2])))
+    return Job(kind="undo", work=lambda: undo(world, rng.choice([1, 1, 2])), codes=(0, 1))
 
 
 def undo(world: World, turns: int) -> None:
-    """Take the last turns back, or what was taken back forth again. Runs in a process of its own."""
+    """Take the last turns back, or what was taken back forth again. Runs in a process of its own.
+
+    Raises UserError where another clio has changed a file this moment.
+    """
     checkpoints = checkpoints_of(world)
     checkpoints.recover()
     taken = checkpoints.taken_back()
@@ -205,8 +124,8 @@ def checkpoints_of(world: World) -> Checkpoints:
 
 
 KINDS: dict[Callable[[random.Random, World], Job], int] = {
-    turn: 6, prompt: 3, learn: 4, remember: 4, prefer: 3, note: 2, rate: 1, style: 1, sleep: 2, compact: 1, share: 3,
-    bring: 2, documents: 2, search: 2, take_back: 3,
+    turn: 6, prompt: 3, learn: 4, remember: 4, prefer: 3, note: 2, sleep: 3, compact: 1, share: 4, bring: 2,
+    documents: 2, search: 2, take_back: 3,
 }  # fmt: skip
 """How often each comes up."""
 
@@ -221,7 +140,21 @@ def settling(rng: random.Random, world: World) -> list[Job]:
     return [Job(kind="style", arguments=("style", "on")), first, learn(rng, world)]
 
 
-def any_job(rng: random.Random, world: World) -> Job:
-    """One of all kinds."""
-    [kind] = rng.choices(list(KINDS), list(KINDS.values()))
-    return kind(rng, world)
+def any_job(rng: random.Random, world: World, known: Known = (), *, alone: bool = False) -> Job:
+    """One of all kinds.
+
+    known: what may be forgotten. alone: whether no other clio rates answers or changes styles in this project's home,
+    so that what is known of them stays until a clio of this oracle changes it; else nothing is taken to be confirmed.
+    """
+    makers = {**KINDS, **ENDINGS, **ALONE}
+    job = None
+    while job is None:
+        [maker] = rng.choices(list(makers), list(makers.values()))
+        if maker in KINDS:
+            job = maker(rng, world)
+        elif maker in ENDINGS or alone:
+            job = maker(rng, known)
+        else:
+            job = structs.replace(maker(rng, ()), confirms=lambda _: ())
+    ended = UNSETTLES.get(job.kind, frozenset[str]())
+    return structs.replace(job, begins=(*job.begins, *(fact for fact in known if fact.store in ended)))

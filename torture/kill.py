@@ -15,9 +15,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from torture.jobs import Job, any_job, settling
+from torture.job import Job
+from torture.jobs import any_job, settling
 from torture.oracle import Oracle
-from torture.process import Instant, preload, start
+from torture.process import Instant, preload, start, why_it_broke
 from torture.world import Server, World
 
 
@@ -47,6 +48,7 @@ class Killing:
         self.kills: Counter[str] = Counter()
         self.worlds = self.runs = 0
         self.messages = self.facts = 0
+        self.stores: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
         self.problems: list[str] = []
 
@@ -54,16 +56,19 @@ class Killing:
         """Kill so many, or as many as the time allows."""
         end = time.monotonic() + seconds
         while self.kills.total() < kills and time.monotonic() < end:
-            self._world(min(self.fresh, kills - self.kills.total()), end)
+            self.worlds += 1
+            try:
+                self._world(min(self.fresh, kills - self.kills.total()), end)
+            except Exception:
+                self.problems.append(f"world {self.worlds} ended early, in run {self.runs}: {why_it_broke()}")
 
     def _world(self, kills: int, end: float) -> None:
-        self.worlds += 1
         world = World(self.folder / f"w{self.worlds}", self.url).make()
         oracle, done = Oracle(), 0
         for job in settling(self.rng, world):
             oracle.note(job, start(job.arguments, world.project, world.env).finish(job.words))
         while done < kills and time.monotonic() < end:
-            job = any_job(self.rng, world)
+            job = any_job(self.rng, world, oracle.facts, alone=True)
             before = len(oracle.problems)
             killed = self._run(job, world, oracle)
             wrong = oracle.problems[before:] + (oracle.check(world) if killed else [])
@@ -73,10 +78,11 @@ class Killing:
                 break
         self.messages += sum(map(len, oracle.said.values()))
         self.facts += len(oracle.facts)
+        self.stores.update(fact.store for fact in oracle.facts)
         self.left["temporary files"] += sum(path.name.endswith(".tmp") for path in world.kept())
         self.left["files"] += len(world.kept())
         if len(self.problems) == 0:
-            shutil.rmtree(world.folder)
+            shutil.rmtree(world.folder, ignore_errors=True)  # a killed clio's command may still write there
 
     def _run(self, job: Job, world: World, oracle: Oracle) -> bool:
         self.runs += 1
@@ -108,9 +114,11 @@ def main() -> int:
     with Server() as server:
         killing = Killing(folder, server.url, given.seed, given.fresh)
         killing.until(given.runs, given.seconds)
+        killing.problems += server.problems()
     kinds = ", ".join(f"{kind} {count}" for kind, count in killing.kills.most_common())
     print(f"{killing.kills.total()} of {killing.runs} clios killed in {killing.worlds} projects: {kinds}")
     print(f"{killing.messages} messages and {killing.facts} memories were confirmed")
+    print("by store: " + ", ".join(f"{store} {count}" for store, count in sorted(killing.stores.items())))
     print(f"left: {killing.left['temporary files']} temporary files among {killing.left['files']}")
     print(f"{time.monotonic() - began:.0f} s; problems: {len(killing.problems)}")
     for problem in killing.problems:
@@ -118,7 +126,7 @@ def main() -> int:
     if given.keep and killing.problems:
         print(f"see {folder}")
     else:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return 1 if killing.problems else 0
 
 

@@ -20,10 +20,11 @@ from typing import Any
 import msgspec
 
 from clio.storage.filelock import holder
-from torture.jobs import Fact, any_job, settling
+from torture.job import Fact
+from torture.jobs import any_job, settling
 from torture.kill import Costs
 from torture.oracle import Oracle
-from torture.process import NEVER, preload, start
+from torture.process import NEVER, preload, start, why_it_broke
 from torture.world import Server, World
 
 WAIT_S = 60.0
@@ -31,15 +32,22 @@ WAIT_S = 60.0
 
 
 def work(world: World, out: Path, seed: int, seconds: float, kills: float) -> None:
-    """One of the many: a clio after the other, until the time is up; what was heard is written to `out`."""
+    """One of the many: a clio after the other, until the time is up; what was heard is written to `out`.
+
+    Where the torture itself breaks, what was heard until then is written, with what broke.
+    """
     rng, costs, oracle = random.Random(seed), Costs(), Oracle()
     count: Counter[str] = Counter()
     end = time.monotonic() + seconds
     slowest = 0.0
     while time.monotonic() < end:
-        job = any_job(rng, world)
-        instant = costs.instant(job.kind, rng) if rng.random() < kills else NEVER
-        ended = start(job.arguments, world.project, world.env, instant, work=job.work).finish(job.words)
+        try:
+            job = any_job(rng, world, oracle.facts)
+            instant = costs.instant(job.kind, rng) if rng.random() < kills else NEVER
+            ended = start(job.arguments, world.project, world.env, instant, work=job.work).finish(job.words)
+        except Exception:
+            oracle.problems.append(f"one of the many ended early, after {count['runs']} runs: {why_it_broke()}")
+            break
         oracle.note(job, ended)
         count["runs"] += 1
         count["killed"] += ended.killed
@@ -79,7 +87,7 @@ def run(
     count: Counter[str] = Counter()
     for out in outs:
         if not out.exists():
-            oracle.problems.append(f"{out.name} was never written")
+            oracle.problems.append(f"one of the many ended early and left nothing: {out.name}")
             continue
         heard = json.loads(out.read_bytes())
         said = [(session, message) for session, ids in heard["said"].items() for message in ids]
@@ -112,6 +120,7 @@ def main() -> int:
         count, problems = run(
             folder, server.url, clios=given.clios, seconds=given.seconds, seed=given.seed, kills=given.kills
         )
+        problems += server.problems()
     print(f"{given.clios} at once for {given.seconds:.0f} s: {json.dumps(count)}")
     print(f"problems: {len(problems)}")
     for problem in problems:
@@ -119,7 +128,7 @@ def main() -> int:
     if given.keep and problems:
         print(f"see {folder}")
     else:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return 1 if problems else 0
 
 

@@ -4,12 +4,15 @@ import contextlib
 import io
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from torture.jobs import Fact, Job, Said, checkpoints_of, said_in
-from torture.process import Ended, start
+from torture.job import Fact, Job, Said, said_in
+from torture.jobs import checkpoints_of
+from torture.process import Ended, start, why_it_broke
 from torture.world import World
 
 STORES: dict[str, tuple[str, ...]] = {
@@ -33,11 +36,14 @@ class Oracle:
         self.problems: list[str] = []
 
     def note(self, job: Job, ended: Ended) -> None:
-        """Take in what a run confirmed."""
+        """Take in what a run confirmed. What cannot be understood of it is a problem, and no end of the torture."""
         self.facts -= set(job.begins)
-        for session, message in said_in(ended.out):
-            self.said.setdefault(session, []).append(message)
-        self.facts |= set(job.confirms(ended))
+        try:
+            for session, message in said_in(ended.out) if "stream-json" in job.arguments else ():
+                self.said.setdefault(session, []).append(message)
+            self.facts |= set(job.confirms(ended))
+        except Exception:
+            self.problems.append(f"{job.kind}: what it said cannot be read: {ended.out[-1000:]}: {why_it_broke()}")
         if ended.code is None:
             self.problems.append(f"{job.kind}: hung\n{ended.err[-4000:]}")
         elif not ended.killed and (ended.code not in job.codes or BUG.search(ended.err)):
@@ -55,7 +61,10 @@ class Oracle:
         ended = start((), world.project, world.env, work=lambda: look(list(self.said))).finish()
         if ended.code != 0:
             return [f"looking failed with {ended.code}: {ended.err[-3000:]}"]
-        wrong = self.compare(json.loads(ended.out), ordered=ordered)
+        try:
+            wrong = self.compare(json.loads(ended.out), ordered=ordered)
+        except Exception:
+            return [f"what looking found cannot be read: {ended.out[-1000:]}: {why_it_broke()}"]
         return wrong + [f"{name} of the project is torn" for name in world.torn()]
 
     def compare(self, found: dict[str, Any], *, ordered: bool = True) -> list[str]:
@@ -73,16 +82,41 @@ class Oracle:
             if ordered and not missing and order != list(dict.fromkeys(ids)):
                 wrong.append(f"session {session}: the messages stand in another order")
         for fact in sorted(self.facts, key=str):
-            times = found["texts"][fact.store].count(fact.text)
-            if times != 1:
-                wrong.append(f"{fact.store}: {fact.text!r} is there {times} times")
+            wrong += _not_so(fact, found)
         return wrong + [f"set aside without damage: {name}" for name in found["corrupt"]]
+
+
+def _not_so(fact: Fact, found: dict[str, Any]) -> list[str]:
+    """What is wrong about one fact, if anything."""
+    gone, store = fact.store.startswith("gone "), fact.store.removeprefix("gone ")
+    if store not in found["kept"]:
+        times = found["texts"][store].count(fact.text)
+        if gone:
+            return [f"{store}: {fact.text!r} was forgotten and is there {times} times"] if times else []
+        return [f"{store}: {fact.text!r} is there {times} times"] if times != 1 else []
+    kept: dict[str, str] = found["kept"][store]
+    if gone:
+        back = [f"{key} {text}" for key, text in kept.items() if key.startswith(fact.key)]
+        return [f"{store}: {fact.key!r} was forgotten and is there: {back}"] if back else []
+    there = kept.get(fact.key)
+    if there is None or not _alike(there, fact.text):
+        return [f"{store}: {fact.key!r} is {there!r} and was confirmed as {fact.text!r}"]
+    return []
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two texts are the same, or numbers that differ by what fades within hours."""
+    if one == other:
+        return True
+    try:
+        pairs = list(zip(map(float, one.split()), map(float, other.split()), strict=True))
+    except ValueError:
+        return False
+    return all(abs(a - b) < 0.02 for a, b in pairs)
 
 
 def look(sessions: Sequence[str]) -> dict[str, Any]:
     """What clio finds in the current folder: runs in a process in which nothing was read before."""
-    from pathlib import Path
-
     from clio.cli import main
     from clio.errors import ClioError
     from clio.sessions.store import SessionStore
@@ -121,12 +155,42 @@ def look(sessions: Sequence[str]) -> dict[str, Any]:
     kept = world.kept()
     return {
         "texts": texts,
+        "kept": _kept(errors),
         "sessions": ids,
         "errors": errors,
         "corrupt": [str(path) for path in kept if ".corrupt-" in path.name],
         "temporary": [str(path) for path in kept if path.name.endswith(".tmp")],
         "locks": [str(path) for path in kept if path.name.endswith(".lock")],
     }
+
+
+def _kept(errors: list[str]) -> dict[str, dict[str, str]]:
+    """What stands under a name: ratings by answer, what styles earned by style and context, what is switched on."""
+    import os
+
+    from clio.config.layers import load
+    from clio.config.options import Options
+    from clio.entrypoints.subcommand import LightShell
+    from clio.errors import ClioError
+
+    kept: dict[str, dict[str, str]] = {"ratings": {}, "styles": {}, "switches": {}}
+    shell = LightShell(load(Options(cwd=Path.cwd()), os.environ))
+    try:
+        for one in shell.memory.feedback.trajectories.all():
+            mine = [rating for rating in one.ratings if rating.source == "you" and not rating.withdrawn]
+            kept["ratings"] |= {rating.message: str(rating.reward) for rating in mine}
+        state, now = shell.memory.styles.state(), time.time()
+    except (ClioError, OSError) as error:
+        errors.append(f"styles and ratings: {error}")
+        return kept
+    finally:
+        shell.close()
+    for context, arms in state.contexts.items():
+        for style in arms:
+            earned = state.earned(context, style, now)
+            kept["styles"][f"{style} {context}"] = f"{earned.ups} {earned.downs}"
+    kept["switches"] = {"on": str(state.on), "pinned": state.pinned}
+    return kept
 
 
 def texts_in(store: str, out: str) -> list[str]:

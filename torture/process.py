@@ -18,6 +18,7 @@ import signal
 import struct
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -239,8 +240,14 @@ def _become(arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
 
 
+def why_it_broke() -> str:
+    """The exception that is being handled, with the way to it: for what must not end a torture, and must be named."""
+    return traceback.format_exc()[-3000:]
+
+
 def _run(work: Callable[[], Any] | None) -> None:
     from clio.cli import command
+    from clio.errors import UserError
 
     if work is None:
         command()
@@ -248,9 +255,10 @@ def _run(work: Callable[[], Any] | None) -> None:
     try:
         sys.stdout.write(json.dumps(work()))
         sys.stdout.flush()
+    except UserError as error:  # as a person at the terminal would read it
+        sys.stderr.write(f"clio: {error}\n")
+        os._exit(1)
     except BaseException:
-        import traceback
-
         traceback.print_exc()
         os._exit(98)
     os._exit(0)

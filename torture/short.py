@@ -8,11 +8,13 @@ import tempfile
 from pathlib import Path
 
 from torture import many, tear, trouble
-from torture.jobs import remembered_in
+from torture.endings import drop_note, rate
+from torture.job import remembered_in
+from torture.jobs import note
 from torture.kill import Killing
 from torture.oracle import Oracle
 from torture.process import preload, start
-from torture.world import Server, World
+from torture.world import AT_WORK, Server, World
 
 TEARS = (".journal.jsonl", "recall.sqlite")
 
@@ -27,7 +29,7 @@ def main() -> int:
             problems += sabotage(folder, server.url)
     finally:
         shutil.rmtree(folder)
-    failed = [name for name in ("full", "read-only", "clock", "locks") if trouble.scene(name, 1, 1)]
+    failed = [name for name in ("full", "writers", "read-only", "clock", "locks") if trouble.scene(name, 1, 1)]
     for problem in problems:
         print(f"- {problem}")
     return 1 if problems or failed else 0
@@ -66,13 +68,24 @@ def sabotage(folder: Path, url: str) -> list[str]:
     """Whether the oracle notices what is taken away behind clio's back."""
     world, oracle = World(folder / "sabotage", url).make(), Oracle()
     trouble.settle(world, random.Random(1), oracle)
-    words = ("-p", f"script:{tear.AT_WORK}", "--output", "stream-json", "--approve", "all")
+    words = ("-p", f"script:{AT_WORK}", "--output", "stream-json", "--approve", "all")
     ended = start(words, world.project, world.env).finish()
     oracle.facts |= {*remembered_in(ended)}
-    if wrong := oracle.check(world):
+    rng = random.Random(2)
+    kept = note(rng, world)
+    trouble.one(world, kept, oracle)
+    forgotten = world.project / ".clio" / "memory" / f"{kept.arguments[2]}.json"
+    back = forgotten.read_bytes()
+    for maker in (drop_note, rate):
+        job = maker(rng, [fact for fact in oracle.facts if fact.key != "plan"])
+        trouble.one(world, job or kept, oracle)
+    if wrong := oracle.problems + oracle.check(world):
         return wrong
+    forgotten.write_bytes(back)
     for path in (world.project / ".clio" / "ltm.json", world.project / ".clio" / "memory" / "plan.json"):
         path.unlink()
+    for name in ("styles.json", "trajectories.jsonl"):
+        next(path for path in world.kept() if path.name == name).unlink()
     session = world.project / ".clio" / "sessions" / f"{next(iter(oracle.said))}.json"
     kept = json.loads(session.read_bytes())
     kept["history"] = kept["history"][:-1]
@@ -80,7 +93,17 @@ def sabotage(folder: Path, url: str) -> list[str]:
     (world.project / "a.txt").write_text("half of a li", encoding="utf-8")
     wrong = " ".join(oracle.check(world))
     missed = [
-        part for part in ("ltm:", "notes:", "confirmed message", "a.txt of the project is torn") if part not in wrong
+        part
+        for part in (
+            "ltm:",
+            "notes: 'of a turn' is there 0 times",
+            "was forgotten and is there 1 times",
+            "styles:",
+            "ratings:",
+            "confirmed message",
+            "a.txt of the project is torn",
+        )
+        if part not in wrong
     ]
     print("sabotage: " + (f"not seen: {missed} in {wrong}" if missed else "seen"))
     return [f"the oracle does not see {part}" for part in missed]

@@ -22,17 +22,12 @@ import msgspec
 from msgspec import Struct
 
 from clio.storage.jsonl import is_json
-from torture.jobs import Job, learn, note, prefer, remember, remembered_in, undo
+from torture.job import Job, remembered_in
+from torture.jobs import learn, note, prefer, remember, undo
 from torture.oracle import BUG, Oracle, look
-from torture.process import Ended, Instant, preload, start
-from torture.world import WRITTEN, Server, World, words_of
+from torture.process import Ended, Instant, preload, start, why_it_broke
+from torture.world import AT_WORK, Server, World, words_of
 
-AT_WORK = 900_002
-WRITTEN[AT_WORK] = [
-    [("write_file", {"path": "a.txt", "content": "of a turn\n"}), ("run_command", {"command": "seq 1 20000"})],
-    [("memory_operations", {"operation": "store", "key": "plan", "content": "of a turn"})],
-    [("run_command", {"command": "echo more >> b.txt"})],
-]
 CACHES = ("/cache/", "/checkpoints/", ".lock", ".gitignore", "token_ratios.json")
 """Where nothing stands that is said to be lost: it is made anew, or is a copy of what the project has."""
 
@@ -127,7 +122,15 @@ class Tearing:
         ended = start((), self.world.project, self.world.env, work=lambda: look([])).finish()
         if ended.code != 0:
             self.problems.append(f"looking failed: {ended.code}: {ended.err[-1500:]}")
-            return {"texts": {}, "sessions": {}, "errors": [ended.err], "corrupt": [], "temporary": [], "locks": []}
+            return {
+                "texts": {},
+                "kept": {},
+                "sessions": {},
+                "errors": [ended.err],
+                "corrupt": [],
+                "temporary": [],
+                "locks": [],
+            }
         return msgspec.json.decode(ended.out)
 
     def put_back(self) -> None:
@@ -256,11 +259,15 @@ def main() -> int:
             end = began + given.seconds / (1 if shared else 2)
             for path, damage in _plan(tearing, given.only, shared=shared):
                 if time.monotonic() < end:
-                    tearing.tear(path, damage)
+                    try:
+                        tearing.tear(path, damage)
+                    except Exception:
+                        tearing.problems.append(f"{path.name}, {damage.name}: ended early: {why_it_broke()}")
                 else:
                     tearing.count["left out for lack of time"] += 1
             problems += tearing.problems
             count += tearing.count
+        problems += server.problems()
     print(f"{sum(n for kind, n in count.items() if '/' in kind)} damages in {time.monotonic() - began:.0f} s")
     for kind, number in sorted(count.items()):
         print(f"{number:5} {kind}")

@@ -1,6 +1,6 @@
 """A disk that fills, folders made read-only in the middle of a turn, a clock put back, a file system without locks.
 
-python -m torture.trouble [--rounds 60] [--seed 1] [--only full|read-only|clock|locks]. What cannot be tried here is
+python -m torture.trouble [--rounds 60] [--seed 1] [--only full|writers|read-only|clock|locks]. What cannot be tried is
 said. The full disk is a real one of 4 MB where a mount is allowed (in a mount namespace of its own, which ends with the
 process), else a limit on the size of files; read-only folders stop only who is not root, so root runs as nobody.
 """
@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from torture.jobs import Job, any_job, learn, remember, remembered_in, settling, turn
+from torture.job import Job, remembered_in
+from torture.jobs import any_job, learn, remember, settling, turn
 from torture.oracle import BUG, Oracle
-from torture.process import Ended, Trouble, preload, start
+from torture.process import Ended, Trouble, preload, start, why_it_broke
 from torture.world import WRITTEN, Server, World, words_of
+from torture.writers import NUMBERED, writers
 
 NOBODY = 65_534
 FULL_BYTES = 4_000_000
@@ -43,10 +45,10 @@ def one(world: World, job: Job, oracle: Oracle, trouble: Trouble | None = None) 
 
 
 def bad(ended: Ended, job: Job) -> list[str]:
-    """What is wrong with how it ended: it hung, or took its trouble for a bug of its own."""
+    """What is wrong with how it ended: it hung, took its trouble for a bug of its own, or said it in no words."""
     if ended.code is None or ended.code < 0 or BUG.search(ended.err):
         return [f"{job.kind}: {ended.code}: {ended.err[-1500:]}"]
-    return []
+    return [f"{job.kind}: {said}" for said in {*NUMBERED.findall(ended.out + ended.err)}]
 
 
 def full(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str, list[str]]:
@@ -64,7 +66,7 @@ def full(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str, 
             shutil.rmtree(world.folder)
             world, oracle = World(disk / "w", url).make(), Oracle()
             settle(world, rng, oracle)
-        job = any_job(rng, world)
+        job = any_job(rng, world, oracle.facts, alone=True)
         if mounted:
             fill(disk, rng.choice(LEFT_BYTES))
             trouble = None
@@ -80,7 +82,7 @@ def full(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str, 
         else:
             for session, ids in heard.said.items():
                 oracle.said.setdefault(session, []).extend(ids)
-        oracle.facts |= heard.facts
+        oracle.facts = (oracle.facts - set(job.begins)) | heard.facts
         problems += [f"round {number}, {job.kind}: {wrong}" for wrong in oracle.check(world)]
         if problems:
             break
@@ -132,7 +134,7 @@ def clock(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str,
     problems: list[str] = []
     for number in range(rounds):
         back_s = rng.choice([0.0, 30.0, 3_600.0, DAY_S, 40 * DAY_S, 400 * DAY_S, 20_000 * DAY_S])
-        job = any_job(rng, world)
+        job = any_job(rng, world, oracle.facts)
         ended = one(world, job, oracle, Trouble(clock_s=-back_s))
         problems += [f"{back_s:.0f} s back: {wrong}" for wrong in bad(ended, job)]
         problems += [
@@ -199,6 +201,7 @@ def fill(disk: Path, left: int) -> None:
 
 SCENES: dict[str, Callable[[Path, str, random.Random, int], tuple[str, list[str]]]] = {
     "full": full,
+    "writers": writers,
     "read-only": read_only,
     "clock": clock,
     "locks": locks,
@@ -236,7 +239,11 @@ def scene(name: str, seed: int, rounds: int) -> int:
         folder.chmod(0o755)
         began = time.monotonic()
         with Server() as server:
-            told, problems = SCENES[name](folder, server.url, random.Random(seed), rounds)
+            try:
+                told, problems = SCENES[name](folder, server.url, random.Random(seed), rounds)
+            except Exception:
+                told, problems = "ended early", [why_it_broke()]
+            problems += server.problems()
         print(f"{name}: {told}, {time.monotonic() - began:.0f} s; problems: {len(problems)}")
         for problem in problems:
             print(f"- {problem}")

@@ -23,7 +23,15 @@ def words_of(rng: random.Random, count: int = 8) -> str:
 
 
 Steps = list[list[tuple[str, dict[str, Any]]]]
-WRITTEN: dict[int, Steps] = {}
+AT_WORK = 900_002
+"""The turn that leaves something everywhere: changed files, a stored output, a note."""
+WRITTEN: dict[int, Steps] = {
+    AT_WORK: [
+        [("write_file", {"path": "a.txt", "content": "of a turn\n"}), ("run_command", {"command": "seq 1 20000"})],
+        [("memory_operations", {"operation": "store", "key": "plan", "content": "of a turn"})],
+        [("run_command", {"command": "echo more >> b.txt"})],
+    ],
+}
 """Turns that are not made up from their seed; to be filled in before the server starts."""
 
 
@@ -70,6 +78,7 @@ class Server:
 
     def __init__(self, reply: Any = answer) -> None:
         self._reply = reply
+        self.ended_early = False
 
     def __enter__(self) -> "Server":
         said_r, said_w = os.pipe()
@@ -92,8 +101,15 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._stop)
-        os.kill(self._pid, signal.SIGTERM)
-        os.waitpid(self._pid, 0)
+        if not self.ended_early:
+            os.kill(self._pid, signal.SIGTERM)
+            os.waitpid(self._pid, 0)
+
+    def problems(self) -> list[str]:
+        """That it is gone, if it is: then nobody was asked anything since."""
+        if not self.ended_early and os.waitpid(self._pid, os.WNOHANG)[0]:
+            self.ended_early = True
+        return ["the scripted server ended before the torture did"] if self.ended_early else []
 
 
 class World:
@@ -131,7 +147,7 @@ class World:
 
     def torn(self) -> list[str]:
         """Files of the project that are neither what a tool wrote nor what it found, but a part of it."""
-        return [name for name in FILES if not _is_whole((self.project / name).read_text(encoding="utf-8"))]
+        return [name for name in FILES if not _is_whole(self.project / name)]
 
     def kept(self) -> Sequence[Path]:
         """Every file of clio's, in the project and the home."""
@@ -139,9 +155,12 @@ class World:
         return sorted(path for path in found if path.is_file() or path.is_symlink())
 
 
-def _is_whole(text: str) -> bool:
+def _is_whole(path: Path) -> bool:
     """Whether all of a `write_file` is there: its line 1 or 200 times, then what commands appended."""
-    lines = text.split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return False
     same = lines.count(lines[0])
     return lines[-1] == "" and same in (1, 200) and lines[:same] == [lines[0]] * same
 

@@ -9,6 +9,7 @@ from clio.providers.price_words import day_of, unknown_price
 from clio.sessions.ledger import Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.storage.reasons import cause
 
 
 class SpendingNotes:
@@ -26,7 +27,7 @@ class SpendingNotes:
         try:
             self._spending.ledger.add(spent)
         except (StorageError, OSError, TimeoutError) as error:
-            said.append(f"what this turn cost is not in /cost days: {error}; /cost rebuild counts it later")
+            said.append(f"what this turn cost is not in /cost days: {cause(error)}; /cost rebuild counts it later")
         new = [sentence for sentence in dict.fromkeys(said) if sentence and sentence not in self._told]
         self._told.update(new)
         return new

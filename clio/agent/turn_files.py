@@ -14,6 +14,7 @@ from clio.fragments import Fragment
 from clio.messages import begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
+from clio.storage.reasons import cause
 
 _MAX_PATHS = 30
 _CAP_TOKENS = 400
@@ -65,7 +66,7 @@ class TurnFiles:
                 self._watched = True
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
-            self._say(f"/undo will not cover this call: {error}", warning=True)
+            self._say(f"/undo will not cover this call: {cause(error)}", warning=True)
         self._tell()
 
     def after(self) -> None:
@@ -93,7 +94,7 @@ class TurnFiles:
             try:
                 self.checkpoints.recover()
             except (ClioError, OSError) as error:
-                self._say(f"what an earlier clio did to files cannot be told: {error}", warning=True)
+                self._say(f"what an earlier clio did to files cannot be told: {cause(error)}", warning=True)
             self._tell()
 
     def fragments(self) -> list[Fragment]:

@@ -22,6 +22,7 @@ from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
 from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
+from clio.storage.reasons import cause
 
 MEMORY_BYTES = 64_000_000
 """What an incognito clio keeps in memory."""
@@ -202,7 +203,7 @@ class Checkpoints:
         try:
             work()
         except (ClioError, OSError) as error:
-            self._recorder.news.append(f"/undo does not cover what was done last: {error}")
+            self._recorder.news.append(f"/undo does not cover what was done last: {cause(error)}")
         except Exception as error:
             self._recorder.news.append(f"/undo failed by a fault of its own ({type(error).__name__}: {error})")
 

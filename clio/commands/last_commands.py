@@ -13,6 +13,7 @@ from clio.export.wording import call_title
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.storage.reasons import cause
 
 _THINKING = "thinking"
 
@@ -72,7 +73,8 @@ def whole_output(session: Session, call: DoneCall) -> str:
         return session.read_blob(call.result.blob)
     except (BlobNotFound, OSError) as error:
         raise ClioError(
-            f"the whole output of {call.title} cannot be read: {error}; /session export has what the model saw of it"
+            f"the whole output of {call.title} cannot be read: {cause(error)}; /session export has what the model saw "
+            "of it"
         ) from error
 
 

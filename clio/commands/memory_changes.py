@@ -14,6 +14,7 @@ from clio.commands.memory_reword import memory_named, reword
 from clio.commands.memory_words import kind_named
 from clio.errors import ClioError
 from clio.memory.records import Added, Entry
+from clio.storage.reasons import cause
 
 _OPTIONS = ("--confidence", "--example")
 
@@ -92,8 +93,10 @@ def _edited(shell: Shell, entry: Entry) -> Callable[[str], CommandResult]:
             changes = read_form(text, entry)
             return _update(shell, entry, changes) if changes else CommandResult(text=f"{entry.id} is as it was.")
         except (ClioError, OSError) as error:
-            again = EditText(text=with_problem(text, str(error)), then=take, suffix=".txt")
-            return CommandResult(ok=False, text=f"{entry.id} is not changed: {error}", verbatim=text, follow_up=again)
+            again = EditText(text=with_problem(text, cause(error)), then=take, suffix=".txt")
+            return CommandResult(
+                ok=False, text=f"{entry.id} is not changed: {cause(error)}", verbatim=text, follow_up=again
+            )
 
     return take
 

@@ -6,6 +6,7 @@ from clio.commands.memory_verbs import OWNERS, record_data
 from clio.commands.pref_words import short_id
 from clio.errors import ClioError, UserError
 from clio.memory.typed.record import MemoryRecord, short
+from clio.storage.reasons import cause
 
 
 def memory_named(shell: Shell, word: str) -> MemoryRecord | None:
@@ -47,4 +48,4 @@ def _from_editor(shell: Shell, record: MemoryRecord, text: str) -> CommandResult
     try:
         return reword(shell, record, text, options=False)
     except (ClioError, OSError) as error:
-        return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {error}", verbatim=text)
+        return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {cause(error)}", verbatim=text)

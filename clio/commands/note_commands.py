@@ -9,6 +9,7 @@ from clio.commands.memory_access import note_data, remembers, suggest_notes
 from clio.commands.memory_words import around, count, date, short_age, short_key
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
+from clio.storage.reasons import cause
 
 _SHOWN_CHARS = 200
 _FOUND = 20
@@ -59,7 +60,7 @@ def edit(shell: Shell, argument: str) -> CommandResult:
             return _stored(shell, key, text)
         except (ClioError, OSError) as error:
             again = EditText(text=text, then=take, suffix=".md")
-            return CommandResult(ok=False, text=str(error), verbatim=text, follow_up=again)
+            return CommandResult(ok=False, text=cause(error), verbatim=text, follow_up=again)
 
     return CommandResult(follow_up=EditText(text=note.content if note else "", then=take, suffix=".md"))
 

@@ -87,10 +87,13 @@ def _piece(project: Path, name: str) -> Piece:
 def _write_new(path: Path, data: bytes) -> None:
     """Write a file that is not there, whole or not at all."""
     temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
-    write_atomic(temp, data, 0o644 if path.name == ".gitignore" else 0o600)
     try:
+        write_atomic(temp, data, 0o644 if path.name == ".gitignore" else 0o600)
         if not os.path.lexists(path):
             temp.rename(path)
+    except OSError as error:
+        error.filename = str(path)  # nobody knows the temporary one
+        raise
     finally:
         temp.unlink(missing_ok=True)
 

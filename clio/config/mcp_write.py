@@ -10,6 +10,7 @@ from clio.config.server import Server
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
 from clio.config.yaml_write import lines_of, rewrite, split_bom
 from clio.errors import ConfigError
+from clio.storage.reasons import next_step, reason
 
 _PLAIN = re.compile(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())
@@ -41,7 +42,7 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes], what: str) -> None:
     try:
         rewrite(path, change)
     except OSError as error:
-        raise ConfigError(f"{what}: {path}: {error.strerror or error}") from None
+        raise ConfigError(f"{what}: {path}: {reason(error)}; {next_step(error)}") from None
 
 
 def _with(data: bytes, server: Server, shown: str) -> bytes:

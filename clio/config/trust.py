@@ -22,6 +22,7 @@ from clio.config.setting import Setting
 from clio.config.yaml_rules import add_rule
 from clio.errors import ConfigError, NewerDocument
 from clio.storage.document import Format, decode, update
+from clio.storage.reasons import next_step, reason
 
 _MODES = ("plan", "ask", "edits", "all")  # from the narrowest to the widest
 _SERVER = ("base_url", "provider", "api_key", "embedder", "embedding_base_url")
@@ -108,7 +109,9 @@ class Trust:
         try:
             update(self.path, TRUSTED, change)
         except OSError as error:
-            raise ConfigError(f"the trust in this folder cannot be stored in {self.path}: {error}") from None
+            raise ConfigError(
+                f"the trust in this folder cannot be stored in {self.path}: {reason(error)}; {next_step(error)}"
+            ) from None
 
 
 def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, Widening], ...]:

@@ -7,6 +7,7 @@ from clio.config.yaml_file import Entry, Items, Scalar, Table, parse
 from clio.config.yaml_settings import settings_of
 from clio.config.yaml_write import insert, lines_of, rewrite, split_bom
 from clio.errors import ConfigError
+from clio.storage.reasons import next_step, reason
 
 
 def add_rule(path: Path, rule: str) -> None:
@@ -17,7 +18,9 @@ def add_rule(path: Path, rule: str) -> None:
     try:
         rewrite(path, lambda before: with_rule(before, rule, str(path)))
     except OSError as error:
-        raise ConfigError(f"the rule {rule!r} cannot be stored in {path}: {error}") from None
+        raise ConfigError(
+            f"the rule {rule!r} cannot be stored in {path}: {reason(error)}; {next_step(error)}"
+        ) from None
 
 
 def with_rule(data: bytes, rule: str, shown: str) -> bytes:

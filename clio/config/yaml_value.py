@@ -7,6 +7,7 @@ from clio.config.yaml_file import Scalar, Table, parse
 from clio.config.yaml_settings import settings_of
 from clio.config.yaml_write import insert, lines_of, rewrite, split_bom
 from clio.errors import ConfigError, UserError
+from clio.storage.reasons import next_step, reason
 
 
 def set_value(path: Path, name: str, text: str) -> None:
@@ -22,7 +23,7 @@ def set_value(path: Path, name: str, text: str) -> None:
     try:
         rewrite(path, lambda before: with_value(before, name, text.strip(), str(path)))
     except OSError as error:
-        raise ConfigError(f"{name} cannot be stored in {path}: {error}") from None
+        raise ConfigError(f"{name} cannot be stored in {path}: {reason(error)}; {next_step(error)}") from None
 
 
 def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from clio.errors import CorruptDocument, StorageError
 from clio.storage.document import Format, load, update
+from clio.storage.reasons import cause
 
 FILE_NAME = "token_ratios.json"
 MAX_MODELS = 200
@@ -41,7 +42,7 @@ class RatioBook:
         try:
             document = load(self._path, RATIOS)
         except (StorageError, OSError) as error:
-            self._tell(f"what models were found to bill is not known: {error}")
+            self._tell(f"what models were found to bill is not known: {cause(error)}")
             return None
         return document.value.models.get(model) if document else None
 
@@ -65,7 +66,7 @@ class RatioBook:
                 if error.moved_to is not None:
                     update(self._path, RATIOS, change)
         except (StorageError, OSError) as error:
-            self._tell(f"what the model was found to bill is not stored: {error}")
+            self._tell(f"what the model was found to bill is not stored: {cause(error)}")
 
     def _tell(self, sentence: str) -> None:
         if not self._told:

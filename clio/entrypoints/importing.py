@@ -29,6 +29,7 @@ from clio.importing.places import Found, Looker
 from clio.importing.run import Importer
 from clio.memory.ltm_text import normal
 from clio.memory.records import Entry, Provenance
+from clio.storage.reasons import sentence
 from clio.ui.plain import clean
 
 _BY_THEM = Provenance(asserted_by="model")
@@ -70,9 +71,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ClioError(
-            f"{error.filename or 'the import'}: {error.strerror or error}; what was done is kept"
-        ) from error
+        raise ClioError(f"{sentence(error)} What was done until then is kept.") from error
     finally:
         shell.close()
     if outcome.report.stopped:

@@ -9,6 +9,7 @@ from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
 from clio.config.team_folder import SHARED_NAME, is_shared, shared_folder
 from clio.entrypoints.subcommand_output import ask
 from clio.errors import StorageError, UsageError, UserError
+from clio.storage.reasons import sentence
 from clio.ui.git_branch import read_branch
 
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
@@ -35,9 +36,7 @@ def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> 
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
         _offer_line(loaded, yes=yes, dry_run=dry_run)
     except OSError as error:
-        raise StorageError(
-            f"{error.filename or project}: {error.strerror or error}; make it yours, then try again"
-        ) from None
+        raise StorageError(sentence(error)) from None
     return 0
 
 

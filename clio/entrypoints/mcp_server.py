@@ -17,6 +17,7 @@ from clio.entrypoints.mcp_tools import Answer, McpTool, call, tools
 from clio.entrypoints.subcommand import LightShell, in_cli_words
 from clio.entrypoints.subcommand_output import say
 from clio.errors import ClioError, UsageError
+from clio.storage.reasons import cause
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -70,7 +71,7 @@ class Desk:
             except (ClioError, TimeoutError) as error:
                 return self._redact(in_cli_words(str(error)))
             except OSError as error:
-                return self._redact(f"the memory of this project cannot be used: {error}")
+                return self._redact(f"the memory of this project cannot be used: {cause(error)}")
             return Answer(text=self._redact(found.text), data=cast(dict[str, Any], self._cleaned(found.data)))
 
     def _redact(self, text: str) -> str:

@@ -55,6 +55,7 @@ from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
 from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
+from clio.storage.reasons import cause
 from clio.ui.editor import edit_text
 from clio.ui.lent import is_lent
 from clio.ui.line_history import LineHistory
@@ -278,7 +279,7 @@ class Repl:
         try:
             return result.follow_up is None or await self._follow(parts, result.follow_up)
         except (ClioError, OSError) as error:
-            parts.screen.error(str(error))
+            parts.screen.error(cause(error))
             return True
         finally:
             files_may_have_changed()

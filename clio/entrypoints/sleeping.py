@@ -3,6 +3,7 @@
 from clio.commands.base import CommandResult, LongWork, Shell, SleepNow
 from clio.commands.long_work import Track
 from clio.commands.memory_sleep import night_result
+from clio.errors import ClioError
 
 LABEL = "sleeping"
 
@@ -15,11 +16,17 @@ def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
 
 
 def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
-    """One night by hand, or a dry run of one; for a thread. Raises UserError where another process sleeps."""
+    """One night by hand, or a dry run of one; for a thread. Raises UserError where another process sleeps.
+
+    Raises ClioError where not all that was found could be written; what could be stays.
+    """
     from clio.memory.sleep.sleep import dry_run, sleep
 
     nights = shell.memory.sleep
     if step.dry_run:
         return night_result(dry_run(nights, stop=track.stop, tell=track.tell))
     use_model = shell.config.sleep_use_model
-    return night_result(sleep(nights, "hand", stop=track.stop, use_model=use_model, tell=track.tell))
+    report = sleep(nights, "hand", stop=track.stop, use_model=use_model, tell=track.tell)
+    if report.unkept:
+        raise ClioError(f"{report.unkept} ({report.line})")
+    return night_result(report)

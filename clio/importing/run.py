@@ -15,6 +15,7 @@ from clio.importing.pieces import About, Agent, Piece, Tally
 from clio.importing.places import SourceFile
 from clio.importing.twins import Twins
 from clio.storage.folders import make_ignored_folder
+from clio.storage.reasons import NO_ROOM
 
 Reader = Callable[[Path, Tally, Progress], Iterator[Piece]]
 READERS: dict[Agent, Reader] = {
@@ -140,6 +141,8 @@ class Importer:
                     intake.add(piece)
             self._finish(open_, report, fates, since, dry_run)
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise  # nothing is wrong with what is read, and nothing more can be kept
             report.tally.unreadable.append((str(error.filename or file.path), error.strerror or str(error)))
             return False
         finally:

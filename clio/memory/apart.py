@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from clio.errors import CorruptDocument, StorageError
 from clio.fragments import Fragment
+from clio.storage.reasons import cause
 
 
 class Apart:
@@ -20,7 +21,7 @@ class Apart:
             except CorruptDocument as error:
                 self._tell(str(error))
             except (StorageError, OSError) as error:
-                self._tell(f"{what} left out: {error}")
+                self._tell(f"{what} left out: {cause(error)}")
                 break
         return []
 

@@ -46,7 +46,7 @@ class LtmHistory:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
         try:
             new = mend_tail(fd) == 0
-            write_all(fd, b"".join(msgspec.json.encode(ending) + b"\n" for ending in endings))
+            write_all(fd, b"".join(msgspec.json.encode(ending) + b"\n" for ending in endings), self.path)
             os.fsync(fd)
         finally:
             os.close(fd)

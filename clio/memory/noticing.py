@@ -10,6 +10,7 @@ from clio.memory.preferences.book import Preferences
 from clio.memory.preferences.notice import Noticed, notice
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
+from clio.storage.reasons import cause
 
 
 def look_for_notices(memory: MemorySystem, text: str) -> tuple[list[Noticed], list[Noticed]]:
@@ -33,7 +34,7 @@ def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: 
             clean = structs.replace(one, content=memory.redacted(one.content), quote=memory.redacted(one.quote))
             kept.append(_keep(memory.preferences, clean, said))
         except (UserError, StorageError, OSError) as error:
-            failed = f"not remembered: {error}"
+            failed = f"not remembered: {cause(error)}"
     remembered = f"remembered: {'; '.join(kept)} · /memory undo" if kept else ""
     return "; ".join(part for part in (remembered, failed) if part)
 

@@ -112,7 +112,7 @@ class UndoLog:
             try:
                 end = mend_tail(fd)
                 try:
-                    write_all(fd, msgspec.json.encode(change) + b"\n")
+                    write_all(fd, msgspec.json.encode(change) + b"\n", self.path)
                     os.fsync(fd)
                 except OSError:
                     os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to

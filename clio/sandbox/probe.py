@@ -8,6 +8,7 @@ from pathlib import Path
 from clio.sandbox import bubblewrap, landlock, seatbelt
 from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.places import make_fence
+from clio.storage.reasons import cause
 
 _LIMIT_S = 10.0
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
@@ -37,7 +38,7 @@ def why_not(level: Level, env: Mapping[str, str]) -> str:
         with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
             return _try(level, Path(name).resolve(), env)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+        return cause(error)
 
 
 def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:

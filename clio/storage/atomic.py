@@ -52,11 +52,18 @@ def write_pieces(
         sync_folder(path.parent)
 
 
-def write_all(fd: int, data: bytes) -> None:
-    """Write every byte; `os.write` alone may stop after some of them."""
+def write_all(fd: int, data: bytes, path: Path | None = None) -> None:
+    """Write every byte; `os.write` alone may stop after some of them.
+
+    path: what an OSError is to name, which the operating system does not where it only has a descriptor.
+    """
     view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError as error:
+        error.filename = None if path is None else str(path)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

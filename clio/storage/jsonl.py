@@ -80,7 +80,11 @@ class LineWriter:
         """
         fd = self._open() if self._fd is None else self._fd
         while self._queue:
-            written = os.write(fd, self._queue)
+            try:
+                written = os.write(fd, self._queue)
+            except OSError as error:
+                error.filename = str(self.path)  # a full disk names no file
+                raise
             del self._queue[:written]
 
     def sync(self) -> None:

@@ -2,6 +2,10 @@
 
 import errno
 
+from clio.storage.filelock import NoLocks
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
+"""What only who writes is told."""
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -19,15 +23,29 @@ _STEPS = {
     errno.EPERM: "make it yours, or work with --incognito",
 }
 
+_STEP = "look there, then try again"
+
 
 def reason(error: OSError) -> str:
     """Why it failed, as a clause in lower case."""
     return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
-def sentence(error: OSError) -> str:
-    """The thing, the cause and the next step, where they are known; else the error's own words."""
-    step = _STEPS.get(error.errno or 0)
-    if step is None or error.filename is None:
+def cause(error: Exception) -> str:
+    """Why it failed and which file it is about, as a clause of a longer sentence; else the error's own words."""
+    if not isinstance(error, OSError) or isinstance(error, NoLocks) or error.errno is None:
         return str(error)
-    return f"{str(error.filename)!r} could not be used: {reason(error)}; {step}."
+    return reason(error) if error.filename is None else f"{reason(error)} ({str(error.filename)!r})"
+
+
+def next_step(error: Exception) -> str:
+    """What to do about it, as a clause in the imperative."""
+    return _STEPS.get(error.errno or 0, _STEP) if isinstance(error, OSError) else _STEP
+
+
+def sentence(error: OSError) -> str:
+    """The thing, the cause and the next step; the error's own words where the operating system did not raise it."""
+    if isinstance(error, NoLocks) or error.errno is None:
+        return str(error)
+    thing = "a file of clio's" if error.filename is None else repr(str(error.filename))
+    return f"{thing} could not be used: {reason(error)}; {next_step(error)}."

@@ -10,6 +10,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
+from clio.storage.reasons import cause
 from clio.tools import memory_knowledge, memory_notes, memory_unified, memory_verbs
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_args import MemoryArgs
@@ -46,7 +47,7 @@ class MemoryTool:
             try:
                 return await asyncio.to_thread(self._do, call, messages, session)
             except OSError as error:
-                raise ToolFailed(f"the memory of this project cannot be used: {error}") from error
+                raise ToolFailed(f"the memory of this project cannot be used: {cause(error)}") from error
 
         about = short(call.key or call.text or asked_for or ", ".join(call.ids) or " → ".join(call.steps), _TITLE_CHARS)
         title = f"memory {call.operation}" + (f": {about}" if about else "")

@@ -9,6 +9,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.storage.reasons import cause
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.truncate import rows
 
@@ -46,7 +47,7 @@ class ReadOutputTool:
             except BlobNotFound as error:
                 raise ToolRetry(str(error)) from error
             except OSError as error:
-                raise ToolFailed(f"the output {call.handle!r} cannot be read: {error}") from error
+                raise ToolFailed(f"the output {call.handle!r} cannot be read: {cause(error)}") from error
             return page(text, call.offset, call.limit)
 
         title = f"read output {call.handle[:16]} from line {call.offset}"

@@ -9,7 +9,7 @@ import pytest
 from clio.storage import filelock
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock, NoLocks, knows_locks
-from clio.storage.reasons import reason, sentence
+from clio.storage.reasons import cause, next_step, reason, sentence
 
 
 def test_thing_cause_and_next_step() -> None:
@@ -18,11 +18,25 @@ def test_thing_cause_and_next_step() -> None:
     assert reason(full) == "the disk is full"
 
 
-def test_what_is_not_known_keeps_its_words() -> None:
+def test_what_is_not_known_keeps_its_words_and_no_number() -> None:
     error = OSError(errno.ELOOP, "Too many levels", "/p/x")
-    assert sentence(error) == str(error)
-    assert sentence(OSError("odd")) == "odd"
+    assert sentence(error) == "'/p/x' could not be used: too many levels; look there, then try again."
+    assert sentence(OSError("odd")) == cause(OSError("odd")) == "odd"
     assert reason(error) == "too many levels"
+
+
+def test_a_clause_of_a_longer_sentence() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "/p/a.json")
+    assert cause(full) == "the disk is full ('/p/a.json')"
+    nameless = OSError(errno.EFBIG, "File too large")
+    assert (cause(nameless), next_step(nameless)) == (
+        "the file may not grow",
+        "raise the limit on the size of files, then try again",
+    )
+    assert sentence(nameless).startswith("a file of clio's could not be used: the file may not grow; raise")
+    assert (cause(ValueError("odd")), next_step(ValueError("odd"))) == ("odd", "look there, then try again")
+    lockless = NoLocks(errno.ENOLCK, "none", "/p/a.lock")
+    assert cause(lockless) == sentence(lockless) == str(lockless)
 
 
 def test_a_full_disk_names_the_file_and_not_the_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

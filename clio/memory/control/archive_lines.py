@@ -68,7 +68,7 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
     try:
         new = mend_tail(fd) == 0
-        write_all(fd, data)
+        write_all(fd, data, path)
         os.fsync(fd)
     finally:
         os.close(fd)

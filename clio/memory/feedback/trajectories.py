@@ -93,7 +93,7 @@ class Trajectories:
             try:
                 end = mend_tail(fd)
                 try:
-                    write_all(fd, data)
+                    write_all(fd, data, self.path)
                     os.fsync(fd)
                 except OSError:
                     os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to

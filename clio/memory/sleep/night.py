@@ -30,6 +30,7 @@ from clio.memory.sleep.report import MAX_CHANGES, By, Report
 from clio.memory.sleep.state import Progress, read_state, write_state
 from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
+from clio.storage.reasons import cause, next_step
 
 ROUND = 50 * BATCH
 """About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them
@@ -74,6 +75,7 @@ class Night:
         self._clock = clock
         self._state, problem = read_state(ground.state_file)
         self._trouble: list[str] = [problem] if problem else []
+        self._unkept = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
         self._keeper = Keeper(ground)
@@ -102,7 +104,9 @@ class Night:
                 self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
             self._save(whole=not self._over(), now=now)
         except (StorageError, OSError) as error:
-            self._trouble.append(str(error))
+            step = f"; {next_step(error)}, and the next night goes on from there" if isinstance(error, OSError) else ""
+            self._unkept = f"not all that the night found could be kept: {cause(error)}{step}"
+            self._trouble.append(self._unkept)
             with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
                 self._save(whole=False, now=now)
         report = self._report(by, now, time.monotonic() - began)
@@ -250,4 +254,5 @@ class Night:
             unread=self._sessions.unread,
             changes=(*changes[:MAX_CHANGES], *more),
             trouble=tuple(self._trouble),
+            unkept=self._unkept,
         )

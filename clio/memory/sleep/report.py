@@ -29,7 +29,8 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     superseded: took the place of what was known. variants: contradict what is known, and are less sure.
     merged: memories that are part of another now. archived: what faded, or was old or doubtful. promoted: notes.
     turns_archived, turns_deleted: rated or unrated turns by their retention. unread: sessions that cannot be read.
-    changes: one line each, at most 100. trouble: what could not be done, one sentence each.
+    changes: one line each, at most 100. trouble: what could not be done, one sentence each. unkept: that one of
+    them which says what could not be written; empty where all could.
     """
 
     at: float
@@ -57,6 +58,7 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     unread: int = 0
     changes: tuple[str, ...] = ()
     trouble: tuple[str, ...] = ()
+    unkept: str = ""
 
     @property
     def learned(self) -> int:
@@ -118,7 +120,7 @@ class ReportLog:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
             try:
                 new = mend_tail(fd) == 0
-                write_all(fd, msgspec.json.encode(report) + b"\n")
+                write_all(fd, msgspec.json.encode(report) + b"\n", self.path)
                 os.fsync(fd)
                 size = os.fstat(fd).st_size
             finally:

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Literal
+
+from msgspec import structs
 
 from clio.algorithms.listeners import Tell, never, to_nobody
 from clio.errors import UserError
@@ -12,6 +13,7 @@ from clio.memory.sleep.night import Night, Over
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.report import By, Report
 from clio.storage.filelock import FileLock, read_owner
+from clio.storage.reasons import cause, next_step
 
 
 def sleep(
@@ -55,12 +57,22 @@ def sleep(
         )
         with ground.undo.group(f"the sleep of {began}"):
             report = night.run(by)
-        if report.did_anything:
-            with suppress(OSError):  # what was done stands without its account
-                nights.log.add(report)
-        return report
+        return _noted(nights, report)
     finally:
         lock.release()
+
+
+def _noted(nights: Nights, report: Report) -> Report:
+    """The report, written down; what was done stands without its account, and then it says that it has none."""
+    if not report.did_anything:
+        return report
+    try:
+        nights.log.add(report)
+    except OSError as error:
+        said = f"/memory log does not have this night: {cause(error)}; {next_step(error)}"
+        trouble = report.trouble if report.unkept else (*report.trouble, said)
+        return structs.replace(report, trouble=trouble, unkept=report.unkept or said)
+    return report
 
 
 def dry_run(nights: Nights, *, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> Report:

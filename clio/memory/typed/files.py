@@ -103,7 +103,7 @@ class MemoryFiles:
         try:
             end = os.fstat(fd).st_size
             try:
-                write_all(fd, msgspec.json.encode(line) + b"\n")
+                write_all(fd, msgspec.json.encode(line) + b"\n", self.journal)
                 if durable:
                     os.fsync(fd)
             except OSError:
@@ -137,7 +137,7 @@ class MemoryFiles:
         fd = os.open(self.archive, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
         try:
             new = mend_tail(fd) == 0
-            write_all(fd, b"".join(encode_former(former) + b"\n" for former in formers))
+            write_all(fd, b"".join(encode_former(former) + b"\n" for former in formers), self.archive)
             os.fsync(fd)
         finally:
             os.close(fd)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from clio.errors import ClioError, CorruptDocument
 from clio.memory.unified.hits import Layer
+from clio.storage.reasons import cause
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Asking:
             except CorruptDocument as error:
                 self.tell(str(error))
             except (ClioError, OSError, TimeoutError) as error:
-                self.tell(f"{what} left out: {error}")
+                self.tell(f"{what} left out: {cause(error)}")
                 break
         return nothing
 

@@ -219,7 +219,7 @@ def _write(path: Path, data: bytes, at: int, *, durable: bool) -> None:
     try:
         os.ftruncate(fd, at)
         os.lseek(fd, at, os.SEEK_SET)
-        write_all(fd, data)
+        write_all(fd, data, path)
         if durable:
             os.fsync(fd)
     finally:

@@ -303,10 +303,19 @@ def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place)
     place.session(said(FACTS[0]))
     (place.project / ".clio" / "memories.journal.jsonl").mkdir()
     report = place.sleep()
-    assert report.trouble and report.facts == 0
+    assert report.trouble == (report.unkept,) and report.facts == 0
+    assert report.unkept.startswith("not all that the night found could be kept: ") and "Errno" not in report.unkept
     assert read_state(place.project / ".clio" / "sleep.json")[0].last_full == 0.0
     Path(place.project / ".clio" / "memories.journal.jsonl").rmdir()
     assert place.sleep().facts == 1
+
+
+def test_a_night_without_its_account_says_so(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    (place.project / ".clio" / "sleep.log.jsonl").mkdir()
+    report = place.sleep()
+    assert report.facts == 1 and report.trouble == (report.unkept,)
+    assert report.unkept.startswith("/memory log does not have this night: ")
 
 
 def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:
