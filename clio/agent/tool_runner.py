@@ -16,8 +16,7 @@ from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.context.workspace_state import files_may_have_changed
 from clio.agent.turn_hooks import TurnHooks
-from clio.algorithms.hidden_letters import unhidden
-from clio.context.inert import opens_nothing
+from clio.context.inert import said_by_a_tool
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
@@ -30,8 +29,6 @@ from clio.tools.files.diff import diff_change
 from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000
-_SAID_BELOW = ("hook_note", "folder_instructions")
-"""What clio itself puts below a result; no result may pass for it."""
 _SCREEN_LINES = 8
 _FAILURE_LINES = 3
 _TITLE_CHARS = 120
@@ -232,7 +229,7 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
-        safe = self._redactor.redact(opens_nothing(unhidden(output.text), *_SAID_BELOW))
+        safe = self._redactor.redact(said_by_a_tool(output.text))
         text = safe.text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
         message = ToolMessage(

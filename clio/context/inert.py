@@ -6,7 +6,11 @@ Used where words of the user, of a tool or of a file name are put into text that
 import re
 from functools import lru_cache
 
+from clio.algorithms.hidden_letters import unhidden
+
 _TAGS = ("thread_summary", "context")
+_SAID_BELOW = ("hook_note", "folder_instructions")
+"""What clio itself puts below a tool's result; no result may pass for it."""
 # Spaces and characters nobody sees may stand between the letters of a forged tag; a model reads over them.
 _UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
 
@@ -33,6 +37,11 @@ def closes_nothing(text: str, *names: str) -> str:
 def opens_nothing(text: str, *names: str) -> str:
     """The text, unable to open or close a tag of these names."""
     return _tag(names, "?").sub("<\\\\", text)
+
+
+def said_by_a_tool(text: str) -> str:
+    """A tool's result for the model: letters nobody sees spelled out, unable to pass for what clio says below it."""
+    return opens_nothing(unhidden(text), *_SAID_BELOW)
 
 
 def one_line(text: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import structs
 
+from clio.algorithms.hidden_letters import unhidden
+from clio.context.inert import said_by_a_tool
 from clio.importing.pieces import Picture, Said
 from clio.messages import AssistantMessage, Deeds, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobStore
@@ -30,8 +32,8 @@ class Cleaner:
         self._max_chars = max_chars
 
     def text(self, text: str) -> str:
-        """A text without secrets, in valid Unicode."""
-        return self._redact(valid_text(text))
+        """A text without secrets, in valid Unicode, letters nobody sees spelled out."""
+        return self._redact(unhidden(valid_text(text)))
 
     def message(self, said: Said) -> Message:
         """The message to be stored; blobs it names are in the store then."""
@@ -49,7 +51,8 @@ class Cleaner:
                 model = message.model[:_NAME_CHARS]
                 return structs.replace(message, content=self.text(message.content), tool_calls=calls, model=model)
             case ToolMessage():
-                output, blob = self._bounded(message.content if said.whole is None else said.whole, self._max_chars)
+                whole = said_by_a_tool(message.content if said.whole is None else said.whole)
+                output, blob = self._bounded(whole, self._max_chars)
                 deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), Deeds)
                 summary, name = self.text(message.summary), self.text(message.name)
                 return structs.replace(message, content=output, blob=blob, summary=summary, name=name, deeds=deeds)

@@ -15,10 +15,11 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ProviderError
+from clio.memory.records import AssertedBy
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.nights import Ask
-from clio.messages import AssistantMessage, UserMessage
+from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 
 BUDGET_CHARS = 16_000
@@ -34,13 +35,17 @@ _LIST = re.compile(r"\[.*\]", re.S)
 
 
 class Digest(Struct, frozen=True, kw_only=True):
-    """What a model is shown of a turn: the person's words and the last answer, cut, without secrets."""
+    """What a model is shown of a turn: the person's words and the last answer, cut, without secrets.
+
+    tools: what the turn's calls gave, which the model is not shown: an answer may quote it.
+    """
 
     session: str
     message: str
     at: float
     person: str
     agent: str
+    tools: tuple[str, ...] = ()
     priority: float = 0.0
 
 
@@ -78,6 +83,7 @@ class Best:
             at=turn.at,
             person=self._redact(person)[:_WORDS_CHARS],
             agent=self._redact(agent)[:_ANSWER_CHARS],
+            tools=tuple(one.content for one in turn.messages if isinstance(one, ToolMessage)),
             priority=priority,
         )
         self._found = nlargest(MOST_TURNS, (*self._found, digest), key=lambda one: one.priority)
@@ -161,7 +167,7 @@ def _finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
         text=text,
         solution=solution if said.kind == "solution" else "",
         confidence=CONFIDENCE,
-        asserted_by="model",
+        asserted_by=_asserted_by(said, turn),
         quote=said.quote[:QUOTE_CHARS],
         session=turn.session,
         message=turn.message,
@@ -171,7 +177,21 @@ def _finding(said: _Said, turns: Sequence[Digest]) -> Finding | None:
 
 def _is_quoted(quote: str, turn: Digest) -> bool:
     """Whether these words, and enough of them, stand in the turn; blanks and case do not count."""
-    words = " ".join(quote.casefold().split())
-    return len(words) >= _LEAST_QUOTE and any(
-        words in " ".join(text.casefold().split()) for text in (turn.person, turn.agent)
-    )
+    return len(_plain(quote)) >= _LEAST_QUOTE and _has((turn.person, turn.agent), quote)
+
+
+def _asserted_by(said: _Said, turn: Digest) -> AssertedBy:
+    """Whose words they are: what an answer only repeats of a page or an output is not the model's own."""
+    for parts in ((said.quote,), tuple(filter(None, (said.text, said.solution)))):
+        if all(_has(turn.tools, part) for part in parts) and not all(_has((turn.person,), part) for part in parts):
+            return "tool"
+    return "model"
+
+
+def _has(texts: Sequence[str], quote: str) -> bool:
+    words = _plain(quote)
+    return any(words in _plain(text) for text in texts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
