@@ -8,15 +8,17 @@ import re
 import unicodedata
 from typing import Literal
 
+from clio.algorithms.late_pattern import LatePattern
+
 Difference = Literal["number", "path", "negation", "script", "value"]
 
-_NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,:]\d+)*|[^\W\d_]+\d+[\w.-]*", re.UNICODE)
-_PATH = re.compile(r"(?:[\w.~-]*[/\\])+[\w.~*-]*|\b\w+\.(?:[A-Za-z]\w{0,5})\b")
-_NEGATION = re.compile(
+_NUMBER = LatePattern(r"(?<![^\W\d_])\d+(?:[.,:]\d+)*|[^\W\d_]+\d+[\w.-]*", re.UNICODE)
+_PATH = LatePattern(r"(?:[\w.~-]*[/\\])+[\w.~*-]*|\b\w+\.(?:[A-Za-z]\w{0,5})\b")
+_NEGATION = LatePattern(
     r"\b(?:no|not|never|none|nothing|without|nor|cannot|can't|don't|doesn't|didn't|won't|isn't|aren't|wasn't|weren't|"
     r"shouldn't|mustn't|couldn't|wouldn't|hasn't|haven't|avoid|stop|except|unless|disabled?|off)\b"
 )
-_ASSIGNS = re.compile(
+_ASSIGNS = LatePattern(
     r"\b(?:is|are|was|were|be|uses?|using|has|have|means?|equals?|lives?\s+(?:in|at|on)|runs?\s+(?:on|at|with|in)|listens?\s+on|"
     r"prefers?|called|named|goes\s+to|deployed\s+(?:to|on|with))\b|[:=]"
 )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import Any
 
 
 class LatePattern:
@@ -36,6 +37,10 @@ class LatePattern:
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """As `re.Pattern.finditer`."""
         return self._compiled.finditer(text) if self._may_find(text) else iter(())
+
+    def findall(self, text: str) -> list[Any]:
+        """As `re.Pattern.findall`."""
+        return self._compiled.findall(text) if self._may_find(text) else []
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
         """As `re.Pattern.sub`."""

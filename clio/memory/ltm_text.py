@@ -4,11 +4,13 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from clio.algorithms.late_pattern import LatePattern
+
 # Letters whose case means something: paths, dotted and underscored names, camelCase, short options.
-_CASED = re.compile(r"[/\\_]|^-|\w\.\w|[a-z][A-Z]")
-_QUOTED = re.compile(r"(?<![\w\\])(?:([`'\"])([^\s`'\"]+)\1|“([^\s“”]+)”|‘([^\s‘’]+)’|«([^\s«»]+)»)(?!\w)")
-_CLOSING = re.compile(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、]+$")
-_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_CASED = LatePattern(r"[/\\_]|^-|\w\.\w|[a-z][A-Z]")
+_QUOTED = LatePattern(r"(?<![\w\\])(?:([`'\"])([^\s`'\"]+)\1|“([^\s“”]+)”|‘([^\s‘’]+)’|«([^\s«»]+)»)(?!\w)")
+_CLOSING = LatePattern(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、]+$")
+_UNSEEN = LatePattern("[\u00ad\u200b\u2060\ufeff]")
 
 
 @lru_cache(maxsize=65_536)

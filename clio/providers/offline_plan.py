@@ -4,6 +4,7 @@ import re
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.lexical import STOP_WORDS
 
 
@@ -22,49 +23,49 @@ class Plan(Struct, frozen=True, kw_only=True):
     subject: str = ""
 
 
-_REMEMBER = re.compile(
+_REMEMBER = LatePattern(
     r"^\s*(?:please\s+|and\s+)?(?:remember|note|keep in mind|learn|don't forget)(?:\s+that|\s*[:,])?\s+(?P<fact>.+)$",
     re.I | re.S,
 )
-_FORGET = re.compile(
+_FORGET = LatePattern(
     r"^\s*(?:please\s+)?(?:forget|unlearn)(?:\s+(?:that|about|what you (?:know|remember) about))?\s*:?\s+"
     r"(?P<what>.+?)\s*[.!]?\s*$",
     re.I | re.S,
 )
-_ENTRY_ID = re.compile(r"[a-z]-[0-9a-f]{4,}", re.I)
-_RUN = re.compile(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
-_READ = re.compile(
+_ENTRY_ID = LatePattern(r"[a-z]-[0-9a-f]{4,}", re.I)
+_RUN = LatePattern(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
+_READ = LatePattern(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
     r"`?(?P<path>[\w./\\~-]*[\w-](?:\.\w+|/[\w.-]+))`?"
     r"(?:\s*:\s*(?P<start>\d+)(?:\s*-\s*(?P<end>\d+))?)?\s*[.?!]?\s*$",
     re.I,
 )
-_GIT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:git\s+log|recent commits?|last commits?|commit history|which commits?)\b", re.I), "log"),
-    (re.compile(r"\b(?:git\s+diff|show (?:me )?the diff|what (?:did i|has) changed?)\b", re.I), "diff"),
+_GIT: tuple[tuple[LatePattern, str], ...] = (
+    (LatePattern(r"\b(?:git\s+log|recent commits?|last commits?|commit history|which commits?)\b", re.I), "log"),
+    (LatePattern(r"\b(?:git\s+diff|show (?:me )?the diff|what (?:did i|has) changed?)\b", re.I), "diff"),
     (
-        re.compile(
+        LatePattern(
             r"\b(?:git\s+(?:status|state)|which branch|what branch|uncommitted|working tree|current branch)\b", re.I
         ),
         "status",
     ),
 )
-_LIST = re.compile(
+_LIST = LatePattern(
     r"^\s*(?:please\s+)?(?:list|show)\s+(?:me\s+)?(?:all\s+|the\s+)*files\b|^\s*(?:what|which) files\b", re.I
 )
-_SESSIONS = re.compile(
+_SESSIONS = LatePattern(
     r"\b(?:(?:earlier|previous|last|past|other) (?:session|conversation|chat|time)s?"
     r"|did (?:we|i|you) (?:say|talk|discuss|decide))\b",
     re.I,
 )
-_WORD = re.compile(r"[^\W_]+")
-_IDENTIFIER = re.compile(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za-z_]\w*(?=\(\)))")
+_WORD = LatePattern(r"[^\W_]+")
+_IDENTIFIER = LatePattern(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za-z_]\w*(?=\(\)))")
 # Words of definitions in the languages people keep in repositories; the name follows.
 _DEFINES = r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|module|impl|sub|package|const|let|var)"
 # Words of the question that are about asking, not about the code.
 _ASKING = frozenset("find search look locate tell show explain defined definition implemented code file files".split())
 _MAX_WORDS = 6
-_ENDINGS = re.compile(r"(?:ies|y|es|s|ing|ed)$")
+_ENDINGS = LatePattern(r"(?:ies|y|es|s|ing|ed)$")
 
 
 def plan(question: str) -> Plan:

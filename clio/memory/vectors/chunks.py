@@ -4,17 +4,17 @@ A token is counted as up to six letters of a word, up to three digits, one chara
 other sign, which is a little more than tokenisers of chat models count in prose.
 """
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.windows import is_worth_keeping, windows
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
-_LINE = re.compile(r"[^\n]*\n?")
-_WORD = re.compile(r"\S+\s*")
+_TOKEN = LatePattern(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
+_LINE = LatePattern(r"[^\n]*\n?")
+_WORD = LatePattern(r"\S+\s*")
 
 
 class Piece(Struct, frozen=True, kw_only=True):

@@ -16,19 +16,19 @@ Read with patience for what models write: no End Patch, code fences or a shell h
 lost their space, `@@ -1,2 +1,3 @@` headers.
 """
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 
-_SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
-_MOVE = re.compile(r"\*\*\* Move to:\s*(.*?)\s*")
-_LINE_NUMBERS = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-_HEREDOC = re.compile(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
-_FENCE = re.compile(r"(?:```|~~~)\s*\w*\s*")
+_SECTION = LatePattern(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+_MOVE = LatePattern(r"\*\*\* Move to:\s*(.*?)\s*")
+_LINE_NUMBERS = LatePattern(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_HEREDOC = LatePattern(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
+_FENCE = LatePattern(r"(?:```|~~~)\s*\w*\s*")
 _END_OF_FILE = "*** End of File"
 _NO_NEWLINE = "\\ No newline at end of file"
 
