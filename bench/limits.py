@@ -1,11 +1,12 @@
 """What clio takes at rest, after much work, and over a long day made short: memory, time at the idle prompt, handles.
 
-    python -m bench.limits [idle] [large] [soak] [--turns 300] [--messages 10000] [--calls 2000]
+    python -m bench.limits [idle] [company] [large] [soak] [--turns 300] [--messages 10000] [--calls 2000]
 
 Each part runs a real clio in a process of its own against a scripted server on loopback, and reads /proc.
 """
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
+from tests.support.mcp_peer import HttpPeer
 from tests.support.pty_session import PtySession
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +54,7 @@ def status(pid: int) -> dict[str, int]:
 
 
 @contextmanager
-def started(server: ChatServer, folder: Path, *options: str) -> Iterator[PtySession]:
+def started(server: ChatServer, folder: Path, *options: str, theme: str = "auto") -> Iterator[PtySession]:
     """A clio in a terminal, closed at the end."""
     home, project = folder / "home", folder / "project"
     (home / ".clio").mkdir(parents=True, exist_ok=True)
@@ -69,6 +71,7 @@ def started(server: ChatServer, folder: Path, *options: str) -> Iterator[PtySess
     env = {
         "PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT),
         "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "bench", "CLIO_MODEL": "test-model",
+        "CLIO_THEME": theme,
     }  # fmt: skip
     session = PtySession(
         [sys.executable, "-m", "clio", "--approve", "all", *options], cwd=project, env=env, timeout_s=120
@@ -88,16 +91,57 @@ def pid_of(session: PtySession) -> int:
 def idle(folder: Path) -> None:
     """CPU and wake-ups over ten seconds at a prompt nobody touches, before and after a turn."""
     with ChatServer(lambda _: text("Done."), record=False) as server, started(server, folder) as session:
-        for name in ("at the start", "after a turn"):
-            if name != "at the start":
-                session.send("hello\r")
-                session.wait_for("Done.")
-            time.sleep(4)
-            before = status(pid_of(session))
-            time.sleep(IDLE_S)
-            after = status(pid_of(session))
-            cpu, wakes = after["cpu_ms"] - before["cpu_ms"], after["wakes"] - before["wakes"]
-            print(f"idle {name}: {cpu} ms of CPU and {wakes} wake-ups in {IDLE_S:.0f} s, {after['rss'] / 1024:.0f} MiB")
+        at_rest(session, "at the start")
+        session.send("hello\r")
+        session.wait_for("Done.")
+        at_rest(session, "after a turn")
+
+
+def company(folder: Path) -> None:
+    """The same with two MCP servers connected, two commands in the background, one of them a daemon, and a theme."""
+    themes = folder / "home" / ".clio" / "themes"
+    themes.mkdir(parents=True)
+    (themes / "dusk.yaml").write_text("extends: dark\nadded: bright-green\n", encoding="utf-8")
+    peer = HttpPeer()
+    servers = {
+        "near": {
+            "command": sys.executable,
+            "args": ["-S", "-m", "tests.support.mcp_peer"],
+            "env": {"PYTHONPATH": str(ROOT)},
+        },
+        "far": {"url": peer.url},
+    }
+    (folder / "home" / ".clio" / "mcp.yaml").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    work = tool_calls(
+        [
+            ("mcp_near_add", {"a": 1, "b": 2}),
+            ("mcp_far_add", {"a": 1, "b": 2}),
+            ("run_command", {"command": "sleep 1000", "background": True}),
+            ("run_command", {"command": "sleep 1000 &", "background": True}),
+        ],
+        split="whole",
+    )
+    try:
+        with (
+            ChatServer([work, text("Done.")], record=False) as server,
+            started(server, folder, theme="dusk") as session,
+        ):
+            session.send("all of it\r")
+            session.wait_for("Done.")
+            children = status(pid_of(session))["children"]
+            at_rest(session, f"with two MCP servers, two jobs, a theme and {children} children")
+    finally:
+        peer.close()
+
+
+def at_rest(session: PtySession, name: str) -> None:
+    """Look twice, ten seconds apart, and tell what happened between."""
+    time.sleep(4)
+    before = status(pid_of(session))
+    time.sleep(IDLE_S)
+    after = status(pid_of(session))
+    cpu, wakes = after["cpu_ms"] - before["cpu_ms"], after["wakes"] - before["wakes"]
+    print(f"idle {name}: {cpu} ms of CPU and {wakes} wake-ups in {IDLE_S:.0f} s, {after['rss'] / 1024:.0f} MiB")
 
 
 def large(folder: Path, messages: int, calls: int) -> None:
@@ -190,18 +234,20 @@ def soak(folder: Path, turns: int) -> None:
 def main() -> None:
     """Run what is asked for; everything where nothing is."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=["idle", "large", "soak", []])
+    parser.add_argument("parts", nargs="*", choices=["idle", "company", "large", "soak", []])
     parser.add_argument("--turns", type=int, default=300)
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=2_000)
     given = parser.parse_args()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    for part in given.parts or ["idle", "large", "soak"]:
+    for part in given.parts or ["idle", "company", "large", "soak"]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             match part:
                 case "idle":
                     idle(folder)
+                case "company":
+                    company(folder)
                 case "large":
                     large(folder, given.messages, given.calls)
                 case _:

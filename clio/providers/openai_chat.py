@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
+from msgspec import structs
+
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import bounds
@@ -36,6 +38,7 @@ class OpenAIChatProvider:
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
         self._limits_lock = asyncio.Lock()
+        self._longest = configured(config, endpoint.model)[1]
         self._known_models: tuple[str, ...] = ()
         self._signatures: dict[str, str] = {}
         own = config.models.get(endpoint.model)
@@ -129,6 +132,8 @@ class OpenAIChatProvider:
         yield await self._end(answer)
 
     async def _receive(self, request: ChatRequest, answer: Normaliser) -> AsyncGenerator[Chunk]:
+        if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
+            request = structs.replace(request, max_output_tokens=self._longest)
         body = self._encoder.request(request, self._quirks)
         held = bounds.Bounds()
         async with aclosing(self._transport.events(body)) as events:

@@ -394,6 +394,14 @@ def test_the_newer_name_of_max_tokens_is_learned() -> None:
     assert [request.body.get("max_completion_tokens") for request in server.requests] == [None, 50]
 
 
+def test_the_longest_answer_a_user_wants_is_asked_for() -> None:
+    own = {"test-model": ModelSettings(max_output_tokens=7)}
+    short = ChatRequest(system="", messages=REQUEST.messages, max_output_tokens=3)
+    asked = [ask(text("a"), **given)[1] for given in ({}, {"max_output_tokens": 9}, {"models": own})]
+    asked.append(ask(text("a"), request=short, models=own)[1])
+    assert [server.requests[0].body.get("max_tokens") for server in asked] == [None, 9, 7, 3]
+
+
 def test_tools_and_effort() -> None:
     words = "Function tools with reasoning_effort are not supported for x. Set reasoning_effort to 'none'."
     request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
