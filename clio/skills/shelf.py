@@ -15,7 +15,7 @@ from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
 from clio.skills.folders import SkillSet, files_beside, find_skills, read_body, skill_places
 from clio.skills.front_matter import Unreadable
-from clio.skills.skill import Skill
+from clio.skills.skill import Skill, line_of
 
 CAP_TOKENS = 1_500
 """Of the list of skills in the prompt."""
@@ -88,8 +88,8 @@ class SkillShelf:
             raise UserError(f"the skill {skill.name!r} cannot be used: {error}; look at {skill.shown}") from None
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
         lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it begin there."]
-        if files := files_beside(skill):
-            lines.append(f"Beside it: {', '.join(files)}. Read what it names with read_file, run scripts as commands.")
+        if files := ", ".join(map(line_of, files_beside(skill))):
+            lines.append(f"Beside it: {files}. Read what it names with read_file, run scripts as commands.")
         if skill.tools:
             lines.append(f"It was written for the tools {', '.join(skill.tools)}; each still asks as always.")
         if skill.compatibility:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.hidden_letters import unhidden
 from clio.skills.front_matter import FrontMatter, Unreadable, words_of
 
 FILE_NAME = "SKILL.md"
@@ -83,5 +84,8 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
 
 
 def line_of(text: str) -> str:
-    """The text on one line, without control characters and marks that turn the reading direction round."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    """The text on one line, without control characters and marks that turn the reading direction round.
+
+    Letters nobody sees are spelled out: who trusts a description reads what the model reads.
+    """
+    return " ".join(_CONTROL.sub(" ", unhidden(text)).split())

@@ -10,6 +10,7 @@ from tests.support.desk import Desk
 
 _UNSEEN = "[\\s\u200b-\u200f\u2060-\u206f\ufeff\U000e0000-\U000e01ef]*"
 _PART = re.compile(r'^<(?P<name>\w+) source="[^"<>]*">\n.*?^</(?P=name)>$', re.MULTILINE | re.DOTALL)
+_FOLDERS = "\n\nWhat the project asks of agents in this folder"
 _SAID_BELOW = re.compile("[<\uff1c]" + _UNSEEN + "(?:hook_note|folder_instructions)", re.IGNORECASE)
 
 
@@ -32,7 +33,7 @@ def messages_of(request: Recorded, *roles: str) -> list[str]:
     for message in sent:
         text = words_of(message)
         if message["role"] == "tool":
-            assert not _SAID_BELOW.search(text.partition("\n\nFolders you have just worked in")[0]), "clio's own words"
+            assert not _SAID_BELOW.search(text.partition(_FOLDERS)[0]), "clio's own words"
         if message["role"] == "user" and text.startswith("<context>"):
             assert closings(text, "context") == 1
     outside = _PART.sub("", words_of(sent[0]))
