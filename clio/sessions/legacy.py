@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clio.algorithms.double_encoding import mended
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.sessions.spans import ids_of
 from clio.sessions.state import Bill, Planned, SessionState, Todo, TodoStatus, Trim
 from clio.sessions.text import derived_id
 
@@ -48,11 +49,12 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
         document, todos = _mended(document), _mended(todos)
     known: dict[str, Message] = {}
     history = [message for entry in _entries(document.get("history")) for message in _message(entry, known, session_id)]
-    threads = _threads(document.get("yarn"), known, session_id)
-    messages = _merged(threads.get(session_id, []), [message.id for message in history])
+    order = [message.id for message in history]
+    threads = _threads(document.get("yarn"), known, session_id, order)
+    messages = _merged(threads.get(session_id, []), order)
     for name in threads:
         messages = _merged(messages, threads[name]) if name != session_id else messages
-    stm = [entry for entry in _list(document.get("stm")) if isinstance(entry, str) and entry in known]
+    stm = [id for id in ids_of(_list(document.get("stm")), order) if id in known]
     times = [message.created for message in known.values()]
     state = SessionState(
         id=session_id,
@@ -66,7 +68,7 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
         todos=decode_todos(document.get("todos") or todos),
         bills=_bills(document.get("billing")),
         messages=[known[id] for id in messages],
-        stm=stm or [message.id for message in history],
+        stm=stm or order,
         planned=_planned(document.get("plan")),
         trims=_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
@@ -89,7 +91,7 @@ def decode_todos(value: Any) -> tuple[Todo, ...]:
     return tuple(todos)
 
 
-def _threads(value: Any, known: dict[str, Message], session_id: str) -> dict[str, list[str]]:
+def _threads(value: Any, known: dict[str, Message], session_id: str, order: list[str]) -> dict[str, list[str]]:
     """The archive's threads as ids; messages that only it has are added to `known`."""
     threads: dict[str, list[str]] = {}
     pairs = cast(Json, value).items() if isinstance(value, dict) else [(session_id, value)]
@@ -98,8 +100,8 @@ def _threads(value: Any, known: dict[str, Message], session_id: str) -> dict[str
             thread = cast(Json, thread).get("messages")
         ids: list[str] = []
         for entry in _list(thread):
-            if isinstance(entry, str):
-                ids += [entry] if entry in known else []
+            if isinstance(entry, str | list):
+                ids += [id for id in ids_of([cast("object", entry)], order) if id in known]
             elif isinstance(entry, dict):
                 own = _text(cast(Json, entry).get("id"))
                 found = [known[own]] if own in known else _message(cast(Json, entry), known, session_id)

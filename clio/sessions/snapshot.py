@@ -10,11 +10,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio.messages import Message
+from clio.sessions.spans import Span, ids_of, spans_of
 from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
 
 SCHEMA = "clio.session"
-VERSION = 1
-MIGRATIONS: dict[int, Any] = {}
+VERSION = 2
+MIGRATIONS: dict[int, Any] = {1: dict}
+"""Version 1 wrote each id of `stm` and `yarn`, which is still read: it needs no change."""
 AFTER_HEAD = b',\n"todos":'
 BETWEEN = b",\n"
 ENDING = b"\n]\n}\n"
@@ -56,9 +58,9 @@ class Snapshot(Head, kw_only=True):
     todos: tuple[Todo, ...] = ()
     plan: Planned | None = None
     billing: Billing = msgspec.field(default_factory=Billing)
-    stm: list[str] = []
+    stm: list[Span] = []
     trims: list[Trim] = []
-    yarn: dict[str, list[str]] = {}
+    yarn: dict[str, list[Span]] = {}
     history: list[Message] = []
 
 
@@ -80,7 +82,8 @@ def decode(data: bytes) -> tuple[SessionState, str]:
     msgspec.ValidationError: the file was edited, and a message without an id would get another one at every opening.
     """
     snap = _decoder.decode(data)
-    if snap.yarn.get(snap.id) != [message.id for message in snap.history]:
+    ids = [message.id for message in snap.history]
+    if len(ids) != snap.message_count or ids_of(snap.yarn.get(snap.id, []), ids) != ids or not _written(ids, data):
         raise msgspec.ValidationError("`yarn` and `history` name different messages")
     state = SessionState(
         id=snap.id,
@@ -97,9 +100,9 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         planned=snap.plan,
         bills=snap.billing.requests,
         messages=snap.history,
-        stm=snap.stm,
+        stm=ids_of(snap.stm, ids),
         trims=snap.trims,
-        threads={name: ids for name, ids in snap.yarn.items() if name != snap.id},
+        threads={name: ids_of(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
     )
     return state, snap.merged_journal
 
@@ -153,10 +156,10 @@ def opening(
     for rare in ("imported", "delegated"):
         if fields[rare] is None:
             del fields[rare]
-    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": state.stm}
+    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": spans_of(state.stm, ids)}
     fields |= {"plan": state.planned} if state.planned else {}
     fields |= {"trims": state.trims} if state.trims else {}
-    fields["yarn"] = {state.id: ids} | state.threads
+    fields["yarn"] = {name: spans_of(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
     fields |= unknown or {}
     dumps = msgspec.json.encode
     lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
@@ -187,6 +190,16 @@ def rescue(data: bytes) -> dict[str, Any]:
         elif line.startswith(b'"') and isinstance(field := _try_decode(b"{" + line + b"}"), dict):
             fields |= field
     return fields | {"history": history} if history else {}
+
+
+def _written(ids: list[str], data: bytes) -> bool:
+    """Whether these ids stand in the file, in their order. One that was made up while reading does not."""
+    place = data.find(b'"history"')
+    for id in ids:
+        place = data.find(msgspec.json.encode(id), place)
+        if place < 0:
+            return False
+    return True
 
 
 def _try_decode(data: bytes) -> Any:

@@ -27,7 +27,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     proposed: bool = False
 
 
-class Bill(Struct, frozen=True, kw_only=True):
+class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`.
 
     server: the provider's name. cost: in micro-dollars, by the prices of that moment; None where nobody knew.

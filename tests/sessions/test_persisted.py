@@ -3,6 +3,9 @@
 import shutil
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from clio.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, Usage, UserMessage
 from clio.sessions.state import Bill, Todo
 from tests.sessions.talk import store_in
@@ -41,9 +44,10 @@ BILLS = [
 ]
 
 
-def test_version_1(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_every_version_opens(tmp_path: Path, version: int) -> None:
     store = store_in(tmp_path)
-    shutil.copytree(PERSISTED / "session-v1", store.folder)
+    shutil.copytree(PERSISTED / f"session-v{version}", store.folder)
     [info] = store.list()
     assert (info.id, info.name, info.messages, info.first_words) == (SESSION_ID, "renamed", 6, "what is in app.py?")
     session = store.open(SESSION_ID)
@@ -54,4 +58,9 @@ def test_version_1(tmp_path: Path) -> None:
     assert (session.name, session.model, session.token_ratio, session.parent) == ("renamed", "big", 3.5, "older")
     assert (session.created_at, session.working_directory) == (1.0, Path("/project"))
     assert session.warnings == []
+    session.set_model("big")
     session.close()
+    written = (store.folder / f"{SESSION_ID}.json").read_bytes()
+    document = msgspec.json.decode(written)
+    assert (document["version"], document["stm"], document["yarn"]) == (2, [["m1", "m5"]], {SESSION_ID: [["m0", "m5"]]})
+    assert not (store.folder / f"{SESSION_ID}.json.original").exists()

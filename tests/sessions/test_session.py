@@ -88,7 +88,7 @@ def test_snapshot_holds_each_message_once_and_ids_elsewhere(tmp_path: Path) -> N
     document = msgspec.json.decode(path.read_bytes())
     ids = [message.id for message in said]
     assert document["history"] == msgspec.json.decode(msgspec.json.encode(said))
-    assert (document["stm"], document["yarn"]) == ([said[3].id], {session.id: ids})
+    assert (document["stm"], document["yarn"]) == ([said[3].id], {session.id: [[ids[0], ids[-1]]]})
     assert document["billing"] == {
         "requests": [msgspec.to_builtins(BILL)],
         "total_requests": 1,
@@ -96,7 +96,7 @@ def test_snapshot_holds_each_message_once_and_ids_elsewhere(tmp_path: Path) -> N
         "total_completion_tokens": 2,
         "total_tokens": 12,
     }
-    assert (document["schema"], document["version"], document["id"]) == ("clio.session", 1, session.id)
+    assert (document["schema"], document["version"], document["id"]) == ("clio.session", 2, session.id)
     assert (document["session_name"], document["working_directory"]) == ("demo", str(tmp_path))
     assert (document["created_at"], document["message_count"]) == (session.created_at, 4)
     assert path.read_bytes().count("question 0 – naïve 漢字".encode()) == 2  # the message, and first_words
