@@ -123,6 +123,24 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     assert lines(look(project, env), "index")[0][0] == "note"
 
 
+def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines(look(project, env), "space") == [("ok", "space: nothing kept yet")]
+    for number in range(3):
+        left = home / f"ltm.json.00000000000{number}.tmp"
+        left.write_bytes(b"x" * 1000)
+        os.utime(left, (1.0, 1.0))
+    before = tree(project.parent)
+    [(mark, line)] = lines(look(project, env), "space")
+    assert mark == "ok" and line.endswith("3.0 kB may go with 3 unfinished writes that kills left")
+    todo = ("note", "space: 3.0 kB may go with 3 unfinished writes that kills left; free it with: clio gc")
+    monkeypatch.setattr(folders, "MANY_UNFINISHED", 2)
+    assert lines(look(project, env), "space") == [todo]
+    monkeypatch.setattr(folders, "MANY_UNFINISHED", 3)
+    monkeypatch.setattr(folders, "MUCH_BYTES", 2_999)
+    assert lines(look(project, env), "space") == [todo]
+    assert tree(project.parent) == before
+
+
 def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str, str]) -> None:
     (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
     with FileLock(project / ".clio" / "memories.json.lock"):

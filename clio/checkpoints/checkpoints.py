@@ -22,6 +22,7 @@ from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
 from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
+from clio.storage.leftovers import drop_unfinished
 from clio.storage.reasons import cause
 
 MEMORY_BYTES = 64_000_000
@@ -219,7 +220,9 @@ class Checkpoints:
 
     def _recover(self) -> None:
         self._recorder.news += self._journal.finish()
-        self._recorder.take_over(self._intents.abandoned())
+        abandoned = self._intents.abandoned()
+        drop_unfinished([path_of(self.root, path) for intent in abandoned for path in intent.files], time.time())
+        self._recorder.take_over(abandoned)
 
     def _plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
         records = self._settled()

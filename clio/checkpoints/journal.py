@@ -1,17 +1,19 @@
 """A restoring is noted before it begins, so that the next clio finishes what a killed one began."""
 
+import time
 from pathlib import Path
 
 import msgspec
 
 from clio.checkpoints.log import Log
 from clio.checkpoints.objects import Objects
-from clio.checkpoints.restore import Restored, restore
+from clio.checkpoints.restore import Restored, path_of, restore
 from clio.checkpoints.states import Record
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
+from clio.storage.leftovers import drop_unfinished
 
 _DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restoring"}
 
@@ -47,6 +49,7 @@ class Journal:
         try:
             record = msgspec.json.decode(self._path.read_bytes(), type=Record)
             restored = self._finished(self._path, record)
+            drop_unfinished([path_of(self._root, change.path) for change in record.changes], time.time())
         except FileNotFoundError:
             return []
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -8,7 +8,7 @@ from clio.commands.arguments import join
 from clio.commands.base import CommandResult, Table
 from clio.commands.gc_door import Wanted, wanted_of
 from clio.config.loaded import Loaded
-from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
+from clio.config.paths import FOLDER_NAME, display, user_home
 from clio.entrypoints.gc_heaps import Heap, Limits, heaps_of
 from clio.entrypoints.subcommand_output import ask, print_json, print_result, without_marks
 from clio.errors import ClioError, UserError
@@ -25,7 +25,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     wanted = wanted_of(join(words))
     if loaded.config.incognito and wanted.yes:
         raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
-    heaps = _look(loaded, wanted)
+    heaps = look(loaded, wanted)
     waste = sum(heap.wasted for heap in heaps)
     frees = wanted.yes
     if not json:
@@ -45,7 +45,8 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     return 0
 
 
-def _look(loaded: Loaded, wanted: Wanted) -> list[Heap]:
+def look(loaded: Loaded, wanted: Wanted) -> list[Heap]:
+    """What lies in both folders, and what of it may go; nothing is changed."""
     config = loaded.config
     limits = Limits(
         checkpoint_bytes=config.checkpoint_mb * 1_000_000,
@@ -53,7 +54,7 @@ def _look(loaded: Loaded, wanted: Wanted) -> list[Heap]:
         caches=wanted.caches,
         sessions_s=wanted.sessions_s,
     )
-    folders = dict.fromkeys((loaded.owner / FOLDER_NAME, clio_home(os.environ)))
+    folders = dict.fromkeys((loaded.owner / FOLDER_NAME, loaded.home))
     now = time.time()
     return [heap for folder in folders if folder.is_dir() for heap in heaps_of(folder, limits, now)]
 

@@ -14,6 +14,7 @@ from clio.errors import ClioError
 from clio.sessions.files import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.filelock import FileLock, holder
+from clio.storage.leftovers import NAME, is_abandoned
 
 YOUNG_S = 3_600.0
 """What was written so recently may be in use."""
@@ -21,8 +22,8 @@ DAMAGED_S = 7 * 86_400.0
 """Damaged copies are kept so long for whoever wants to take something out of them."""
 CACHES = ("recall.sqlite", "vectors", "documents")
 """How the names begin of what is made anew when it is needed."""
-_TEMPORARY = re.compile(r".+\.[0-9a-f]{12}\.tmp")
 _HANDLE_CHARS = 16
+_HANDLE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16,}")
 
 
 class Waste(Struct, frozen=True, kw_only=True):
@@ -57,10 +58,22 @@ class Limits(Struct, frozen=True, kw_only=True):
     sessions_s: float | None
 
 
+class _Named:
+    """What a session names. Of thousands of outputs each is looked for at once, and only a stranger in all the text."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._handles = {found[:_HANDLE_CHARS] for found in _HANDLE.findall(text)}
+
+    def has(self, handle: bytes) -> bool:
+        """Whether the handle stands anywhere in it."""
+        return handle in self._handles or handle in self._text
+
+
 def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
     """The heaps of one `.clio`, of a project or of the person; nothing is changed. Links are not followed."""
     found: dict[str, Heap] = {}
-    referenced: dict[str, bytes | None] = {}
+    referenced: dict[str, _Named | None] = {}
     for path, status in _files(folder):
         inside = path.relative_to(folder)
         what = _kind(inside)
@@ -93,12 +106,12 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _kind(inside: Path) -> str:
     name, first = inside.name, inside.parts[0]
-    if first == "checkpoints":
-        return "copies of files for /undo"
-    if _TEMPORARY.fullmatch(name):
+    if NAME.fullmatch(name):
         return "unfinished writes"
     if name.endswith(".lock"):
         return "locks"
+    if first == "checkpoints":
+        return "copies of files for /undo"
     if ".corrupt-" in name:
         return "damaged copies"
     if first == "sessions":
@@ -107,13 +120,13 @@ def _kind(inside: Path) -> str:
 
 
 def _is_waste(
-    what: str, path: Path, folder: Path, age_s: float, limits: Limits, referenced: dict[str, bytes | None]
+    what: str, path: Path, folder: Path, age_s: float, limits: Limits, referenced: dict[str, _Named | None]
 ) -> bool:
     if age_s < YOUNG_S:
         return False
     match what:
         case "unfinished writes":
-            return True
+            return is_abandoned(path)
         case "locks":
             return holder(path) is None
         case "damaged copies":
@@ -126,16 +139,17 @@ def _is_waste(
             return False
 
 
-def _is_orphan(path: Path, sessions: Path, referenced: dict[str, bytes | None]) -> bool:
+def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None]) -> bool:
     """Whether no session names the output: it is gone, or a kill came between the output and the line that names it."""
     inside = path.relative_to(sessions)
     if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
         return not _is_known(SessionFiles(sessions, inside.parts[0]))
     files = SessionFiles(sessions, inside.parts[0])
     if files.id not in referenced:
-        referenced[files.id] = None if holder(files.lock) else _texts(files)
-    texts = referenced[files.id]
-    return texts is not None and path.name[:_HANDLE_CHARS].encode() not in texts
+        texts = None if holder(files.lock) else _texts(files)
+        referenced[files.id] = None if texts is None else _Named(texts)
+    named = referenced[files.id]
+    return named is not None and not named.has(path.name[:_HANDLE_CHARS].encode())
 
 
 def _is_known(files: SessionFiles) -> bool:

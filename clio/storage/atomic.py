@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+if sys.platform != "win32":
+    import fcntl
+
 # A link planted where clio writes must not lead the write elsewhere. Windows has no such flag.
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -33,15 +36,19 @@ def write_pieces(
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW, mode)
     try:
         try:
+            _lock(fd)
             for piece in pieces:
                 write_all(fd, piece)
             if durable:
                 os.fsync(fd)
+            if modified is not None:
+                os.utime(temp, (modified, modified))
+            if sys.platform != "win32":
+                temp.replace(path)  # while the lock is held
         finally:
             os.close(fd)
-        if modified is not None:
-            os.utime(temp, (modified, modified))
-        temp.replace(path)
+        if sys.platform == "win32":
+            temp.replace(path)  # an open file cannot be replaced there, nor deleted by anybody
     except BaseException as error:
         with suppress(OSError):  # the first error is the one to tell
             temp.unlink()
@@ -50,6 +57,13 @@ def write_pieces(
         raise
     if durable:
         sync_folder(path.parent)
+
+
+def _lock(fd: int) -> None:
+    """Tell whoever finds the temporary file that its writer lives, however long it takes: see `storage.leftovers`."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # the file system has no locks: then only its age tells
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def write_all(fd: int, data: bytes, path: Path | None = None) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from clio.checkpoints.checkpoints import Limits
 from clio.checkpoints.space import make_room
 from clio.checkpoints.states import Record
+from clio.storage.filelock import FileLock
 from tests.checkpoints.support import SESSION, Place
 
 FILES = {"a.txt": "one\n", "b.txt": "b\n"}
@@ -53,6 +54,21 @@ def test_an_edit_cut_off_is_told(tmp_path: Path) -> None:
     assert place.verdicts("t1") == {"a.txt": "unsure"}
     place.checkpoints.recover()
     assert len(place.checkpoints.turns()) == 1
+
+
+def test_what_an_edit_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+    half, made, written = "a.txt.0123456789ab.tmp", "c.txt.0123456789ab.tmp", "b.txt.0123456789ab.tmp"
+    place = Place(tmp_path, FILES | {half: "ha", made: "of somebody else", written: "by another clio"})
+    for name in (half, made, written):
+        os.utime(place.root / name, (1.0, 1.0))
+    killed(place, "checkpoints.before_files(turn, [root / 'a.txt', root / 'b.txt']).result(); die()")
+    lock = FileLock(place.root / written)
+    assert lock.acquire()
+    os.utime(place.root / written, (1.0, 1.0))
+    place.checkpoints.recover()
+    left = {path.name for path in place.root.iterdir()} - set(FILES)
+    lock.release()
+    assert left == {".git", made, written}
 
 
 def test_a_living_clio_is_not_taken_for_a_killed_one(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from clio.cli import main
 from clio.messages import ToolMessage, UserMessage
 from clio.sessions.files import SessionFiles
 from clio.sessions.store import SessionStore
+from clio.storage.atomic import write_pieces
 from clio.storage.filelock import FileLock
 
 DAY_S = 86_400.0
@@ -122,6 +125,25 @@ def test_a_lock_that_is_held_stays(project: Path, capsys: pytest.CaptureFixture[
     old(lock.path)
     assert gc(capsys, "--yes")["freed_bytes"] == 0 and lock.path.exists()
     lock.release()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be deleted there by anybody")
+def test_a_write_that_goes_on_stays_however_old_it_is(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = project / ".clio" / "memories.json"
+    left = old(project / ".clio" / "memories.json.0123456789ab.tmp")
+    objects = old(Path(os.environ["CLIO_HOME"]) / "checkpoints" / "objects" / "ab" / "cd.0123456789ab.tmp")
+    freed: list[object] = []
+
+    def pieces() -> Iterator[bytes]:
+        yield b"one half "
+        [mine] = [path for path in target.parent.glob("*.tmp") if path != left]
+        old(mine)
+        freed.append(gc(capsys, "--yes")["freed_bytes"])
+        yield b"and the other"
+
+    write_pieces(target, pieces())
+    assert freed == [2000] and not left.exists() and not objects.exists()
+    assert target.read_bytes() == b"one half and the other"
 
 
 def test_in_words_and_what_cannot_be_meant(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from clio.commands.gc_door import Wanted
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
+from clio.entrypoints.gc import look
 from clio.tools.files.text_file import size_text
 
 LITTLE_BYTES, SOME_BYTES = 100_000_000, 1_000_000_000
+MUCH_BYTES, MANY_UNFINISHED = 100_000_000, 1_000
+"""What `clio gc` could free is worth a word from so much on, or from so many files that kills left."""
 _FEW_FILES = 1_000
 _READ_BYTES = 1_000_000
 _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
@@ -75,6 +79,19 @@ def check_disk(ground: Ground) -> Iterator[Finding]:
             yield note("disk", text, "make room soon")
         else:
             yield ok("disk", text)
+
+
+def check_space(ground: Ground) -> Iterator[Finding]:
+    """What `clio gc` could free in clio's folders."""
+    heaps = look(ground.loaded, Wanted())
+    waste = sum(heap.wasted for heap in heaps)
+    unfinished = sum(len(heap.waste) for heap in heaps if heap.what == "unfinished writes")
+    left = f" with {several(unfinished, 'unfinished write')} that kills left" if unfinished else ""
+    if waste > MUCH_BYTES or unfinished > MANY_UNFINISHED:
+        yield note("space", f"{size_text(waste)} may go{left}", "free it with: clio gc")
+    else:
+        size = size_text(sum(heap.bytes for heap in heaps))
+        yield ok("space", f"{size} in clio's folders, {size_text(waste)} may go{left}" if heaps else "nothing kept yet")
 
 
 def _writable(about: str, folder: Path, ground: Ground, todo: str) -> Finding:

@@ -56,6 +56,7 @@ REST = (
     Named(about="project", check=folders.check_project),
     Named(about="keys", check=folders.check_secrets),
     Named(about="disk", check=folders.check_disk),
+    Named(about="space", check=folders.check_space),
     Named(about="memory", check=stores.check_memory),
     Named(about="team memory", check=stores.check_team),
     Named(about="sessions", check=sessions.check_sessions),
