@@ -9,7 +9,9 @@ from clio.security.redact_patterns import Span, entropy, is_placeholder
 
 _WORDS = ("passw", "passphrase", "secret", "token", "credential", "pwd", "_pass", "authorization", "key")
 _KEYS = ("api", "access", "private", "auth", "encryption", "signing", "account", "master", "license", "secret")
-_ANY_WORD = re.compile("|".join((*_WORDS[:-1], rf"(?:{'|'.join(_KEYS)})[_-]?key")), re.IGNORECASE)
+_JOINTS = 13  # as many dashes and underlines may part "api" and "key" in `named_spans`
+ANY_WORD = rf"(?:{'|'.join(_WORDS[:-1])}|(?:{'|'.join(_KEYS)})[_-]{{0,{_JOINTS}}}key)"
+_ANY_WORD = re.compile(ANY_WORD, re.IGNORECASE)
 _ENDS = re.compile(
     r"(?:password|passwd|passphrase|passwort|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
     r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg)pass"
@@ -26,22 +28,24 @@ _NOT_SECRET = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9_.-]{0,100}")
 _NAME_BACK = re.compile(r"[A-Za-z0-9_.-]{0,48}")
 _QUOTE = r"\\{0,2}[\"'`]"
-_NAME_END = r"[A-Za-z0-9_.-]{0,48}(?:\\{0,2}[\"'`\])]){0,2}[ \t]{0,16}"
+NAME_END = r"[A-Za-z0-9_.-]{0,48}(?:\\{0,2}[\"'`\])]){0,2}[ \t]{0,16}"
 _TYPE_NAME = r"(?:str|string|String|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\])"
 _TYPE = rf"(?::[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?"
 _SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key)[ \t]{1,4}"
+# A further name with a sign behind it ends a value; so texts full of names are not read over and over.
+_NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
 _AFTER = re.compile(
-    rf"{_NAME_END}{_TYPE}(?P<sep>:=|=>|==|!=|=|:(?!:))[ \t]{{0,16}}(?:{_SCHEME})?(?:[A-Za-z]{{1,2}}(?={_QUOTE}))?"
+    rf"{NAME_END}{_TYPE}(?P<sep>:=|=>|==|!=|=|:(?!:))[ \t]{{0,16}}(?:{_SCHEME})?(?:[A-Za-z]{{1,2}}(?={_QUOTE}))?"
     rf"(?:(?P<quote>{_QUOTE})(?P<quoted>(?:(?!{_QUOTE})\S){{1,1024}})(?P=quote)"
-    r"|\\{0,2}[\"'`]?(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'`\\])){1,1024}))"
+    rf"|\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'`\\])){{1,1024}}))"
 )
 _FLAG = re.compile(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
 # A name at the end of a text: more than what `_AFTER` and `_FLAG` take, so that no value is ever parted from its name.
 _OPEN = re.compile(
-    rf"{_NAME_END}(?::[ \t]{{0,2}}[A-Za-z&'\[\]| ]{{0,20}})?"
+    rf"{NAME_END}(?::[ \t]{{0,2}}[A-Za-z&'\[\]| ]{{0,20}})?"
     r"(?:[:=!>]{1,2}[ \t]{0,16}(?:[A-Za-z]{1,8}[ \t]{0,4})?)?\Z"
 )
-_OPENERS = re.compile(rf"{_ANY_WORD.pattern}|bearer|basic", re.IGNORECASE)
+_OPENERS = re.compile(rf"{ANY_WORD}|bearer|basic", re.IGNORECASE)
 _OPEN_WINDOW = 240
 _CODE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
 # Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
@@ -51,8 +55,7 @@ _ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NO_VALUE = ("http://", "https://", "./", "../", "/", "~/", "data:", "file:", "env:", "$")
 _CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-# A further name with a sign behind it ends a value; so texts full of names are not read over and over.
-_NEXT_NAME = re.compile(r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]")
+_NEXT_NAME = re.compile(_NAMED)
 _CUT = re.compile(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 
 

@@ -29,17 +29,34 @@ class Span(Struct, frozen=True):
 
 
 class TokenPattern(Struct, frozen=True):
-    """One kind of key: the literals it needs, its expression, and a check of the matched text."""
+    """One kind of key: the literals it needs, its expression, and a check of the matched text.
+
+    begins: there is one literal, and the expression begins with it.
+    """
 
     kind: str
     literals: tuple[str, ...]
     expression: str
     check: Callable[[str], bool]
+    begins: bool = False
 
     @property
     def regex(self) -> re.Pattern[str]:
         """The expression, compiled when its literal is first seen: all fifty cost every start 5 ms."""
         return _compiled(self.expression)
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """As `regex.finditer`, and twenty times as fast where every key begins with the literal."""
+        if not self.begins:
+            yield from self.regex.finditer(text)
+            return
+        match, literal = self.regex.match, self.literals[0]
+        place = text.find(literal)
+        while place >= 0:
+            found = match(text, place)
+            if found:
+                yield found
+            place = text.find(literal, found.end() if found else place + 1)
 
 
 @cache
@@ -78,7 +95,8 @@ def _random_after_colon(text: str) -> bool:
 
 def _token(kind: str, literals: str, body: str, check: Callable[[str], bool] = _random) -> TokenPattern:
     start = "" if body.startswith(("(?:(?<=", _FREE)) else _LEFT
-    return TokenPattern(kind, tuple(literals.split()), start + body, check)
+    begins = body.removeprefix(_FREE).replace("\\", "").startswith(literals)
+    return TokenPattern(kind, tuple(literals.split()), start + body, check, begins)
 
 
 TOKENS: tuple[TokenPattern, ...] = (
@@ -150,11 +168,16 @@ TOKENS: tuple[TokenPattern, ...] = (
 _LITERALS = tuple((literal, rank) for rank, pattern in enumerate(TOKENS) for literal in pattern.literals)
 
 _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_BODY = r"(?:[A-Za-z0-9+/=,:.\s\"'\\>#()@;<_]|-(?!----BEGIN))"
+# Lines of a block stand behind numbers, bars and names of files where they are shown. No backtick: it ends a mention.
+_BODY = r"(?:[A-Za-z0-9+/=,:.\s\"'\\>#()@;<_|│→]|-(?!----BEGIN))"
+_MARGIN = r"[ \t]{0,40}(?:[A-Za-z0-9_./-]{1,120}[:-])?(?:[0-9]{1,7}[|│→:>\t -])?[ \t|│>+-]{0,8}"
+_SHOWN_LINE = rf"[ \t|│]{{0,8}}\n{_MARGIN}[A-Za-z0-9+/=]"
 PRIVATE_KEY = re.compile(
     rf"{_HEADER}(?:{_BODY}{{24,{MAX_BLOCK_CHARS}}}?-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
-    rf"|(?:\\[nr]|[A-Za-z0-9+/=\s]){{40,{MAX_BLOCK_CHARS}}})"
+    rf"|(?:\\[nr]|[A-Za-z0-9+/=\s]){{40,{MAX_BLOCK_CHARS}}}"
+    rf"|{_SHOWN_LINE}{{40,160}}(?:{_SHOWN_LINE}{{1,160}}){{0,40}})"
 )
+_BEGUN = re.compile(_HEADER)
 _OPEN_PRIVATE_KEY = re.compile(
     rf"-----BEGIN(?: [A-Z0-9 ]{{0,60}})?-{{0,5}}\Z|{_HEADER}{_BODY}{{0,{MAX_BLOCK_CHARS + 80}}}\Z"
 )
@@ -172,7 +195,7 @@ _DIGIT = re.compile("[0-9]")
 _REACH = 24
 
 
-def _possible(text: str) -> set[int]:
+def possible_tokens(text: str) -> set[int]:
     """The token patterns, by number, whose literal stands in or shortly before a stretch a key could be."""
     found: set[int] = set()
     shape = text.encode("latin-1", "replace").translate(_STRETCH_MAP)
@@ -189,9 +212,9 @@ def _possible(text: str) -> set[int]:
 
 def token_spans(text: str) -> Iterator[Span]:
     """Keys and tokens by their own form."""
-    for rank in sorted(_possible(text)):
+    for rank in sorted(possible_tokens(text)):
         pattern = TOKENS[rank]
-        for match in pattern.regex.finditer(text):
+        for match in pattern.matches(text):
             if pattern.check(match[0]):
                 yield Span(match.start(), match.end(), pattern.kind, 1 + rank)
 
@@ -210,6 +233,11 @@ def open_block(text: str) -> int | None:
     closed = [match.end() for match in PRIVATE_KEY.finditer(text) if match[0].endswith("-----")]
     found = _OPEN_PRIVATE_KEY.search(text, closed[-1] if closed else 0)
     return found.start() if found else None
+
+
+def in_block(text: str) -> bool:
+    """Whether a text begins with the first line of a private key block."""
+    return _BEGUN.match(text) is not None
 
 
 def url_spans(text: str) -> Iterator[Span]:

@@ -86,8 +86,11 @@ def test_long_words_and_lines(redactor: Redactor) -> None:
 def test_ordinary_words_are_not_held_back() -> None:
     stream = PLAIN.stream()
     assert stream.feed("The quick brown fox jum") == "The quick brown fox "
-    assert stream.feed("ps over the token ") == "jumps over the "
-    assert stream.feed("counter and ") == "token counter and "
+    assert stream.feed("ps over the token ") == "jumps over the token "
+    assert stream.feed("counter and ") == "counter and "
+    assert stream.feed("the password ") == "the password "
+    assert stream.feed("= ") == ""
+    assert stream.feed("none, ") == "= none, "
     assert stream.feed("no more") == "no "
     assert stream.finish() == "more"
 

@@ -1,0 +1,186 @@
+"""Where a text's secrets are, by their kinds, a person's patterns and known values; and where it may be cut."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from clio.errors import ConfigError
+from clio.security.redact_names import named_spans, open_name
+from clio.security.redact_patterns import (
+    MARKER,
+    MAX_BLOCK_CHARS,
+    Span,
+    bearer_spans,
+    block_spans,
+    open_block,
+    token_spans,
+    url_spans,
+)
+
+_WORD = re.compile(r"\S+")
+_LINE = re.compile(r"[^\n]+")
+_MAX_ROUNDS = 8
+_FAR = 2048
+_NEAR = 100
+
+
+class Finder:
+    """What is looked for: the kinds known by form or name, a person's patterns, the values of an environment.
+
+    patterns: each is applied line by line. values: found wherever they stand; blanks around them do not count, and
+    those under 12 characters are left out. Raises ConfigError for a pattern that is no regular expression.
+    """
+
+    def __init__(self, patterns: tuple[str, ...] = (), values: Iterable[str] = ()) -> None:
+        self.patterns = tuple(map(_compiled, patterns))
+        bare = {stripped for value in values if len(stripped := value.strip()) >= 12}
+        self.values = tuple(sorted(bare, key=len, reverse=True))
+
+    def cleaned(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
+        """A text that can be looked at as one, without its secrets, and their numbers.
+
+        Looked at again after each change: a mark may stand where a letter kept two keys in one word.
+        spans: what `spans` gives for the text, where that is known.
+        """
+        counts: dict[str, int] = {}
+        for _ in range(_MAX_ROUNDS):
+            if not (found := merged(self.spans(text) if spans is None else spans)):
+                break
+            text, spans = replaced(text, found, counts), None
+        return text, counts
+
+    def spans(self, text: str) -> Iterator[Span]:
+        """All places that hold a secret, in no order; they may overlap."""
+        yield from block_spans(text)
+        yield from token_spans(text)
+        yield from url_spans(text)
+        yield from bearer_spans(text)
+        yield from named_spans(text)
+        for value in self.values:
+            place = text.find(value)
+            while place >= 0:
+                yield Span(place, place + len(value), "environment", 400)
+                place = text.find(value, place + 1)
+        if self.patterns:
+            yield from self._custom(text)
+
+    @property
+    def unit(self) -> re.Pattern[str]:
+        """What is always looked at as a whole: a word, or a line where there are user patterns."""
+        return _LINE if self.patterns else _WORD
+
+    def unit_start(self, text: str, place: int) -> int:
+        """Where the unit begins that a place lies in; the place itself right after white space."""
+        if self.patterns:
+            return text.rfind("\n", 0, place) + 1
+        before = text[:place]
+        if not before or before[-1].isspace():
+            return place
+        return place - len(before.rsplit(None, 1)[-1])
+
+    def cut(self, text: str, places: Iterable[int]) -> tuple[int, int, list[Span]]:
+        """Where a text can be cut in two that are each redacted by themselves; more text may still follow.
+
+        places: tried in order till one holds; each lies between two units, or after a character no key holds. Gives the
+        one tried last, the last place up to it where the text falls apart, and the spans of the whole text.
+        """
+        begun = [place for place in (open_block(text), self._open_value(text)) if place is not None]
+        spans: list[Span] | None = None
+        place = safe = 0
+        for place in places:
+            safe = min([place, *(self.unit_start(text, start) for start in begun if start < place)])
+            if safe and spans is None:
+                spans = list(self.spans(text))
+            if (safe := self._safe(text, safe, spans or [])) == place:
+                break
+        return place, safe, spans or []
+
+    def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
+        while cut > 0:
+            crossing = [span.start for span in spans if span.start < cut < span.end]
+            # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
+            settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
+            if not settled and (name := open_name(text, cut)) is not None:
+                crossing.append(name)
+            if not crossing:
+                break
+            cut = self.unit_start(text, min(crossing))
+        return cut
+
+    def _open_value(self, text: str) -> int | None:
+        """Where a value with white space inside may have begun and not ended; None for nowhere."""
+        starts = [
+            len(text) - size
+            for value in self.values
+            if any(char.isspace() for char in value)
+            for size in range(1, min(len(value), len(text) + 1))
+            if text.endswith(value[:size])
+        ]
+        return min(starts, default=None)
+
+    def _custom(self, text: str) -> Iterator[Span]:
+        start = 0
+        for line in text.split("\n"):
+            marked = [match.span() for match in MARKER.finditer(line)] if "[REDACTED:" in line else []
+            for pattern in self.patterns:
+                for match in pattern.finditer(line):
+                    begin, end = match.span()
+                    if begin < end and not any(begin < last and first < end for first, last in marked):
+                        yield Span(start + begin, start + end, "custom", 500)
+            start += len(line) + 1
+
+    def has_long_unit(self, text: str) -> bool:
+        """Whether a text has a unit too long to be looked at as one."""
+        if len(text) <= MAX_BLOCK_CHARS:
+            return False
+        place = 0
+        while len(text) - place > MAX_BLOCK_CHARS:
+            # A break somewhere in the next stretch: the last one found fast, else any.
+            stop = place + MAX_BLOCK_CHARS + 1
+            last = text.rfind("\n", place, stop)
+            if not self.patterns:
+                last = max(last, text.rfind(" ", place, stop))
+                if last < 0:
+                    last = next((spot for spot in range(stop - 1, place - 1, -1) if text[spot].isspace()), -1)
+            if last < 0:
+                return True
+            place = last + 1
+        return False
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Overlapping spans made one, with the kind of the best rank; in the order of the text."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if result and span.start < result[-1].end:
+            last = result[-1]
+            best = min(last, span, key=lambda each: each.rank)
+            result[-1] = Span(last.start, max(last.end, span.end), best.kind, best.rank)
+        else:
+            result.append(span)
+    return result
+
+
+def replaced(text: str, spans: list[Span], counts: dict[str, int]) -> str:
+    """The text with each span replaced by its mark; the kinds are counted into `counts`."""
+    parts: list[str] = []
+    place = 0
+    for span in spans:
+        parts += (text[place : span.start], f"[REDACTED:{span.kind}]")
+        counts[span.kind] = counts.get(span.kind, 0) + 1
+        place = span.end
+    return "".join((*parts, text[place:]))
+
+
+def added(totals: dict[str, int], counts: dict[str, int]) -> None:
+    """Add numbers to others, by kind."""
+    for kind, number in counts.items():
+        totals[kind] = totals.get(kind, 0) + number
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(
+            f"redact_patterns: {pattern!r} is no regular expression ({error}); correct or remove it"
+        ) from None

@@ -1,0 +1,146 @@
+"""Secrets are taken out of a text that comes in pieces, as it comes."""
+
+import re
+from collections.abc import Callable
+
+from clio.security.redact_finder import Finder, added
+from clio.security.redact_patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
+from clio.security.redact_signs import sign_test
+
+_MAX_TRIES = 64
+_SLICE_CHARS = 65_536
+_REACH_CHARS = 256
+_SPLITS = re.compile(r"[^A-Za-z0-9_+/=.~%:@-]")
+_GOES_ON = re.compile(r"[A-Za-z0-9_+/=.~%-]*")
+_IN_A_BLOCK = re.compile(r"[A-Za-z0-9+/=,:.\s]*")
+
+
+class StreamRedactor:
+    """Redacts one text that comes in pieces: what `feed` and `finish` give, put together, is the redacted whole.
+
+    Only what may still become part of a secret is held back: the last word (the last line where there are a person's
+    patterns), a name waiting for its value, an open private key block (at most 8 KB of it).
+
+    Most words show no sign of a secret; they pass after one cheap test, once, when they are whole. Only where there is
+    a sign, what is held is looked at, with the last words let go before it, until nothing in it is open.
+    """
+
+    def __init__(self, finder: Finder, count: Callable[[dict[str, int]], None], *, enabled: bool = True) -> None:
+        self._finder = finder
+        self._count = count
+        self._enabled = enabled
+        self._patterns = tuple(pattern.search for pattern in finder.patterns)
+        self._sign = sign_test(finder.values)
+        self._held = ""
+        self._given = 0  # so much at the beginning of what is held is out already; it may be the name of what follows
+        self._before = ""  # what was let go last, from its last word on
+        self._open = not enabled  # needs a closer look: something was seen in what is held that may go on
+        self._block = False  # and it is a private key block
+        self._swallow = False
+        self.counts: dict[str, int] = {}
+
+    @property
+    def held(self) -> int:
+        """How many characters are held back."""
+        return len(self._held) - self._given
+
+    def feed(self, text: str) -> str:
+        """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
+        if not text or self._open:
+            return self._look(text)
+        if self._patterns:
+            cut = text.rfind("\n") + 1
+        elif text[-1].isspace():
+            cut = len(text)
+        else:
+            cut = len(text) - len(text.rsplit(None, 1)[-1])
+        if cut == 0:  # no word has ended
+            if len(self._held) + len(text) > MAX_BLOCK_CHARS:
+                return self._look(text)
+            self._held += text
+            return ""
+        words = self._held + text[:cut]
+        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS:
+            return self._look(text)
+        if self._patterns:
+            if self._a_pattern(words):
+                return self._look(text)
+        else:
+            self._before = self._before[-_REACH_CHARS:] + words if words.isspace() else words
+        self._held = text[cut:]
+        return words
+
+    def finish(self) -> str:
+        """The rest of the text; to be called once, at its end."""
+        if self._held:
+            self._recall()
+        return self._emit(len(self._held))
+
+    def _recall(self) -> None:
+        """Put what was let go last before what is held: it may be the name of it."""
+        self._held = self._before + self._held
+        self._given += len(self._before)
+        self._before = ""
+
+    def _a_pattern(self, words: str) -> bool:
+        for line in words.split("\n"):
+            for search in self._patterns:
+                if search(line) is not None:
+                    return True
+        return False
+
+    def _look(self, text: str) -> str:
+        """A piece that needs a closer look, or comes while something is open."""
+        if not text or not self._enabled:
+            return text
+        if len(text) > _SLICE_CHARS:
+            return "".join(self.feed(text[at : at + _SLICE_CHARS]) for at in range(0, len(text), _SLICE_CHARS))
+        self._recall()
+        held = self._held = self._held + text
+        if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
+            return ""
+        finder = self._finder
+        ready: list[str] = []
+        while (start := self._long_unit()) is not None:
+            ready.append(self._forced(start))
+        held = self._held
+        _, cut, spans = finder.cut(held, [finder.unit_start(held, len(held))])
+        if cut:
+            ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
+        self._open = self._swallow or finder.unit_start(self._held, len(self._held)) > 0
+        self._block = self._open and in_block(self._held) and open_block(self._held) == 0
+        return "".join(ready)
+
+    def _emit(self, cut: int, spans: list[Span] | None = None, *, broken: bool = False) -> str:
+        """Redact and let go the held text up to a cut; `broken`: a key may go on behind it."""
+        text, self._held = self._held[:cut], self._held[cut:]
+        given, self._given = self._given, max(0, self._given - cut)
+        if self._swallow:
+            text, spans = _GOES_ON.sub("", text, count=1), None
+            self._swallow = not text
+        if broken and any(span.end == len(text) for span in self._finder.spans(text)):
+            self._swallow = True
+        result, counts = self._finder.cleaned(text, spans)
+        if not result.startswith(text[:given]):  # what is out stays out
+            result, counts = self._finder.cleaned(text[given:])
+            given = 0
+        added(self.counts, counts)
+        self._count(counts)
+        return result[given:]
+
+    def _long_unit(self) -> int | None:
+        """Where the first unit begins that is too long to be waited for."""
+        if len(self._held) <= MAX_BLOCK_CHARS:
+            return None
+        units = self._finder.unit.finditer(self._held)
+        return next((unit.start() for unit in units if unit.end() - unit.start() > MAX_BLOCK_CHARS), None)
+
+    def _forced(self, start: int) -> str:
+        """Cut a unit that is too long, at the last place where no key goes on; where there is none, in mid-key."""
+        limit = start + MAX_BLOCK_CHARS
+        head = self._held[:limit]
+        marks = [match.end() for match in _SPLITS.finditer(head, start)]
+        mark, safe, spans = self._finder.cut(head, reversed(marks[-_MAX_TRIES:]))
+        if marks and safe == mark:
+            return self._emit(mark, [span for span in spans if span.end <= mark])
+        return self._emit(limit, broken=True)
