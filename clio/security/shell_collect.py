@@ -82,6 +82,16 @@ class Collector:
     def add(self, command: SimpleCommand) -> None:
         self.commands.append(command)
 
+    def loosen(self, mark: tuple[int, int], paths: tuple[str, ...] | None) -> None:
+        """What was found since so many commands and redirects may also run in these folders."""
+        commands, redirects = mark
+        self.commands[commands:] = [
+            replace(each, folders=_either(each.folders, paths)) for each in self.commands[commands:]
+        ]
+        self.redirects[redirects:] = [
+            replace(each, folders=_either(each.folders, paths)) for each in self.redirects[redirects:]
+        ]
+
     def expand(self, command: SimpleCommand, place: Place, depth: int = 0) -> None:
         """Add a call, or what it starts where it is a wrapper."""
         if depth > _MAX_NESTING:
@@ -171,6 +181,12 @@ class Collector:
             place.folders.paths = None
         else:
             place.folders.enter(targets[0] if targets else None, again=place.looping)
+
+
+def _either(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    folders = Folders(one)
+    folders.join(Folders(other))
+    return folders.paths
 
 
 def _joined(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:

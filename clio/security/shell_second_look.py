@@ -29,13 +29,15 @@ _DOLLARS = frozenset({"simple_expansion", "translated_string"})
 _DOUBLE = re.compile(r"\$\(\(")
 _BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
 _TWICE = re.compile(r"\\[$`\\\"]")
-_BROKEN_WORD = re.compile(r"[^ \t\n;&|]\\\n[^ \t\n]")
+_BROKEN_WORD = re.compile(r"(?:[^ \t\n;&|\\]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_SEVERAL = re.compile(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
-def second_look(root: "Node", source: bytes) -> list[str]:
+def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:
     """What a tree does not account for, in a few words each; none where every byte is understood.
 
-    Every substitution in the raw text must be one the grammar saw, or stand where the shell does not look.
+    counted: the variables that hold nothing but a number. Every substitution in the raw text must be one the grammar
+    saw, or stand where the shell does not look.
     """
     found: list[str] = []
     opened: set[int] = set()
@@ -43,7 +45,7 @@ def second_look(root: "Node", source: bytes) -> list[str]:
     quiet: list[tuple[int, int]] = []
     seen = bytearray(len(source))
     for node in below(root):
-        if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source)):
+        if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source), counted):
             found.append(shell_state.CALCULATES)
         if node.type == "word" and _BLANK.search(_text(node, source)):
             found.append("a word holds a blank the shell would part it at")
@@ -65,6 +67,8 @@ def second_look(root: "Node", source: bytes) -> list[str]:
         elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, source):
             quiet.append((node.start_byte, node.end_byte))
         size = node.end_byte - node.start_byte
+        if (dash := lone_dash(node, source)) is not None:
+            seen[dash] = ord("x")
         if not node.child_count or node.type in _WHOLE:
             seen[node.start_byte : node.end_byte] = b"x" * size
         elif node.type == "command_substitution":  # even in a text, its parts must be accounted for one by one
@@ -95,15 +99,34 @@ def _raw_look(shown: str, opened: set[int], sums: set[int]) -> list[str]:
     return found
 
 
-def test_hides(node: "Node", source: bytes) -> bool:
-    """Whether a test may run what stands in its texts and variables."""
+def test_hides(node: "Node", source: bytes, counted: frozenset[str]) -> bool:
+    """Whether a test may run what stands in its texts and variables; those in `counted` hold a number."""
     inside = list(below(node))
     literals = [_text(each, source) for each in inside if each.type in ("raw_string", "ansi_c_string")]
     splits = any(
-        each.type in _EXPANDS and not _in_string(each, node) and _text(each, source) not in ("$#", "$?", "$$", "$!")
+        each.type in _EXPANDS
+        and (not _in_string(each, node) or _SEVERAL.search(_text(each, source)))
+        and _text(each, source) not in ("$#", "$?", "$$", "$!")
+        and _text(each, source).strip("${}") not in counted
         for each in inside
     )
-    return shell_state.test_hides(_text(node, source), literals, splits=splits)
+    return shell_state.test_hides(_text(node, source), literals, counted, splits=splits)
+
+
+def lone_dash(node: "Node", source: bytes) -> int | None:
+    """Where a `-` stands before a here-document, which the grammar leaves out of `python -  <<E`; None for nowhere."""
+    if node.type != "redirected_statement" or len(node.children) < 2:
+        return None
+    body, after = node.children[:2]
+    gap = source[body.end_byte : after.start_byte]
+    if (
+        body.type not in ("command", "list")
+        or after.type != "heredoc_redirect"
+        or gap.strip(b" \t") != b"-"
+        or gap[:1] == b"-"
+    ):
+        return None
+    return body.end_byte + gap.index(b"-")
 
 
 def below(node: "Node") -> Iterator["Node"]:

@@ -27,10 +27,20 @@ _SET_NAMES = names("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+_PLAIN_TEST = re.compile(r"-[abcdefghknoprstuwxzGLNOSt]")
+_PLAIN_RELATION = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_NAMING = (_SETTERS - {"let"}) | {"printf", "wait"}
 _COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
 _ASKED_NAME = re.compile(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
 _ZERO = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_SUM = re.compile(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
+_COUNTS = re.compile(
+    r"(?:^|(?<=[\s;&|({]))([A-Za-z_]\w*)=(?:-?\d+|\$\(\([\w \t+*/%<>=!&|?:,${}-]*\)\))(?=[\s;&|)]|$)"
+    r"|(?<=\bfor )([A-Za-z_]\w*) in(?: (?:\d+|\{\d+\.\.\d+\}))+ ?(?=[;\n])"
+)
+_IS_SUM = re.compile(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
+_READ = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _HEX = re.compile(r"\b0[xX][0-9a-fA-F]+")
 _OUTSIDE = re.compile(r"\$(?![#?$!])|`")
 # In the order of the alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
@@ -50,10 +60,35 @@ def decides(name: str) -> bool:
     return bare in _LATER_MEANING or bare.startswith(_LATER_PREFIXES) or bare.lower() in _PROXIES
 
 
-def calculates(text: str) -> bool:
-    """Whether arithmetic, as written, uses a name it does not set to a number itself."""
+def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
+    """Whether arithmetic, as written, uses a name that is not known to hold a number.
+
+    counted: such names; the text may set others to a number itself.
+    """
     plain = _HEX.sub("0", text)
-    return bool(_OUTSIDE.search(plain)) or not set(_NAME.findall(plain)) <= set(_ZERO.findall(plain))
+    plain = _READ.sub(lambda match: match[1] or match[2] if (match[1] or match[2]) in counted else match[0], plain)
+    return bool(_OUTSIDE.search(plain)) or not set(_NAME.findall(plain)) <= counted | set(_ZERO.findall(plain))
+
+
+def counted(text: str) -> frozenset[str]:
+    """The variables of a whole line that hold nothing but a number wherever they stand in it.
+
+    Each place in which the name stands, in quotes too, must read it or set it to a number: `i=0`, `i=$((…))`,
+    `for i in 1 2`, `((i++))`. A name that also stands elsewhere (`read i`, `i=$x`, "i am") is none of them.
+    """
+    found = {match[1] or match[2] for match in _COUNTS.finditer(text)}
+    rest = _READ.sub(" ", _SUM.sub(" ", _COUNTS.sub(" ", text))) if found else ""
+    return frozenset(found - set(_NAME.findall(rest)))
+
+
+def may_set(command: SimpleCommand, counted: frozenset[str]) -> bool:
+    """Whether a command may give a variable that is to hold a number another value, its name hidden in quotes."""
+    if any(name in counted and _IS_SUM.fullmatch(value) is None for name, value in command.env):
+        return True
+    words = command.words[1:] if counted and command.program in _NAMING | DECLARES else ()
+    if command.program == "printf" and not any(word.text.startswith("-v") for word in words):
+        words = words[:1]
+    return any(word.dynamic or counted & set(_NAME.findall(word.text)) for word in words)
 
 
 def hidden(shown: str) -> str:
@@ -64,17 +99,19 @@ def hidden(shown: str) -> str:
     return f"it sets the variable {name}, which can change which code runs" if name else ""
 
 
-def test_hides(text: str, literals: list[str], *, splits: bool) -> bool:
+def test_hides(text: str, literals: list[str], counted: frozenset[str], *, splits: bool) -> bool:
     """Whether a `[ … ]` or `[[ … ]]` may run something.
 
-    literals: its quoted texts. splits: an expansion without quotes stands in it, which `[` takes for several words.
+    literals: its quoted texts. counted: variables that hold a number. splits: an expansion without quotes stands in it,
+    which `[` takes for several words.
     """
     if any(_NESTED.search(literal) for literal in literals) or _ASKED_NAME.search(text):
         return True
     if not text.startswith("[["):
         return splits
     sides = [side for match in _COMPARED.finditer(text) for side in match.groups()]
-    return any(re.fullmatch(_NUMBER, side.strip("\"'")) is None for side in sides)
+    bare = (side.strip("\"'") for side in sides)
+    return any(re.fullmatch(_NUMBER, side) is None and side.strip("${}") not in counted for side in bare)
 
 
 def declared(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[tuple[str, str], ...]]:
@@ -100,7 +137,7 @@ def state_risk(command: SimpleCommand) -> str:
         flag = "-v" if program == "printf" else "-p"
         at = next((place for place, word in enumerate(words) if word.text.startswith(flag)), None)
         named = () if at is None else (Word(words[at].text[2:], words[at].dynamic), *words[at + 1 : at + 2])
-    if program == "test" and any(word.dynamic or word.text == "-v" for word in words):
+    if program == "test" and not _plain_test(words):
         return CALCULATES
     if any(word.dynamic or "[" in word.text for word in named):
         return f"which variable {program!r} sets is only known when it runs"
@@ -108,6 +145,25 @@ def state_risk(command: SimpleCommand) -> str:
     if program == "let" and any(calculates(word.text) for word in words):
         return CALCULATES
     return f"it sets the variable {name}, which can change which code runs" if name else ""
+
+
+def _plain_test(words: tuple[Word, ...]) -> bool:
+    """Whether `test` only looks at texts and files: one thing asked, and what is open stays one word."""
+    while words and words[0] == Word("!"):
+        words = words[1:]
+    if not any(word.dynamic for word in words):
+        return all(word.text not in ("-v", "-R") for word in words)
+    if any(word.dynamic and (word.glob or "@" in word.text) for word in words):
+        return False
+    match len(words):
+        case 1:
+            return True
+        case 2:
+            return not words[0].dynamic and _PLAIN_TEST.fullmatch(words[0].text) is not None
+        case 3:
+            return not words[1].dynamic and _PLAIN_RELATION.fullmatch(words[1].text) is not None
+        case _:
+            return False
 
 
 def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:

@@ -7,6 +7,7 @@ caught by a second look at the raw text: whatever is not accounted for makes the
 import re
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -14,7 +15,7 @@ from msgspec import structs
 from clio.security import shell_state, shell_words
 from clio.security.shell_collect import Collector, Folders, Place
 from clio.security.shell_dialects import plain_doubt
-from clio.security.shell_second_look import below, second_look, test_hides
+from clio.security.shell_second_look import below, lone_dash, second_look, test_hides
 from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
 
 if TYPE_CHECKING:
@@ -61,13 +62,17 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         return CommandLine(unknown=("shells are nested too deeply",))
     source = command.encode("utf-8", "surrogatepass")
     root = _parser().parse(source).root_node
-    walk = _Walk(source, nesting, plain=plain)
+    # The text of a shell in a shell says nothing about the variables it finds there.
+    counted = shell_state.counted(command) if nesting == 0 else frozenset[str]()
+    walk = _Walk(source, nesting, counted, plain=plain)
     if plain and (why := plain_doubt(command)):
         walk.unknown.append(why)
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
-    walk.unknown += second_look(root, source)
+    walk.unknown += second_look(root, source, counted)
+    if any(shell_state.may_set(each, counted) for each in walk.commands):
+        walk.unknown.append(shell_state.CALCULATES)
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
     return walk.result()
@@ -82,9 +87,10 @@ def _parser() -> "Parser":
 
 
 class _Walk(Collector):
-    def __init__(self, source: bytes, nesting: int, *, plain: bool) -> None:
+    def __init__(self, source: bytes, nesting: int, counted: frozenset[str], *, plain: bool) -> None:
         super().__init__(lambda script, plainly: _parse(script, nesting + 1, plainly), plain=plain)
         self.source = source
+        self.counted = counted
 
     def text(self, node: "Node") -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
@@ -121,7 +127,7 @@ class _Walk(Collector):
                 self.children(node, place)
             case "test_command":
                 dynamic = any(each.type in _EXPANSIONS for each in below(node))
-                if test_hides(node, self.source):
+                if test_hides(node, self.source, self.counted):
                     self.unknown.append(shell_state.CALCULATES)
                 word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
                 self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=place.folders.paths))
@@ -171,9 +177,9 @@ class _Walk(Collector):
                 continue
             before, own = len(self.commands), Folders(place.folders.paths)
             body = child.child_by_field_name("body") if child.type == "redirected_statement" else None
-            if body is not None and body.type == "list":
-                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe: the others run in the shell itself,
-                # so where they lead is where `b` runs, and all that follows.
+            if child.type == "list" or (body is not None and body.type == "list"):
+                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, and behind a here-document only the
+                # first: the others run in the shell itself, so where they lead is where `b` runs, and all that follows.
                 own = place.folders
             self.visit(child, replace(place, folders=own, upstream=upstream))
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
@@ -191,13 +197,20 @@ class _Walk(Collector):
     def declaration(self, node: "Node", place: Place) -> None:
         words = [Word(self.text(node.children[0]))]
         env: list[tuple[str, str]] = []
+        end, named = -1, False
         for child in node.children[1:]:
-            if child.type == "variable_assignment":
+            if child.start_byte == end:  # `export PA"TH=x"` is one word, which the grammar parts
+                last = Word("=".join(filter(None, env.pop()))) if named else words.pop()
+                part = Word(self.text(child), dynamic=True) if child.type == "variable_assignment" else self.word(child)
+                words.append(Word(last.text + part.text, last.dynamic or part.dynamic, last.glob or part.glob))
+                named = False
+            elif named := child.type == "variable_assignment":
                 env.append(self.assignment(child))
-            elif child.type == "variable_name" and words[0].text == "export":
+            elif named := child.type == "variable_name" and words[0].text == "export":
                 env.append((self.text(child), ""))
             else:
                 words.append(self.word(child))
+            end = child.end_byte
             self.children(child, place)
         call = tuple(words)
         self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=place.folders.paths), place)
@@ -212,6 +225,8 @@ class _Walk(Collector):
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
         first, began = len(self.redirects), len(self.commands)
+        if lone_dash(node, self.source) is not None:
+            extra.append(Word("-"))
         for child in node.children:
             if child == body or not child.is_named:
                 continue
@@ -222,7 +237,7 @@ class _Walk(Collector):
             self.call(body, place, extra)
         elif body is not None:
             self.visit(body, place)
-        if extra and (body is None or body.type != "command"):
+        if extra and (body is None or body.type != "command") and not self.append(body, extra):
             self.unknown.append("words follow a redirect")
         # The redirects may belong to the last of several statements, which runs where a `cd` among them leads.
         self.redirects[first : first + len(noted)] = [
@@ -234,7 +249,22 @@ class _Walk(Collector):
         programs = tuple(command.program for command in self.commands[before:])
         for late, operator in after:
             piped = operator in ("|", "|&") or late.type == "pipeline"
+            mark, start = (len(self.commands), len(self.redirects)), place.folders.paths
             self.visit(late, replace(place, stdin=None, upstream=programs if piped else place.upstream))
+            self.loosen(mark, start)  # its first statement may belong to what is before it: `a <<E || cd x && b`
+
+    def append(self, body: "Node | None", extra: list[Word]) -> bool:
+        """Give a `-` before a here-document to the last command of a list; False where that is not plain."""
+        last, found = body, self.commands[-1:]
+        while last is not None and last.type == "list":
+            last = last.children[-1]
+        if extra != [Word("-")] or last is None or last.type != "command" or not found:
+            return False
+        if not found[0].words or found[0].words != found[0].written or self.text(last.children[0]) != found[0].program:
+            return False
+        words = (*found[0].words, *extra)
+        self.commands[-1] = structs.replace(found[0], words=words, written=words)
+        return True
 
     def redirect(
         self, node: "Node", place: Place, extra: list[Word], after: list[tuple["Node", str | None]]
@@ -351,6 +381,9 @@ class _Walk(Collector):
 
     def concatenation(self, node: "Node") -> Word:
         parts = [self.word(child) for child in node.children]
+        for before, after in pairwise(node.children):
+            if self.text(before).endswith("$") and after.type in ("string", "raw_string"):
+                self.unknown.append(f"the word {self.text(node)[:40]!r} may be translated")
         bare = "".join(
             self.text(child) if child.type in ("word", "number", "brace_expression") else "x" for child in node.children
         )

@@ -9,6 +9,8 @@ _JOINTS = (" ; ", ";", " && ", " || ", " | ", "\n", " |& ", "&&", " & ", "\n\n",
 _PIECE = re.compile(r"«(['\"]?)([^»]+)»")
 _PLAIN_WORD = re.compile(r"(?<![\w$./\\-])[A-Za-z][\w./-]*[A-Za-z](?![\w=(])")
 _DEPTH = 6
+# What a form puts behind a piece that ends with a here-document.
+_HERE_END = re.compile(r"\n(EOF|END|PY)(?:; ?| (?=#)|(?=[)}\"]))")
 
 
 def line(seed: int) -> str:
@@ -70,7 +72,7 @@ class Ordinary:
 
     def line(self) -> str:
         """One line."""
-        return self.piece("line", _DEPTH)
+        return _HERE_END.sub(lambda match: f"\n{match[1]}\n", self.piece("line", _DEPTH))
 
     def piece(self, kind: str, depth: int) -> str:
         """A piece of a kind, filled in; the deeper, the plainer."""
