@@ -23,7 +23,7 @@ DAMAGED_S = 7 * 86_400.0
 CACHES = ("recall.sqlite", "vectors", "documents")
 """How the names begin of what is made anew when it is needed."""
 _HANDLE_CHARS = 16
-_HANDLE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16,}")
+_HANDLE = re.compile(rb"[0-9a-f]{16,}")
 
 
 class Waste(Struct, frozen=True, kw_only=True):
