@@ -1,4 +1,4 @@
-"""The diffs of what is to be committed, of a branch, and of a range; git starts no program but filters, where allowed."""
+"""The diffs of what is to be committed, of a branch, of a range; git starts no program but filters, where allowed."""
 
 import shutil
 import tempfile

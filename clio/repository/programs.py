@@ -14,7 +14,7 @@ from clio.config.loaded import Widening
 from clio.config.secrets import shown_value
 from clio.config.trust import Trust
 from clio.errors import UserError
-from clio.repository.run import git, git_path
+from clio.repository.run import git
 
 _NAMING = (
     r"^(filter\..*\.(clean|smudge|process)|hook\..*\.command|trailer\..*\.(command|cmd)|gpg\.(.*\.)?(program|"
@@ -60,7 +60,7 @@ def _settings(place: Path, root: Path) -> Iterator[Widening]:
 
 
 def _hooks(place: Path, root: Path) -> Iterator[Widening]:
-    folder = git_path(place, "hooks")
+    folder = place / git(place, "rev-parse", "--git-path", "hooks", hooks=True)
     own = git(place, "config", "--local", "--includes", "--get", "core.hooksPath", wrong=(1, 128))
     common = place / git(place, "rev-parse", "--git-common-dir")
     if not own and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):

@@ -1,25 +1,34 @@
 """Programs named in a repository's settings do not run when clio only looks at it."""
 
 import asyncio
-import subprocess
+import os
+import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from clio.checkpoints.git_source import git_tree
+from clio.config.trust import Trust
 from clio.context.folder_instructions import FolderInstructions
 from clio.context.recovery_notes import git_activity
-from clio.context.workspace_state import describe_state
+from clio.context.workspace_state import WorkingTree
+from clio.errors import UserError
+from clio.git_looking import without_filters
+from clio.memory.team.author import author
 from clio.memory.team.ignoring import rule_in_the_way, uncommitted
 from clio.repository.diffs import between, staged, unstaged
+from clio.repository.programs import check_programs, own_programs
 from clio.repository.state import read_state
+from clio.repository.worktrees import open_worktree, worktrees
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tokens import TokenEstimator
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool
+from tests.support.hostile_repository import HostileRepository, plainly
+from tests.support.repositories import git, make, write
 
 READS: tuple[dict[str, object], ...] = (
     {"operation": "status"},
@@ -32,130 +41,151 @@ READS: tuple[dict[str, object], ...] = (
     {"operation": "branch", "action": "list"},
     {"operation": "stash", "action": "list"},
 )
-SETTINGS = ("core.fsmonitor", "diff.external", "diff.trap.textconv", "diff.trap.command", "gpg.program", "core.pager")
-HOOKS = ("post-index-change", "fsmonitor-watchman", "pre-auto-gc", "reference-transaction")
-
-
-class Trap:
-    """A repository full of traps, with a submodule like it. log: what each of them would add a line to."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "project"
-        self.log = folder / "sprung"
-        self.log.touch()
-        self.trap = folder / "trap"
-        self.trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {self.log}\ncat\n', encoding="utf-8")
-        self.trap.chmod(0o755)
-        self._make(folder / "part")
-        self._make(self.root)
-        self.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(folder / "part"), "part")
-        self.git("commit", "--quiet", "--message", "part")
-        self._sign()
-        (self.root / "a.x").write_text("three\n", encoding="utf-8")
-        (self.root / "part" / "a.x").write_text("three\n", encoding="utf-8")
-        (self.root / "b.x").write_text("new\n", encoding="utf-8")
-        self.git("add", "b.x")
-        self._arm(self.root)
-        self._arm(self.root / "part")
-        for name in ("status.submoduleSummary", "log.showSignature", "diff.submodule"):
-            self.git("config", name, "log" if name == "diff.submodule" else "true")
-        self.log.write_text("", encoding="utf-8")
-
-    def git(self, *words: str, folder: Path | None = None, given: bytes | None = None) -> str:
-        named = ("-c", "user.name=A", "-c", "user.email=a@b.example")
-        done = subprocess.run(["git", *named, *words], cwd=folder or self.root, input=given, capture_output=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.decode().strip()
-
-    def sprung(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8").splitlines()
-
-    def _make(self, root: Path) -> None:
-        root.mkdir()
-        self.git("init", "--quiet", folder=root)
-        (root / ".gitattributes").write_text("*.x diff=trap\n", encoding="utf-8")
-        for text in ("one\n", "two\n"):
-            (root / "a.x").write_text(text, encoding="utf-8")
-            self.git("add", ".", folder=root)
-            self.git("commit", "--quiet", "--message", text, folder=root)
-
-    def _sign(self) -> None:
-        """Give the newest commit a signature, which `log.showSignature` has a program check."""
-        head, _, body = self.git("cat-file", "commit", "HEAD").partition("\n\n")
-        block = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
-        signed = f"{head}\n{block}\n\n{body}\n".encode()
-        self.git("reset", "--quiet", self.git("hash-object", "-t", "commit", "-w", "--stdin", given=signed))
-
-    def _arm(self, root: Path) -> None:
-        for name in SETTINGS:
-            self.git("config", name, str(self.trap), folder=root)
-        hooks = Path(self.git("rev-parse", "--git-path", "hooks", folder=root))
-        for name in HOOKS:
-            (root / hooks).mkdir(exist_ok=True)
-            (root / hooks / name).symlink_to(self.trap)
+SPRING = {
+    "status": "core.fsmonitor,filter.trap.clean,filter.talks.process,filter.wide.clean,included,odd",
+    "diff": "diff.external,diff.trap.command",
+    "log -1": "gpg.program",
+    "blame a.x": "diff.trap.textconv",
+    "show HEAD~3": "remote",
+}
+"""What a person's own git starts here, without the word "project:" before each."""
 
 
 @pytest.fixture(scope="module")
-def trap(tmp_path_factory: pytest.TempPathFactory) -> Trap:
-    return Trap(tmp_path_factory.mktemp("trap"))
+def trap(tmp_path_factory: pytest.TempPathFactory) -> HostileRepository:
+    return HostileRepository(tmp_path_factory.mktemp("trap"))
+
+
+@pytest.fixture(scope="module")
+def root(trap: HostileRepository) -> Path:
+    """As it came out of an archive."""
+    return trap.copied(trap.root.parent / "copy")
 
 
 @pytest.fixture(autouse=True)
-def nothing_sprung(trap: Trap) -> None:
-    trap.log.write_text("", encoding="utf-8")
+def nothing_sprung(trap: HostileRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    trap.forget()
 
 
-def test_the_traps_are_set(trap: Trap) -> None:
-    for words in (("status",), ("diff",), ("log", "-1"), ("blame", "a.x")):
-        subprocess.run(["git", *words], cwd=trap.root, capture_output=True, check=False)
-        assert trap.sprung(), words
-        trap.log.write_text("", encoding="utf-8")
+def test_the_traps_are_set(trap: HostileRepository, tmp_path: Path) -> None:
+    for number, (words, expected) in enumerate(SPRING.items()):
+        plainly(trap.copied(tmp_path / str(number)), *words.split())
+        assert {f"project:{name}" for name in expected.split(",")} <= trap.sprung(), words
+        assert words != "status" or "part:filter.trap.clean" in trap.sprung()
+        trap.forget()
 
 
-def test_the_models_looks_start_nothing(trap: Trap) -> None:
-    tool = GitTool(Workspace(trap.root), 20)
+def test_the_models_looks_start_nothing(trap: HostileRepository, root: Path) -> None:
+    tool = GitTool(Workspace(root), 20)
 
     async def look() -> list[str]:
-        return [(await tool.prepare(GitArgs(**call)).run(lambda line: None)).text for call in READS]  # type: ignore[arg-type]
+        done = [await tool.prepare(GitArgs(**call)).run(lambda line: None) for call in READS]  # type: ignore[arg-type]
+        return [one.text for one in done]
 
     seen = asyncio.run(look())
-    assert "three" in seen[1]
-    assert trap.sprung() == []
+    assert "six" in seen[1]
+    assert trap.sprung() == set()
 
 
-def test_clios_own_looks_start_nothing(trap: Trap) -> None:
-    root = trap.root
-    assert "changed files" in asyncio.run(describe_state(root, time.time()))
+def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> None:
+    assert "changed files" in asyncio.run(WorkingTree(root).describe(time.time()))
     assert git_activity(root) is not None
     rule_in_the_way(root)
     uncommitted(root)
+    author(root)
     tree = git_tree(root)
     assert tree is not None
     assert "a.x" in str(tree.changed())
-    tree.tracked()
-    (root / "deep").mkdir(exist_ok=True)
+    known = tree.tracked()
+    tree.contents(known.blobs.values())
     (root / "deep" / "AGENTS.md").write_text("be kind\n", encoding="utf-8")
     below = FolderInstructions(
         root, root.parent, TokenEstimator(), start=root, clean=lambda text: text, window_tokens=100_000
     )
     assert "be kind" in below.note(ReadFiles(paths=(root / "deep" / "a",)))
-    assert trap.sprung() == []
+    assert trap.sprung() == set()
 
 
-def test_looks_before_a_commit_start_nothing(trap: Trap) -> None:
-    state = read_state(trap.root)
+def test_looks_before_a_commit_start_nothing(trap: HostileRepository, root: Path) -> None:
+    state = read_state(root)
     staged(state)
-    unstaged(state, state.open)
-    between(trap.root, "HEAD~1", "HEAD")
-    assert trap.sprung() == []
+    assert "six" in unstaged(state, state.open).text
+    between(root, "HEAD~1", "HEAD")
+    worktrees(root)
+    assert {value.key for value in own_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}
+    assert trap.sprung() == set()
 
 
-def test_finding_out_what_a_command_committed_starts_nothing(trap: Trap) -> None:
-    tool = RunCommandTool(Workspace(trap.root), JobTable(), 20)
-    line = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null commit --quiet --dry-run b.x; true"
+def test_what_is_missing_is_not_fetched(trap: HostileRepository, root: Path) -> None:
+    with pytest.raises(UserError, match="git diff failed"):
+        between(root, "HEAD~3", "HEAD")
+    assert trap.sprung() == set()
+
+
+def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileRepository, root: Path) -> None:
+    tool = RunCommandTool(Workspace(root), JobTable(), 20)
 
     async def go() -> None:
-        await tool.prepare(RunCommandArgs(command=line)).run(lambda line: None)
+        await tool.prepare(RunCommandArgs(command="git commit --help > /dev/null; true")).run(lambda line: None)
 
     asyncio.run(go())
-    assert trap.sprung() == []
+    assert trap.sprung() == set()
+
+
+def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"config trust"):
+        open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
+    assert trap.sprung() == set()
+    assert not (root.parent / "copy-side").exists()
+    Trust(tmp_path).add_all(root, own_programs(root))
+    open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
+    assert "project:hook post-checkout" in trap.sprung()
+
+
+def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: HostileRepository, root: Path) -> None:
+    """The files of a bare one may be cloned like any others, with the settings among them."""
+    folder = root / "bare"
+    shutil.copytree(trap.root / ".git", folder)
+    with (folder / "config").open("a", encoding="utf-8") as file:
+        file.write("[core]\n\tbare = false\n\tworktree = ..\n")
+    plainly(folder, "status")
+    assert "project:filter.trap.clean" in trap.sprung()
+    trap.forget()
+    assert git_activity(folder) is not None
+    assert trap.sprung() == set()
+
+
+def test_a_filter_that_comes_later_is_known(
+    trap: HostileRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is kept only as long as no file changes that could change it."""
+    root = make(tmp_path / "kept", {"a.x": "one\n", ".gitattributes": "*.x filter=late\n"})
+    git(root, "config", "include.path", "../late")
+    os.utime(root / "a.x", (1, 1))
+    monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the settings had been there for long
+    assert without_filters(root) == without_filters(root) == []
+    write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
+    assert "filter.late.clean=" in without_filters(root)
+    assert git_activity(root) is not None
+    assert trap.sprung() == set()
+
+
+def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make(tmp_path / "calm", {"a": "one\n"})
+    monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the settings had been there for long
+    without_filters(root)
+    monkeypatch.setattr("clio.git_looking._listed", None)
+    assert without_filters(root) == []
+
+
+@pytest.mark.parametrize("name", ["a=b", "many"])
+def test_a_filter_that_cannot_be_switched_off_is_not_looked_past(tmp_path: Path, name: str) -> None:
+    root = make(tmp_path / "odd", {"a": "one\n"})
+    for number in range(101 if name == "many" else 1):
+        with (root / ".git" / "config").open("a", encoding="utf-8") as file:
+            file.write(f'[filter "{name}{number}"]\n\tclean = cat\n')
+    assert git_activity(root) is None
+    with pytest.raises(UserError, match="cannot be switched off"):
+        read_state(root)
