@@ -47,8 +47,8 @@ from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
 from clio.security.redact import Redactor
 from clio.security.redact_names import env_secrets
+from clio.sessions.opening import open_store
 from clio.sessions.session import Session
-from clio.sessions.store import SessionStore
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 from clio.tokens import TokenEstimator
@@ -79,8 +79,7 @@ class App:
         self.home = loaded.home
         self.provider = provider
         self.workspace = Workspace(loaded.project)
-        sessions = loaded.owner / ".clio" / "sessions"
-        self.store = SessionStore(sessions, here=loaded.project, only_here=loaded.main is not None)
+        self.store = open_store(loaded)
         self.redactor = Redactor(self.config.redact_patterns, env_secrets(dict(env)), enabled=self.config.redact)
         self.policy = Policy(
             self.workspace,
@@ -264,17 +263,27 @@ class App:
 
     def open_session(self, session_id: str) -> Session:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
-        opened = self.store.open(session_id, persist=not self.config.incognito)
-        self._switch(opened)
-        asked = self.loaded.origins.get("model", "").startswith("flag")
-        if opened.model and opened.model != self.provider.model and not asked:
-            self.set_model(opened.model)
-        return opened
+        return self.go_on(self.store.open(session_id, persist=not self.config.incognito))
 
     def new_session(self, name: str | None = None) -> Session:
         """Start afresh; the session before is closed."""
-        self._switch(self._new(name))
-        return self.session
+        return self.go_on(self._new(name))
+
+    def go_on(self, session: Session) -> Session:
+        """Go on with a session of this project's store, as it was opened; the one before is closed."""
+        self.hooks.leave(self.session.id)
+        self._close_session()
+        self._leave_loop()
+        self.servers.begin_session()
+        self.session = session
+        self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
+        self._read_log = ReadLog()
+        for warning in session.warnings:
+            self._warn(warning)
+        asked = self.loaded.origins.get("model", "").startswith("flag")
+        if session.model and session.model != self.provider.model and not asked:
+            self.set_model(session.model)
+        return session
 
     def set_model(self, model: str) -> None:
         """Talk to another model of the same server from the next turn on."""
@@ -332,17 +341,6 @@ class App:
 
     def _new(self, name: str | None = None) -> Session:
         return self.store.new(self.project, persist=not self.config.incognito, name=name)
-
-    def _switch(self, session: Session) -> None:
-        self.hooks.leave(self.session.id)
-        self._close_session()
-        self._leave_loop()
-        self.servers.begin_session()
-        self.session = session
-        self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
-        self._read_log = ReadLog()
-        for warning in session.warnings:
-            self._warn(warning)
 
     async def _ready(self) -> Loop:
         if self._loop is None:

@@ -50,9 +50,10 @@ from clio.entrypoints.repl_parts import Parts, make_line, make_parts, this_termi
 from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
-from clio.entrypoints.repl_start import ask_at_start, choose_session, recap, settle_trust, welcome
+from clio.entrypoints.repl_start import ask_at_start, recap, settle_trust, welcome
 from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
+from clio.entrypoints.resuming import Resuming
 from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
 from clio.storage.reasons import cause
@@ -70,7 +71,7 @@ def run(options: Options, loaded: Loaded) -> int:
     """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
-        session_id = repl.choose_session()
+        session_id = repl.resuming.choose(options)
         first_paint.silence()
     except EOFError:
         sys.stdout.write("\n")
@@ -85,7 +86,7 @@ def run(options: Options, loaded: Loaded) -> int:
 
 
 class Repl:
-    """One run of the shell. ended_by: the number of the signal that ended it."""
+    """One run of the shell. ended_by: the number of the signal that ended it. resuming: what it goes on with."""
 
     def __init__(self, options: Options, loaded: Loaded) -> None:
         self.ended_by = 0
@@ -94,6 +95,7 @@ class Repl:
         self._terminal = this_terminal(loaded.config)
         self._colours = Colours(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
+        self.resuming = Resuming(loaded, self._terminal)
         self._shelf = Shelf()
         self._signs = LineSigns(lambda: self._parts.app if self._parts else None)
         self._history_problem: str | None = None
@@ -125,26 +127,17 @@ class Repl:
         live, app_of = self._terminal.takes_keys, lambda: self._parts.app if self._parts else None
         self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
 
-    def choose_session(self) -> str | None:
-        """The id of the session to go on with; None for a new one. May ask the person."""
-        if not self._options.continue_latest and self._options.resume is None:
-            return None
-        first_paint.erase()
-        self._parts = self._make_parts()
-        return choose_session(self._options, self._parts.app.store, ask_at_start, self._terminal)
-
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
         self._end_on_signals()
         self._line.watch_keys(self._idle.key)
         self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
         try:
-            if session_id is not None or not self._terminal.live:
-                first_paint.erase()
+            if not self.resuming.show(session_id):
                 parts = await self._load()
                 if session_id is not None:
                     self._catch_interrupts()
-                    await self._open(parts, session_id)
+                    await self._go_on(parts)
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
@@ -225,7 +218,8 @@ class Repl:
 
     async def _load_in_background(self) -> Parts:
         first_start = self._history is not None and not self._history.path.exists()
-        parts = self._parts or await asyncio.to_thread(self._make_parts)
+        parts = await asyncio.to_thread(self._make_parts)
+        self.resuming.hand_over(parts.app)
         self._adopt(parts)
         provider = parts.app.provider
         lines = welcome(
@@ -342,7 +336,11 @@ class Repl:
         return True
 
     async def _open(self, parts: Parts, session_id: str) -> None:
-        parts.screen.note("\n".join(recap(parts.app.open_session(session_id))))
+        parts.app.open_session(session_id)
+        await self._go_on(parts)
+
+    async def _go_on(self, parts: Parts) -> None:
+        parts.screen.note("\n".join(recap(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False))
 
     async def _grant_trust(self, old: Parts) -> None:
@@ -390,6 +388,7 @@ class Repl:
     async def _leave(self) -> None:
         """Close everything, the session first of all, and say how to come back."""
         if self._parts is None:
+            self.resuming.close()
             return
         app, screen = self._parts.app, self._parts.screen
         await self._idle.close()

@@ -1,0 +1,75 @@
+"""Going on with a session: it is opened, and how it ended is shown, before what is behind the line is imported."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.entrypoints import first_paint
+from clio.entrypoints.repl_parts import terminal_size
+from clio.entrypoints.repl_start import ask_at_start, choose_session, recap
+from clio.sessions.opening import open_store
+from clio.sessions.session import Session
+from clio.ui.theme import Terminal
+
+if TYPE_CHECKING:
+    from clio.app import App
+
+
+class Resuming:
+    """The session a shell begins with, from the choice of it until the app has it."""
+
+    def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
+        self._loaded = loaded
+        self._terminal = terminal
+        self._session: Session | None = None
+
+    def choose(self, options: Options) -> str | None:
+        """The id of the session to go on with; None for a new one. May ask the person; raises as `choose_session`."""
+        if not options.continue_latest and options.resume is None:
+            return None
+        first_paint.erase()
+        return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
+
+    def show(self, session_id: str | None) -> bool:
+        """Open the session and show how it ended, at a terminal where the line may stand before the app is there.
+
+        False where there is no such terminal, or something is to be said or asked first that needs the app.
+        Raises what `SessionStore.open` raises.
+        """
+        if session_id is None and self._terminal.live:
+            return True
+        first_paint.erase()
+        if session_id is None:
+            return False
+        session = open_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
+        self._session = session
+        if not self._terminal.live or session.warnings or session.planned:
+            return False
+        _note("\n".join(recap(session)), self._terminal)
+        return True
+
+    def hand_over(self, app: "App") -> None:
+        """Let the app go on with it, if one was opened."""
+        if self._session is not None:
+            app.go_on(self._session)
+            self._session = None
+
+    def close(self) -> None:
+        """Let go of a session that no app has taken over."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+def _note(text: str, terminal: Terminal) -> None:
+    """What `Screen.note` prints. The screen with all it can draw takes six times as long to import."""
+    from rich.text import Text
+
+    from clio.ui.painter import Painter, Part
+    from clio.ui.plain import clean
+
+    theme = terminal.theme
+    painter = Painter(theme, terminal_size)
+    sys.stdout.write("".join(painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")))
+    sys.stdout.flush()
