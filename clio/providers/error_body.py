@@ -6,6 +6,17 @@ import msgspec
 
 from clio.providers.lenient import as_dict, as_list, as_text
 
+_TORN = re.compile(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
+
+
+def torn_error(text: str) -> str:
+    """The body of an error that is no JSON because its words stand in it as they are; "" where it is none.
+
+    `transformers serve` writes any exception between quotes, those of its own and line breaks included.
+    """
+    found = _TORN.fullmatch(text)
+    return msgspec.json.encode({"error": found[1]}).decode("utf-8") if found else ""
+
 
 class ErrorBody:
     """The parts of an error that servers agree on least: `{"error": {...}}`, `{"error": "…"}`, `[{...}]`, or text."""

@@ -217,6 +217,8 @@ def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioE
             f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
             f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
         )
+    if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
+        return _unknown_model(at, [pinned[1]])
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if re.search(

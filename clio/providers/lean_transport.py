@@ -15,6 +15,7 @@ import msgspec
 
 from clio import __version__
 from clio.providers.dial import Dialler, Streams
+from clio.providers.error_body import torn_error
 from clio.providers.event_stream import EventStream, EventTooLong
 from clio.providers.failures import Failure, TransportFailed
 from clio.providers.http1 import Body, CutOff, Head, HungUp, NoHttp, read_head, unpacked
@@ -295,7 +296,10 @@ def _decoded(data: bytes) -> object:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError):  # DecodeError and UnicodeDecodeError are ValueErrors
         pass
+    text = data.decode("utf-8", "replace")
     try:  # more patient: NaN, and letters torn apart
-        return json.loads(data.decode("utf-8", "replace"))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
+        if said := torn_error(text):
+            raise TransportFailed(Failure(kind="in_stream", body=said)) from error
         raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error

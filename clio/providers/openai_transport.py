@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.providers.encode import encode_json
+from clio.providers.error_body import torn_error
 from clio.providers.event_stream import MAX_EVENT_BYTES
 from clio.providers.failures import Failure, TransportFailed
 from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
@@ -114,6 +115,8 @@ class OpenAITransport:
         except HTTPError as error:  # of an answer read past the package's own stream
             raise TransportFailed(_read_connection(error, streaming=True)) from error
         except (ValueError, RecursionError) as error:  # JSON cut short or without a floor, or none at all
+            if said := torn_error(str(getattr(error, "doc", ""))):
+                raise TransportFailed(Failure(kind="in_stream", body=said)) from error
             raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
         finally:
             await stream.close()

@@ -258,6 +258,38 @@ def test_errors_inside_the_stream() -> None:
     assert "out of memory" in str(failed)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"error": "`max_new_tokens` must be greater than 0, but is 0."}', "(`max_new_tokens` must be greater than 0"),
+        ('{"error": "no kernel "sdpa" for \\d here"}', '(no kernel "sdpa" for \\d here)'),
+        ('{"error": "the first of\ntwo lines"}', "(the first of)"),
+    ],
+)
+def test_an_error_whose_words_stand_in_the_stream_as_they_are(line: str, words: str) -> None:
+    """As `transformers serve` 5.23 sends them, after a chunk with the role alone."""
+    begun = {"choices": [{"delta": {"role": "assistant"}, "index": 0}], "object": "chat.completion.chunk"}
+    assert words in str(failure(raw_sse([begun, f"data: {line}"]), ServerFailed))
+
+
+def test_answers_of_transformers_serve() -> None:
+    """Recorded from version 5.23: the bill beside the reason, empty fields left out, no [DONE]; a model not there."""
+    head = 'data: {"id":"d0106bf5","choices":[{"delta":'
+    tail = '"created":1795337679,"model":"/tiny@main","object":"chat.completion.chunk","system_fingerprint":""'
+    lines = [
+        f'{head}{{"role":"assistant"}},"index":0}}],{tail}}}',
+        f'{head}{{"content":"BYT\\u001b"}},"index":0}}],{tail}}}',
+        f'{head}{{}},"index":0,"finish_reason":"length"}}],{tail},'
+        '"usage":{"completion_tokens":20,"prompt_tokens":11,"total_tokens":31}}',
+    ]
+    chunks, _ = ask(raw_sse(lines))
+    assert (joined(chunks), chunks[-1].finish_reason) == ("BYT\x1b", "length")
+    assert chunks[-1].usage == Usage(prompt_tokens=11, completion_tokens=20)
+    pinned = {"detail": "Server is pinned to '/srv/tiny'; requested 'test-model'."}
+    said = str(failure(error(400, pinned), ProviderRefused))
+    assert said.endswith("has no model 'test-model': choose another with --model, such as '/srv/tiny'")
+
+
 @pytest.mark.parametrize("line", ["data: {oops", "data: <html>"])
 def test_a_stream_that_is_no_json(line: str) -> None:
     assert "--base-url" in str(failure(raw_sse([line]), ServerFailed))
