@@ -91,6 +91,8 @@ class Killing:
         instant = self.costs.instant(kind, self.rng)
         ended = start(job.arguments, world.project, world.env, instant, work=job.work, anew=anew).finish(job.words)
         oracle.note(job, ended)
+        if not ended.killed and ended.code and job.kind in ("turns", "-p"):
+            oracle.problems.append(f"{job.kind}: nobody was in its way, and it ended with {ended.code}: {ended.err}")
         if ended.killed:
             self.kills[job.kind] += 1
         elif ended.code == 0:  # one that was refused is no measure

@@ -219,6 +219,8 @@ def start(
             _arm(counter, instant)
             _trouble(trouble or Trouble())
             _run(work)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(99)
     os.close(ends[0][0])

@@ -232,7 +232,10 @@ def scene(name: str, seed: int, rounds: int) -> int:
     """One of them, in a process of its own: a mount and a user are not given back."""
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if ended < 0:
+            print(f"{name}: ended early, by signal {-ended}; problems: 1", flush=True)
+        return abs(ended)
     code = 1
     try:
         folder = Path(tempfile.mkdtemp(prefix="clio-trouble-"))
