@@ -73,6 +73,8 @@ class CommitReviewer:
         async with desk.suspended():
             desk.say([desk.title("commit", "git would start programs that this repository itself names:")])
             desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_ROWS))
+            if len(lines) > MAX_ROWS:
+                desk.remark("/trust shows them all")
             choices = {"y": "let it, and remember", "n": "commit nothing"}
             key = await desk.questions.key(choices, guarded=desk.is_typing())
         return key == "y"

@@ -472,3 +472,32 @@ def test_a_review_runs_without_a_terminal(branched: Path, tmp_path: Path) -> Non
         check=False,
     )
     assert (wrong.returncode, "'nonsense' is no revision" in wrong.stderr) == (2, True)
+
+
+def test_a_repositorys_own_hook_runs_only_after_a_yes_which_is_remembered(repo: Path) -> None:
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    write(repo, {".git/hooks/pre-commit": "#!/bin/sh\ntouch ran\n", "a.py": "two\n"})
+    hook.chmod(0o755)
+    no, yes, later = Person(trusts=False), Person(GO), Person(GO, trusts=False)
+    clio(repo).commit(no, "fix: two")
+    assert no.programs == [f"git hook pre-commit: {hook}"]
+    assert (log(repo), (repo / "ran").exists(), no.seen) == ("feat: begin", False, [])
+    clio(repo, "fix: two").commit(yes, "fix: two")
+    assert (log(repo), (repo / "ran").exists()) == ("fix: two", True)
+    write(repo, {"a.py": "three\n"})
+    clio(repo, "fix: three").commit(later, "fix: three")
+    assert (log(repo), later.programs) == ("fix: three", [])
+    write(repo, {".git/hooks/pre-commit": "#!/bin/sh\ntouch other\n", "a.py": "four\n"})
+    clio(repo).commit(later, "fix: four")
+    assert (log(repo), len(later.programs), (repo / "other").exists()) == ("fix: three", 1, False)
+
+
+def test_what_a_filter_makes_of_a_file_is_what_is_shown_and_committed(repo: Path) -> None:
+    git(repo, "config", "filter.upper.clean", "tr a-z A-Z")
+    write(repo, {".gitattributes": "*.py filter=upper\n", "a.py": "two\n"})
+    git(repo, "add", ".gitattributes")
+    git(repo, "commit", "--quiet", "-m", "attributes")
+    person = Person(GO)
+    clio(repo, "fix: two").commit(person, "fix: two")
+    assert "+TWO" in person.diff and "+two" not in person.diff
+    assert git(repo, "show", "HEAD:a.py") == "TWO"
