@@ -34,6 +34,7 @@ class Finder:
         self.patterns = tuple(map(_compiled, patterns))
         bare = {stripped for value in values if len(stripped := value.strip()) >= 12}
         self.values = tuple(sorted(bare, key=len, reverse=True))
+        self._spaced = tuple(value for value in self.values if any(char.isspace() for char in value))
 
     def cleaned(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
         """A text that can be looked at as one, without its secrets, and their numbers.
@@ -110,8 +111,7 @@ class Finder:
         """Where a value with white space inside may have begun and not ended; None for nowhere."""
         starts = [
             len(text) - size
-            for value in self.values
-            if any(char.isspace() for char in value)
+            for value in self._spaced
             for size in range(1, min(len(value), len(text) + 1))
             if text.endswith(value[:size])
         ]

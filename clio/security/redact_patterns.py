@@ -166,6 +166,12 @@ TOKENS: tuple[TokenPattern, ...] = (
 """Keys recognised by their own form. Where two match, the longer span with the earlier entry's name stays."""
 
 _LITERALS = tuple((literal, rank) for rank, pattern in enumerate(TOKENS) for literal in pattern.literals)
+_SIGNS = "-_.:/="
+# The literals by the first sign in them: base64 holds hardly any, and need not be searched for all of them.
+_BY_SIGN = tuple(
+    (sign, tuple(each for each in _LITERALS if next((c for c in each[0] if c in _SIGNS), "") == sign))
+    for sign in ("", *_SIGNS)
+)
 
 _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 # Lines of a block stand behind numbers, bars and names of files where they are shown. No backtick: it ends a mention.
@@ -205,7 +211,9 @@ def possible_tokens(text: str) -> set[int]:
         end = match.end() if match else place
         if _DIGIT.search(text, place, end):
             window = text[max(0, place - _REACH) : end]
-            found.update(rank for literal, rank in _LITERALS if literal in window)
+            for sign, literals in _BY_SIGN:
+                if sign in window:
+                    found.update(rank for literal, rank in literals if literal in window)
         place = shape.find(_SIXTEEN, end)
     return found
 

@@ -48,32 +48,28 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
                 at = words.find(first, at + 1)
         return False
 
-    def a_secret(before: str, words: str) -> bool:
-        low = (before + words).lower()
-        return (
-            (
-                (
-                    "key" in low  # a dozen `in` take less than one expression
-                    or "token" in low
-                    or "secret" in low
-                    or "pass" in low
-                    or "pwd" in low
-                    or "cred" in low
-                    or "authorization" in low
-                    or "bearer" in low
-                    or "basic" in low
-                )
-                and named(low) is not None
-            )
-            or ("@" in words and "://" in words)
-            or "-----BEGIN" in words
-            or (numbered is not None and numbered(words) is not None and a_value(words))
-            or (digit(words) is not None and next(token_spans(words), None) is not None)
-        )
-
     def test(before: str, words: str) -> bool:
-        if (sign(words) is not None or "--" in words) and a_secret(before, words):
-            return True
+        if sign(words) is not None or "--" in words:
+            low = (before + words).lower()
+            if (
+                "key" in low  # a dozen `in` take less than one expression
+                or "token" in low
+                or "secret" in low
+                or "pass" in low
+                or "pwd" in low
+                or "cred" in low
+                or "authorization" in low
+                or "bearer" in low
+                or "basic" in low
+            ) and named(low) is not None:
+                return True
+            if ("@" in words and "://" in words) or "-----BEGIN" in words:
+                return True
+            if digit(words) is not None:
+                if next(token_spans(words), None) is not None:
+                    return True
+                if numbered is not None and numbered(words) is not None and a_value(words):
+                    return True
         if many is not None:
             return many(words) is not None and a_value(words)
         for first in few:

@@ -66,7 +66,8 @@ class StreamRedactor:
             if self._a_pattern(words):
                 return self._look(text)
         else:
-            self._before = self._before[-_REACH_CHARS:] + words if words.isspace() else words
+            blank = not self._held and words.isspace()
+            self._before = self._before[-_REACH_CHARS:] + words if blank else words
         self._held = text[cut:]
         return words
 
