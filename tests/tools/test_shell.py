@@ -16,7 +16,7 @@ from clio.security.actions import RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.shell import processes
-from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import (
     JobOutputArgs,
     JobOutputTool,
@@ -292,6 +292,23 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
     assert still_alive(noted_pids(pids)) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
+def test_the_end_of_what_a_job_left_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_TICK_S", 1_000.0)  # who asks again and again would wait until then
+    os.mkfifo(tmp_path / "go")
+
+    async def scenario() -> list[Job]:
+        jobs = JobTable()
+        job = await jobs.start("(read line < go) &", tmp_path)
+        while job.process.running:
+            await asyncio.sleep(0)
+        await asyncio.to_thread((tmp_path / "go").write_text, "on\n", encoding="utf-8")
+        await job.wait(15)
+        return jobs.running()
+
+    assert asyncio.run(scenario()) == []
+
+
 def test_closing_the_table_ends_every_job(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> None:
         jobs = JobTable()
@@ -310,7 +327,7 @@ def test_jobs_end_when_clio_dies_of_an_error(tmp_path: Path, pids: Path) -> None
     script = f"""
 import asyncio
 from pathlib import Path
-from clio.tools.shell.jobs import JobTable
+from clio.tools.shell.jobs import Job, JobTable
 async def main():
     jobs = JobTable()
     await jobs.start("echo $$ >> pids; sleep 60", Path({str(tmp_path)!r}))

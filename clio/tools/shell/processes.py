@@ -117,8 +117,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
         Children it left running are waited for, or stopped (`left_behind` tells): they would hold its output for ever.
         """
         await self._exited.wait()
-        while with_children and self._members():  # noqa: ASYNC110  nobody tells when a grandchild ends
-            await asyncio.sleep(_TICK_S / 2)
+        while with_children and (members := self._members()):
+            await _one_ends(members)
         with contextlib.suppress(TimeoutError):
             if self._keeper:
                 await asyncio.wait_for(self._gone(), _KILLED_S)
@@ -214,6 +214,26 @@ def _is_zombie(pid: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[:1] == ["Z"]
+
+
+async def _one_ends(pids: Sequence[int]) -> None:
+    """Return when one of them may have ended: at once where the system tells, so that nothing wakes meanwhile."""
+    if sys.platform != "linux":
+        await asyncio.sleep(_TICK_S / 2)
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    watched: list[int] = []
+    try:
+        for pid in pids:
+            watched.append(os.pidfd_open(pid))
+            loop.add_reader(watched[-1], ended.set)
+        await ended.wait()
+    except OSError:  # it has ended already, or there are too many to watch
+        await asyncio.sleep(_TICK_S / 2)
+    finally:
+        for one in watched:
+            loop.remove_reader(one)
+            os.close(one)
 
 
 def _end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
