@@ -57,6 +57,11 @@ class Shell:
             self._pty.key("backspace")
         self._until(lambda: not any("zq" in line for line in self._lines()))
 
+    @property
+    def pid(self) -> int:
+        """The process it is."""
+        return self._pty.pid
+
     def turn(self, number: int) -> float:
         """Seconds from Enter until the answer stands on the screen."""
         words = f"this is turn {number}"

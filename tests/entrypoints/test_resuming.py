@@ -1,0 +1,141 @@
+"""A session to go on with: it is on the screen before the app is there, and the app takes it over as it was opened."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.entrypoints.resuming import Resuming
+from clio.errors import SessionLocked
+from clio.messages import AssistantMessage, ToolCall, UserMessage
+from clio.sessions.opening import open_store
+from clio.sessions.session import Session
+from clio.sessions.state import Planned
+from clio.ui.theme import Terminal
+from tests.entrypoints.repl_support import Place, make_place
+from tests.support.pty_session import PtySession
+
+LIVE = Terminal(live=True, escapes=False, colour=False, reflows=True)
+PROGRAM = """
+import os, sys
+import clio.entrypoints.repl
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.entrypoints.resuming import Resuming
+from clio.ui.theme import Terminal
+from pathlib import Path
+loaded = load(Options(cwd=Path.cwd()), os.environ)
+resuming = Resuming(loaded, Terminal(live=True, escapes=False, colour=False, reflows=True))
+assert resuming.show(resuming.choose(Options(cwd=Path.cwd(), continue_latest=True)))
+print({"clio.app", "clio.assembly", "clio.ui.screen"} & set(sys.modules))
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    place = make_place(tmp_path)
+    monkeypatch.chdir(place.project)
+    for name in list(os.environ):
+        if name.startswith(("CLIO_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(place.home))
+    return place
+
+
+def loaded() -> Loaded:
+    """The configuration in this folder."""
+    return load(Options(cwd=Path.cwd()), os.environ)
+
+
+def said(*, proposed: bool = False, open_call: bool = False) -> Session:
+    """A session that was talked in, still open."""
+    session = open_store(loaded()).new(Path.cwd(), name="Retries")
+    session.append(UserMessage(content="does the client retry?"))
+    calls = (ToolCall(id="c", name="read_file"),) if open_call else ()
+    session.append(AssistantMessage(content="it doubles the delay", tool_calls=calls))
+    if proposed:
+        session.set_planned(Planned(proposed=True))
+    return session
+
+
+def resuming(terminal: Terminal = LIVE) -> Resuming:
+    return Resuming(loaded(), terminal)
+
+
+def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
+    said().close()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=place.env(), cwd=place.project, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "session Retries · 2 messages",
+        "› does the client retry?",
+        "  it doubles the delay",
+        "set()",
+    ], done.stderr
+
+
+def test_what_has_to_be_said_or_asked_first_waits_for_the_app(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    planned = said(proposed=True)
+    planned.close()
+    damaged = said()
+    journal = open_store(loaded()).folder / f"{damaged.id}.journal.jsonl"
+    assert damaged._disk is not None
+    damaged._disk.release()
+    journal.write_bytes(journal.read_bytes() + b"{nonsense}\n")
+    plain = said()
+    plain.close()
+    for session, terminal in ((planned, LIVE), (damaged, LIVE), (plain, Terminal(
+        live=False, escapes=False, colour=False, reflows=False
+    ))):  # fmt: skip
+        one = resuming(terminal)
+        assert not one.show(session.id)
+        one.close()
+    assert capsys.readouterr().out == ""
+    assert resuming().show(None)
+    assert not resuming(Terminal(live=False, escapes=False, colour=False, reflows=False)).show(None)
+
+
+def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    session = said(open_call=True)
+    session.close()
+    one = resuming()
+    assert one.show(session.id)
+    with pytest.raises(SessionLocked):
+        resuming().show(session.id)
+    one.close()
+    one.close()
+    again = open_store(loaded()).open(session.id)
+    assert len(again.messages) == 3  # the call nobody answered is answered, once and on disk
+    again.close()
+    assert "session Retries · 3 messages" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
+def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
+    session = said()
+    session.close()
+
+    def clio() -> PtySession:
+        return place.clio("--provider", "offline", "-c", columns=100, lines=40)
+
+    with clio() as shell:
+        shell.send("and how long?\r")
+        shell.wait_for(
+            r"session Retries · 2 messages\n› does the client retry\?\n  it doubles the delay\n\n?❯", regex=True
+        )
+        shell.wait_for(r"\d steps? · ", regex=True)
+        with clio() as second:
+            assert "is open in another clio" in second.wait_for("is open in another clio")
+            assert second.wait_exit() == 2
+        shell.key("ctrl-d")
+        shell.wait_for("Retries")
+        assert shell.wait_exit() == 0
+    words = [message.content for message in open_store(loaded()).read(session.id)]
+    assert words[:3] == ["does the client retry?", "it doubles the delay", "and how long?"]
+    assert len(words) > 3
