@@ -8,8 +8,6 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
-import rensa  # pyright: ignore[reportMissingTypeStubs]
-
 HASHES = 64
 _SEED = 42  # part of what is stored: another seed gives signatures that cannot be compared
 _WORD = re.compile(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
@@ -30,6 +28,8 @@ def tokens_of(text: str) -> frozenset[str]:
 
 def signature(words: Iterable[str]) -> Signature:
     """64 numbers below 2³²; the same in every process. No words give a signature that is like no other's."""
+    import rensa  # pyright: ignore[reportMissingTypeStubs]
+
     hashes: Any = cast(Any, rensa).RMinHash(HASHES, _SEED)
     hashes.update(sorted(set(words)))
     return tuple(hashes.digest())
