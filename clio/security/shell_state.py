@@ -21,9 +21,9 @@ _NESTED = re.compile(r"\$[({\[]|`")
 _NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
 _RENAMES = names("alias enable hash")
 # Options that change neither where commands run nor which; `lastpipe` has the end of a pipe move the shell itself.
-_SHOPT = names("extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges")
+SHOPT_NAMES = names("extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges")
 _SET = re.compile(r"[-+][abCefhmnuvxBEHT]*o?")
-_SET_NAMES = names("""
+SET_NAMES = names("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
@@ -172,14 +172,14 @@ def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:
     if program in _RENAMES:
         return bool(words) and texts != ["-r"]
     if program == "shopt":
-        return any(word.dynamic for word in words) or not all(text in _SHOPT or text[:1] == "-" for text in texts)
+        return any(word.dynamic for word in words) or not all(text in SHOPT_NAMES or text[:1] == "-" for text in texts)
     if program != "set":
         return False
     for place, word in enumerate(words):
         option = place > 0 and _SET.fullmatch(texts[place - 1]) is not None and texts[place - 1].endswith("o")
         if not option and (word.text == "--" or not (word.dynamic or word.text.startswith(("-", "+")))):
             return False
-        if word.dynamic or not (word.text in _SET_NAMES if option else _SET.fullmatch(word.text)):
+        if word.dynamic or not (word.text in SET_NAMES if option else _SET.fullmatch(word.text)):
             return True
     return False
 

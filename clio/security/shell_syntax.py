@@ -203,6 +203,8 @@ class _Walk(Collector):
                 last = Word("=".join(filter(None, env.pop()))) if named else words.pop()
                 part = Word(self.text(child), dynamic=True) if child.type == "variable_assignment" else self.word(child)
                 words.append(Word(last.text + part.text, last.dynamic or part.dynamic, last.glob or part.glob))
+                if last.text.endswith("$"):
+                    self.unknown.append(f"the word {words[-1].text[:40]!r} may be translated")
                 named = False
             elif named := child.type == "variable_assignment":
                 env.append(self.assignment(child))
@@ -256,11 +258,12 @@ class _Walk(Collector):
     def append(self, body: "Node | None", extra: list[Word]) -> bool:
         """Give a `-` before a here-document to the last command of a list; False where that is not plain."""
         last, found = body, self.commands[-1:]
-        while last is not None and last.type == "list":
+        while last is not None and last.type in ("list", "pipeline"):
             last = last.children[-1]
         if extra != [Word("-")] or last is None or last.type != "command" or not found:
             return False
-        if not found[0].words or found[0].words != found[0].written or self.text(last.children[0]) != found[0].program:
+        name = last.child_by_field_name("name")
+        if found[0].words != found[0].written or name is None or self.text(name) != found[0].program:
             return False
         words = (*found[0].words, *extra)
         self.commands[-1] = structs.replace(found[0], words=words, written=words)
@@ -329,7 +332,7 @@ class _Walk(Collector):
                 if end == child.start_byte and words:  # the grammar sometimes parts what the shell does not
                     last = words.pop()
                     word = Word(last.text + word.text, last.dynamic or word.dynamic, last.glob or word.glob)
-                    if last.text == "$":
+                    if last.text.endswith("$"):
                         self.unknown.append(f"the word {word.text[:40]!r} may be translated")
                 words.append(word)
                 self.children(child, place)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from clio.security.shell_peel import Options, Peeled, Words, joined, options, skip, splits, unclear, value
+from clio.security.shell_state import SET_NAMES, SHOPT_NAMES
 from clio.security.shell_words import Word, names
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"})
@@ -59,36 +60,39 @@ def _env(words: Words) -> Peeled | None:
     return Peeled(calls=(inner,), env=tuple(env), folder_unknown=moved) if inner else None
 
 
-_SHELL = options("-e -u -x -v -i -l -s -n -f --login --norc --noprofile --posix +e +x +u", "-o -O --rcfile --init-file")
+_SHELL_LONG = names("--login --norc --noprofile --noediting --verbose --version --help")
+_SHELL_LETTERS = re.compile(r"[-+][abcefhilmnopsuvxBCEHOT]+")
 
 
 def _shell(words: Words) -> Peeled | None:
     """`sh -c text`; None where the shell reads a file or its input. Only shells of bash's grammar can be followed."""
-    name = words[0].text.rsplit("/", 1)[-1]
-    if name in OTHER_GRAMMARS and len(words) > 1 and words[1].text != "--version":
-        return unclear(words)
-    place = 1
-    while place < len(words):
-        word = words[place]
-        if word.dynamic:
+    if words[0].text.rsplit("/", 1)[-1] in OTHER_GRAMMARS:
+        return unclear(words) if len(words) > 1 and words[1].text != "--version" else None
+    place, script = 1, False
+    while place < len(words) and (words[place].dynamic or words[place].text[:1] in ("-", "+")):
+        text = words[place].text
+        if script and words[place].dynamic:
+            break
+        place += 1
+        if splits(words[place - 1]):
             return unclear(words)
-        text = word.text
-        if text.startswith(("--rcfile", "--init-file")):
+        if text in ("-", "--"):
+            break
+        if text in _SHELL_LONG:
+            continue
+        if not _SHELL_LETTERS.fullmatch(text):
             return unclear(words)
-        if text.startswith("-") and not text.startswith("--") and "c" in text[1:]:
-            rest = [each for each in words[place + 1 :] if each.text != "--"]
-            while rest and rest[0].text.startswith(("-", "+")) and not rest[0].dynamic:
-                rest = rest[2:] if rest[0].text in ("-o", "-O", "+o", "+O") else rest[1:]
-            if not rest:
+        script = script or "c" in text
+        for letter in re.findall(
+            "[oO]", text
+        ):  # each takes a word of its own, behind the letters: `-ceo pipefail text`
+            known = SET_NAMES if letter == "o" else SHOPT_NAMES
+            if place == len(words) or splits(words[place]) or words[place].text not in known:
                 return unclear(words)
-            return Peeled(scripts=(rest[0],))
-        if text in _SHELL.valued:
-            place += 2
-        elif text.startswith(("-", "+")) and text != "-":
             place += 1
-        else:
-            return None
-    return None
+    if not script:
+        return None
+    return Peeled(scripts=(words[place],)) if place < len(words) else unclear(words)
 
 
 _XARGS = options(

@@ -1,0 +1,66 @@
+"""A line is judged by the shell that runs it: bash, a plain `sh` without bash, the old bash of a Mac, or cmd.exe."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.security import shell_dialects
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Policy
+from clio.security.path_policy import Workspace
+from clio.security.shell_dialects import doubt
+from clio.security.shell_syntax import parse
+from clio.tools.shell.processes import shell_argv
+
+MAC = ("/bin/bash", "-c")
+CMD = ("cmd.exe", "/d", "/s", "/c")
+
+
+def test_without_bash_a_line_of_bash_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(shell_dialects.shutil, "which", lambda name: None)  # pyright: ignore[reportUnknownLambdaType]
+    assert shell_argv("ls") == ["/bin/sh", "-c", "ls"]
+    policy = Policy(Workspace(tmp_path), "ask")
+    verdicts = {line: policy.judge(RunCommand(command=line, cwd=tmp_path)) for line in ("ls", "ls &> /dev/null")}
+    assert [line for line, verdict in verdicts.items() if isinstance(verdict, Allow)] == ["ls"]
+
+
+def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:
+    assert parse("ls &> x").unknown == ()
+    assert parse("ls &> x", plain=True).unknown
+    assert parse("bash -c 'ls &> x'", plain=True).unknown  # the text is the plain shell's too
+    assert parse("eval 'ls &'\">\" x", plain=True).unknown
+    assert parse("sh -c 'eval \"ls &\"\\> x'").unknown
+    assert parse("bash -c 'ls &> x'").unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "clear"),
+    [
+        ("git commit -m \"$(cat <<'EOF'\nfix: one\nEOF\n)\"", True),
+        ("git commit -m \"$(cat <<'EOF'\nit's; rm -rf src; '\nEOF\n)\"", False),
+        ("echo $(ls # it's\n)", False),
+        ("echo 'it is' # it's", True),
+    ],
+)
+def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
+    line: str, clear: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert doubt(line, MAC) == ""
+    monkeypatch.setattr(shell_dialects.sys, "platform", "darwin")
+    assert (doubt(line, MAC) == "") is clear
+
+
+@pytest.mark.parametrize(
+    ("line", "clear"),
+    [
+        ("git status --short", True),
+        ("pytest tests/test_x.py -q", True),
+        ("echo 'a & del x'", False),
+        ("ls ^& del x", False),
+        ("sort a /O b", False),
+        ("ls %USERPROFILE%", False),
+        ("ls\ndel x", False),
+    ],
+)
+def test_cmd_gets_only_the_plainest_words(line: str, clear: bool) -> None:
+    assert (doubt(line, CMD) == "") is clear
