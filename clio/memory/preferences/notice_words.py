@@ -84,10 +84,11 @@ POINTS = LatePattern(
     re.IGNORECASE,
 )
 TAIL = LatePattern(
-    r"(?:[\s,]+(?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general|generally"
-    r"|for me|if possible|by the way|btw|will you|would you|right|for good)|[\s.!,;:…]+)+$",
+    r"(?<![\s,.!;:…])(?:[\s,](?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general"
+    r"|generally|for me|if possible|by the way|btw|will you|would you|right|for good)?|[.!;:…])+$",
     re.IGNORECASE,
 )
+"""There is one way through a run of blanks: with two, a sentence whose code was blanked out would take for ever."""
 FINITE = LatePattern(
     r"\b(?:is|are|was|were|has|have|had|do|does|must|should|can|can't|cannot|will|won't|may|use|uses|used|run|runs|need"
     r"|needs|live|lives|lies|listen|listens|take|takes|expect|expects|require|requires|release|releases|go|goes|come"
