@@ -15,8 +15,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from torture.endings import drop_note, drop_preference, forget
 from torture.job import Job
-from torture.jobs import any_job, settling
+from torture.jobs import any_job, learn, note, prefer, remember, settling
 from torture.oracle import Oracle
 from torture.process import Instant, preload, start, why_it_broke
 from torture.world import Server, World
@@ -67,6 +68,7 @@ class Killing:
         oracle, done = Oracle(), 0
         for job in settling(self.rng, world):
             oracle.note(job, start(job.arguments, world.project, world.env).finish(job.words))
+        self._forget(world, oracle)
         while done < kills and time.monotonic() < end:
             job = any_job(self.rng, world, oracle.facts, alone=True)
             before = len(oracle.problems)
@@ -83,6 +85,16 @@ class Killing:
         self.left["files"] += len(world.kept())
         if len(self.problems) == 0:
             shutil.rmtree(world.folder, ignore_errors=True)  # a killed clio's command may still write there
+
+    def _forget(self, world: World, oracle: Oracle) -> None:
+        """Something of each store, and nobody is killed: from the first kill on there is what may come back."""
+        for kind, ending in ((learn, forget), (remember, forget), (note, drop_note), (prefer, drop_preference)):
+            told = kind(self.rng, world)
+            before = set(oracle.facts)
+            oracle.note(told, start(told.arguments, world.project, world.env).finish())
+            forgotten = ending(self.rng, oracle.facts - before)
+            if forgotten is not None:
+                oracle.note(forgotten, start(forgotten.arguments, world.project, world.env).finish())
 
     def _run(self, job: Job, world: World, oracle: Oracle) -> bool:
         self.runs += 1

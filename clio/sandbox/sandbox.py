@@ -13,6 +13,7 @@ from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.guard import Guard
 from clio.sandbox.places import SETTINGS, make_fence
 from clio.sandbox.probe import enclose, why_not
+from clio.storage.reasons import cause
 
 _ORDER: tuple[Level, ...] = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
 
@@ -131,7 +132,8 @@ class Sandbox:
         try:
             return enclose(level, self.fence(root), tuple(argv), root, lingers=lingers)
         except OSError as error:
-            raise ToolFailed(f"the sandbox cannot be set up: {error}; the user can start clio without it") from error
+            why = f"{cause(error)}; the user can start clio without it"
+            raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
     def guard(self, root: Path) -> Guard:
         """Remembers what the level cannot seal, to be put back after a command; for a thread. Raises as `level`."""

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from clio.errors import UserError
+from clio.storage.reasons import cause
 
 _USUAL = "notepad" if os.name == "nt" else "vi"
 
@@ -37,7 +38,8 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
         try:
             code = subprocess.run([*words_of(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
-            raise UserError(f"the editor {editor!r} cannot be run ({error}); set EDITOR to one that can") from error
+            why = f"{cause(error)}; set EDITOR to one that can"
+            raise UserError(f"the editor {editor!r} cannot be run: {why}") from error
         if code:
             raise UserError(f"the editor {editor!r} ended with exit code {code}; nothing was changed")
         edited = path.read_bytes().decode("utf-8", "replace")

@@ -15,6 +15,7 @@ from prompt_toolkit.key_binding.vi_state import InputMode
 
 from clio.context.shelf import Shelf
 from clio.errors import UserError
+from clio.storage.reasons import cause
 from clio.ui.chips import Chips
 from clio.ui.clipboard import clipboard_image
 from clio.ui.dropped import dropped_pictures
@@ -158,7 +159,7 @@ class LineExtras:
             async with lent():
                 edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
         except (UserError, OSError) as error:
-            self._hint(str(error))
+            self._hint(cause(error))
             return
         if edited is not None:
             buffer.document = Document(self._pastes.collapse(edited.rstrip("\n")))

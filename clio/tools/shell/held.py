@@ -8,6 +8,7 @@ from clio.sandbox.fence import Enclosed
 from clio.sandbox.guard import Guard
 from clio.sandbox.sandbox import Sandbox
 from clio.sandbox.smell import hint
+from clio.storage.reasons import cause
 from clio.tools.shell.processes import RunningProcess, run, shell_argv, start
 
 
@@ -55,7 +56,7 @@ def _undone(guard: Guard, root: Path) -> str:
     try:
         undone = guard.undo()
     except OSError as error:
-        return f"[the sandbox could not put back what this command may not change: {error}]"
+        return f"[the sandbox could not put back what this command may not change: {cause(error)}]"
     if not undone:
         return ""
     shown = ", ".join(_shown(path, aside, root) for path, aside in undone)
