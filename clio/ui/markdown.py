@@ -1,8 +1,12 @@
 """Markdown for the screen: the parts of a streamed answer, and whole texts such as the result of a slash command."""
 
 import re
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -122,10 +126,26 @@ def _parser() -> "MarkdownIt":
     return parser
 
 
+@contextmanager
+def _no_highlighter() -> Generator[None]:
+    """Keep rich from importing Pygments, 1.2 MiB and 8 ms, for code `PlainCode` draws: it comes with the first code."""
+    if "rich.syntax" in sys.modules:
+        yield
+        return
+    stand_in = ModuleType("rich.syntax")
+    stand_in.__dict__["Syntax"] = None
+    sys.modules["rich.syntax"] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules["rich.syntax"]
+
+
 @cache
 def _markdown_class() -> "type[Markdown]":
     """rich's Markdown with headings at the left margin, code without a background, and tables that fit."""
-    from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
+    with _no_highlighter():
+        from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
     from rich.table import Table
 
     class PlainHeading(Heading):
