@@ -5,6 +5,7 @@ from collections.abc import Collection
 from msgspec import Struct, field
 
 from clio.agent.events import Emit, ReasoningDelta, StreamRestarted, TextDelta
+from clio.algorithms.hidden_letters import unhidden
 from clio.messages import AssistantMessage, ToolCall, Usage
 from clio.providers.base import ChatRequest, Chunk, Provider
 from clio.security.redact import Redactor
@@ -152,11 +153,14 @@ async def receive(
 def whole_message(
     answer: Answer, calls: tuple[ToolCall, ...], redactor: Redactor, *, model: str, now: float, finish_reason: str = ""
 ) -> AssistantMessage:
-    """The answer as a message to keep: secrets replaced in words, thoughts and arguments."""
+    """The answer as a message to keep: secrets replaced in words, thoughts and arguments.
+
+    A model repeats what it read: letters nobody sees are spelled out in its words too.
+    """
     return AssistantMessage(
         created=now,
         model=model,
-        content=redactor.redact(answer.text).text,
+        content=redactor.redact(unhidden(answer.text)).text,
         reasoning=redactor.redact(answer.reasoning).text,
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.name, arguments=redactor.redact(call.arguments).text) for call in calls
