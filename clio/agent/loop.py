@@ -166,7 +166,7 @@ class Loop:
             await self._context.recover()
 
     def _safe_words(self, text: str) -> str:
-        safe = self._redactor.redact(unhidden(text))  # what was pasted may hold words its owner never saw
+        safe = self._redactor.message(unhidden(text))  # what was pasted may hold words its owner never saw
         if safe.counts:
             self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
         return safe.text

@@ -229,7 +229,7 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
-        safe = self._redactor.redact(said_by_a_tool(output.text))
+        safe = self._redactor.message(said_by_a_tool(output.text))
         text = safe.text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
         message = ToolMessage(

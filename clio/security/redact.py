@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.security.redact_finder import Finder, added
+from clio.security.redact_finder import Finder, added, merged, replaced
 from clio.security.redact_patterns import Span
+from clio.security.redact_seams import Seams
 from clio.security.redact_stream import StreamRedactor
 
 
@@ -27,6 +28,7 @@ class Redactor:
     def __init__(self, patterns: tuple[str, ...] = (), env_secrets: Iterable[str] = (), enabled: bool = True) -> None:
         self.enabled = enabled
         self._finder = Finder(patterns, env_secrets)
+        self._seams = Seams(self._finder)
         self._counts: dict[str, int] = {}
 
     @property
@@ -49,6 +51,27 @@ class Redactor:
         result, counts = self._finder.cleaned(text)
         self._count(counts)
         return Redacted(result, counts)
+
+    def message(self, text: str) -> Redacted:
+        """As `redact`, for a text that follows others: what a cut between them has halved goes as well.
+
+        For a person's words and the results of tools, in their order. See `Seams`.
+        """
+        if not self.enabled or not text:
+            return Redacted(text, {})
+        halves = self._seams.spans(text)
+        long = self._finder.has_long_unit(text)
+        spans = [] if long else list(self._finder.spans(text))
+        self._seams.learn(text, spans)
+        if not long:
+            result, counts = self._finder.cleaned(text, [*spans, *halves])
+            self._count(counts)
+            return Redacted(result, counts)
+        counts: dict[str, int] = {}
+        rest = self.redact(replaced(text, merged(halves), counts))
+        self._count(counts)
+        added(counts, rest.counts)
+        return Redacted(rest.text, counts)
 
     def stream(self) -> StreamRedactor:
         """A redactor for one text that comes in pieces."""

@@ -193,6 +193,13 @@ def _by_lot(value: str) -> bool:
     )
 
 
+def drawn(value: str) -> bool:
+    """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
+    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
+    cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
+    return len(value) >= 8 and (cases or turns >= 3) and entropy(value) >= 2.5
+
+
 def _scrambled(value: str) -> bool:
     """Whether letters alone change case too often to be words."""
     turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
