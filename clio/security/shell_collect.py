@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import DECLARES, declared, state_risk
-from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word, names
-from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel
+from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
+from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_input
 
 _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
@@ -112,8 +112,8 @@ class Collector:
         peeled = peel(command.words)
         if peeled is None:
             self.add(command)
-            if command.program in SHELLS and command.stdin is not None:
-                self.script(Word(command.stdin, dynamic=not command.stdin), command, place)
+            if command.program in SHELLS | OTHER_GRAMMARS:
+                self.input(command, place)
             return
         self.inside(command, peeled, place, depth)
 
@@ -139,6 +139,15 @@ class Collector:
             self.expand(inner, place, depth + 1)
         for script in peeled.scripts:
             self.script(script, command, place)
+
+    def input(self, command: SimpleCommand, place: Place) -> None:
+        """What a shell reads from its input: a here-document is followed; a pipe, or a function's input, cannot be."""
+        if command.stdin == FROM_FILE:
+            return  # as if the file were its argument
+        if command.stdin is not None:
+            self.script(Word(command.stdin, dynamic=not command.stdin), command, place)
+        elif reads_input(command.words):
+            self.unknown.append(f"what {command.program!r} reads cannot be told")
 
     def script(self, script: Word, command: SimpleCommand, place: Place) -> None:
         """Text that another shell will read as a command line of its own."""

@@ -16,7 +16,7 @@ from clio.security import shell_state, shell_words
 from clio.security.shell_collect import Collector, Folders, Place
 from clio.security.shell_dialects import plain_doubt
 from clio.security.shell_second_look import below, lone_dash, second_look, test_hides
-from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -182,6 +182,7 @@ class _Walk(Collector):
                 # first: the others run in the shell itself, so where they lead is where `b` runs, and all that follows.
                 own = place.folders
             self.visit(child, replace(place, folders=own, upstream=upstream))
+            place = replace(place, stdin=None)
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
     def function(self, node: "Node", place: Place) -> None:
@@ -311,8 +312,10 @@ class _Walk(Collector):
             descriptor = operator in (">&", "<&") and (targets[0].text.rstrip("-").isdigit() or targets[0].text == "-")
             if not descriptor:
                 self.redirects.append(Redirect(operator=operator, target=targets[0], folders=place.folders.paths))
+                stdin = FROM_FILE if operator in ("<", "<>") else None
             extra += targets[1:]
-        return stdin
+        elsewhere = any(child.type == "file_descriptor" and self.text(child) != "0" for child in node.children)
+        return None if elsewhere else stdin
 
     def call(self, node: "Node", place: Place, extra: list[Word]) -> None:
         """One program call with its assignments and redirects."""

@@ -10,6 +10,9 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+FROM_FILE = "\0"
+
+
 class Word(Struct, frozen=True):
     """One word of a command, its quotes removed.
 
@@ -48,7 +51,7 @@ class SimpleCommand(Struct, frozen=True, kw_only=True):
     wrappers: programs that start it, outermost first; "sh -c" and its like are named by the program.
     upstream: programs whose output a pipe brings to it, nearest last.
     folders: the folders it may run in, as typed and relative to where the line starts; None: cannot be told.
-    stdin: the text a here-document feeds it, where that is fixed.
+    stdin: the text a here-document feeds it, where that is fixed; FROM_FILE for a redirected file.
     """
 
     words: tuple[Word, ...]

@@ -68,31 +68,48 @@ def _shell(words: Words) -> Peeled | None:
     """`sh -c text`; None where the shell reads a file or its input. Only shells of bash's grammar can be followed."""
     if words[0].text.rsplit("/", 1)[-1] in OTHER_GRAMMARS:
         return unclear(words) if len(words) > 1 and words[1].text != "--version" else None
-    place, script = 1, False
+    place, letters = _shell_options(words)
+    if place < 0:
+        return unclear(words)
+    if "c" not in letters:
+        return None
+    return Peeled(scripts=(words[place],)) if place < len(words) else unclear(words)
+
+
+def reads_input(words: Words) -> bool:
+    """Whether a shell takes what it runs from its input, because no text and no file is given."""
+    if words[0].text.rsplit("/", 1)[-1] in OTHER_GRAMMARS:
+        return len(words) == 1
+    place, letters = _shell_options(words)
+    says = any(word.text in ("--version", "--help") for word in words)
+    return "c" not in letters and not says and (place == len(words) or "s" in letters)
+
+
+def _shell_options(words: Words) -> tuple[int, str]:
+    """The place behind a shell's options, and their letters; -1 where one is not known."""
+    place, letters = 1, ""
     while place < len(words) and (words[place].dynamic or words[place].text[:1] in ("-", "+")):
         text = words[place].text
-        if script and words[place].dynamic:
+        if "c" in letters and words[place].dynamic:
             break
+        if splits(words[place]):
+            return -1, letters
         place += 1
-        if splits(words[place - 1]):
-            return unclear(words)
         if text in ("-", "--"):
             break
         if text in _SHELL_LONG:
             continue
         if not _SHELL_LETTERS.fullmatch(text):
-            return unclear(words)
-        script = script or "c" in text
+            return -1, letters
+        letters += text
         for letter in re.findall(
             "[oO]", text
         ):  # each takes a word of its own, behind the letters: `-ceo pipefail text`
             known = SET_NAMES if letter == "o" else SHOPT_NAMES
             if place == len(words) or splits(words[place]) or words[place].text not in known:
-                return unclear(words)
+                return -1, letters
             place += 1
-    if not script:
-        return None
-    return Peeled(scripts=(words[place],)) if place < len(words) else unclear(words)
+    return place, letters
 
 
 _XARGS = options(
