@@ -18,6 +18,7 @@ from clio.entrypoints.acp_session import EditorSession
 from clio.entrypoints.acp_updates import Outbox, UpdateMaker
 from clio.errors import ClioError, SessionNotFound, UsageError, UserError
 from clio.sessions.store import SessionStore
+from clio.ui.plain import clean_line
 
 if TYPE_CHECKING:
     from acp import schema
@@ -157,7 +158,7 @@ class AcpAgent:
             schema.SessionInfo(
                 session_id=info.id,
                 cwd=str(folder),
-                title=info.name or info.first_words or None,
+                title=clean_line(info.name or info.first_words) or None,
                 updated_at=datetime.fromtimestamp(info.updated_at, UTC).isoformat(),
             )
             for info in known[start : start + PAGE]

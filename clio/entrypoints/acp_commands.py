@@ -25,7 +25,7 @@ def markdown(result: CommandResult) -> str:
     parts: list[str] = []
     if result.bar is not None:
         rows = ["".join(piece for piece, _ in row) for row in bar_rows(result.bar, _BAR_WIDTH)]
-        parts.append(fenced("\n".join([result.bar.title, *rows])))
+        parts.append(fenced(clean("\n".join([result.bar.title, *rows]))))
     if result.text:
         parts.append(clean(result.text))
     if result.verbatim:

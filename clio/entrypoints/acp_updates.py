@@ -4,13 +4,14 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
 from clio.commands.general import MODES
 from clio.entrypoints.acp_diffs import Sides
 from clio.sessions.state import Todo, TodoStatus
+from clio.ui.plain import clean, clean_line, visible
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -74,7 +75,11 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class UpdateMaker:
-    """Makes the protocol's values. One for the whole process: the schema takes most of a second to import."""
+    """Makes the protocol's values. One for the whole process: the schema takes most of a second to import.
+
+    Whatever words are given come out without control sequences: some editors are terminals. Paths, ids and both sides
+    of a change are exact.
+    """
 
     def __init__(self) -> None:
         from acp import schema
@@ -98,11 +103,11 @@ class UpdateMaker:
         return self._schema.ToolCallStart(
             session_update="tool_call",
             tool_call_id=id,
-            title=title,
+            title=clean_line(title),
             kind=_KINDS.get(name, "other"),  # pyright: ignore[reportArgumentType]
             status=status,
             locations=self._places(places) or None,
-            raw_input=given,
+            raw_input=spelled_out(given),
         )
 
     def call_news(
@@ -121,7 +126,7 @@ class UpdateMaker:
         """The call a permission is asked for."""
         return self._schema.ToolCallUpdate(
             tool_call_id=id,
-            title=title,
+            title=clean_line(title),
             kind=kind,  # pyright: ignore[reportArgumentType]
             status="pending",
             content=self._content(shown),
@@ -132,14 +137,16 @@ class UpdateMaker:
         self, id: str, name: str, kind: Literal["allow_once", "allow_always", "reject_once"]
     ) -> "PermissionOption":
         """One answer to choose."""
-        return self._schema.PermissionOption(option_id=id, name=name, kind=kind)
+        return self._schema.PermissionOption(option_id=id, name=clean_line(name), kind=kind)
 
     def plan(self, todos: Iterable[Todo]) -> Any:
         """The list of work."""
         schema = self._schema
         entries = [
             schema.PlanEntry(
-                content=todo.title + (f" (blocked: {todo.note})" if todo.status == "blocked" and todo.note else ""),
+                content=clean_line(
+                    todo.title + (f" (blocked: {todo.note})" if todo.status == "blocked" and todo.note else "")
+                ),
                 priority="medium",
                 status=_PLAN[todo.status],
             )
@@ -161,14 +168,14 @@ class UpdateMaker:
         """The slash commands: name, what it does, a hint at what it takes."""
         schema = self._schema
         made: list[AvailableCommand] = []
-        for name, what, hint in rows:
+        for name, what, hint in ((name, clean_line(what), clean_line(hint)) for name, what, hint in rows):
             taken = schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=hint)) if hint else None
             made.append(schema.AvailableCommand(name=name, description=what, input=taken))
         return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=made)
 
     def titled(self, title: str) -> Any:
         """What the session is called in a list."""
-        return self._schema.SessionInfoUpdate(session_update="session_info_update", title=title)
+        return self._schema.SessionInfoUpdate(session_update="session_info_update", title=clean_line(title))
 
     def usage(self, used: int, size: int, dollars: float | None) -> Any:
         """How full the window is, in tokens, and what the session has cost so far."""
@@ -183,11 +190,24 @@ class UpdateMaker:
         schema = self._schema
         content: list[Any] = []
         if shown.text:
-            block = schema.TextContentBlock(type="text", text=shown.text)
+            block = schema.TextContentBlock(type="text", text=clean(shown.text))
             content.append(schema.ContentToolCallContent(type="content", content=block))
         for path, both in shown.changes:
             content.append(schema.FileEditToolCallContent(type="diff", path=path, old_text=both.old, new_text=both.new))
         return content
+
+
+def spelled_out(value: object) -> object:
+    """A JSON value with every control character in its texts spelled out."""
+    match value:
+        case str():
+            return visible(value)
+        case list():
+            return [spelled_out(one) for one in cast("list[object]", value)]
+        case dict():
+            return {visible(key): spelled_out(one) for key, one in cast("dict[str, object]", value).items()}
+        case _:
+            return value
 
 
 Send = Callable[[str, Any], Awaitable[None]]

@@ -7,9 +7,15 @@ import pytest
 
 from clio.ui.plain import Cleaner, clean, visible
 from tests.injection.corpus import TERMINAL, WORD, Trick
-from tests.injection.ways import ways
+from tests.injection.editor_ways import editor_ways
+from tests.injection.ways import Way, ways
 
-NAMES = list(ways(Path()))
+
+def every_way(folder: Path) -> dict[str, Way]:
+    return ways(folder) | editor_ways(folder)
+
+
+NAMES = list(every_way(Path()))
 # What clio itself writes: looks, the cursor of the live rows, frames, links to the web.
 _OWN = re.compile(
     r"\x1b\[[0-9;]*m|\x1b\[\d*[ABCDJK]|\x1b\[\?(?:25|2026)[hl]|\x1b\]8;[\w=]*;(?:https?://[\x21-\x7e]+)?\x1b\\"
@@ -23,7 +29,7 @@ _TOO_SHORT = ("\x1b", "\x1b[", "\x9b")  # what any sequence begins with
 
 @pytest.mark.parametrize("way", NAMES)
 def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
-    written = ways(tmp_path)[way]("\n".join(trick.text for trick in TERMINAL))
+    written = every_way(tmp_path)[way]("\n".join(trick.text for trick in TERMINAL))
     for trick in TERMINAL:
         assert not (found := _harm(trick, written)), f"{trick.name}: {found!r} in {written!r}"
     assert written.count(WORD) >= len(TERMINAL) or (way == "notification" and WORD in written), (

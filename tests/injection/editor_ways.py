@@ -1,0 +1,138 @@
+"""The ways to an editor: everything `clio acp` tells it in words, as one text."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from clio.agent.events import MessageAdded
+from clio.commands.base import Shell
+from clio.entrypoints.acp_approver import EditorApprover, EditorAsker, EditorDesk
+from clio.entrypoints.acp_commands import markdown, offered
+from clio.entrypoints.acp_listener import Listener
+from clio.entrypoints.acp_replay import replay
+from clio.entrypoints.acp_updates import Outbox, Said, UpdateMaker
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.security.approval import ApprovalRequest, Ask
+from clio.security.path_policy import Workspace
+from clio.sessions.state import Todo
+from tests.injection.ways import ROOT, Way, actions, events, result
+
+# What must be exact for the editor to find or to show it: paths, the two sides of a change, ids.
+_EXACT = frozenset("path old_text new_text tool_call_id option_id current_mode_id".split())
+
+
+def words_of(value: object) -> Iterator[str]:
+    """Every text of an update but for what is exact."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, inner in cast("dict[str, object]", value).items():
+                yield from (() if key in _EXACT else (key, *words_of(inner)))
+        case list():
+            for inner in cast("list[object]", value):
+                yield from words_of(inner)
+        case _:
+            return
+
+
+def _told(talk: Callable[[UpdateMaker, Outbox], Any]) -> str:
+    """What an editor hears while this goes on."""
+
+    async def work() -> list[Any]:
+        heard: list[Any] = []
+
+        async def send(session_id: str, update: Any) -> None:
+            heard.append(update)
+
+        make = UpdateMaker()
+        outbox = Outbox(send, make.said)
+        waited = talk(make, outbox)
+        if asyncio.iscoroutine(waited):
+            heard += await waited
+        await outbox.flush()
+        await outbox.close()
+        return heard
+
+    return "\n".join(word for update in asyncio.run(work()) for word in words_of(update.model_dump()))
+
+
+def _listener(text: str) -> str:
+    def talk(make: UpdateMaker, outbox: Outbox) -> None:
+        listener = Listener(make, outbox, editor_path=str, on_step=lambda usage: None)
+        listener.workspace = Workspace(ROOT)
+        listener.open("s")
+        call = ToolCall(
+            id="1", name="run_command", arguments=f'{{"command": {json.dumps(text)}, {json.dumps(text)}: [1]}}'
+        )
+        listener.handle(MessageAdded(message=AssistantMessage(content="", tool_calls=(call,))))
+        for event in events(text):
+            listener.handle(event)
+        listener.handle(MessageAdded(message=ToolMessage(tool_call_id="1", name=text, content=text)))
+        listener.text(text)
+
+    return _told(talk)
+
+    return json.dumps(text)
+
+
+def _replayed(text: str) -> str:
+    messages: list[Message] = [
+        UserMessage(content=text),
+        AssistantMessage(
+            content=text,
+            reasoning=text,
+            tool_calls=(ToolCall(id="1", name="edit_file", arguments=f'{{"path": {json.dumps(text)}}}'),),
+        ),
+        ToolMessage(tool_call_id="1", name=text, content=text),
+    ]
+
+    def talk(make: UpdateMaker, outbox: Outbox) -> None:
+        replay(messages, make, lambda name, given: [], lambda update: outbox.put("s", update))
+        outbox.put("s", Said("agent_message_chunk", markdown(result(text))))
+
+    return _told(talk)
+
+
+def _offers(text: str) -> str:
+    command = SimpleNamespace(name="x", summary=text, argument=text, subcommands=(), source=text, own=False)
+    shell = cast(Shell, SimpleNamespace(added=SimpleNamespace(all=lambda: (command,))))
+
+    def talk(make: UpdateMaker, outbox: Outbox) -> None:
+        outbox.put("s", make.commands(offered(shell)))
+        outbox.put("s", make.plan((Todo(id=1, title=text, note=text, status="blocked"),)))
+        outbox.put("s", make.titled(text))
+
+    return _told(talk)
+
+
+def _asked(text: str) -> str:
+    async def talk(make: UpdateMaker, outbox: Outbox) -> list[Any]:
+        questions: list[Any] = []
+
+        async def ask(session_id: str, call: Any, options: list[Any]) -> Any:
+            questions.extend([call, *options])
+            return SimpleNamespace(outcome=SimpleNamespace(option_id="no"))
+
+        desk = EditorDesk(make, outbox, ask)
+        approver = EditorApprover(desk, str)
+        for action in actions(text):
+            verdict = Ask(risk="high", reason=text, rule=text)
+            await approver.ask(ApprovalRequest(title=text, action=action, verdict=verdict))
+        await EditorAsker(desk).ask(text, (text, text))
+        return questions
+
+    return _told(talk)
+
+
+def editor_ways(folder: Path) -> dict[str, Way]:
+    """All of them by name."""
+    return {
+        "editor, a turn": _listener,
+        "editor, told again": _replayed,
+        "editor, what is offered": _offers,
+        "editor, questions": _asked,
+    }
