@@ -1,7 +1,10 @@
 """From when clio looks for garbage in earnest."""
 
+import ctypes
 import subprocess
 import sys
+
+import pytest
 
 PROGRAM = """
 import gc
@@ -22,3 +25,32 @@ print(frozen >= 5_000, gc.get_freeze_count() == frozen, sum(isinstance(one, Knot
 def test_what_stands_is_left_alone_and_what_comes_is_looked_at_soon() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "True"]
+
+
+PIECES = """
+import ctypes, sys
+from clio.entrypoints import garbage
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd u f fo k c".split()]
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Info
+if "settled" in sys.argv:
+    garbage.settle()
+large = bytearray(4_000_000)
+del large
+before = mallinfo().hblks
+piece = bytearray(1_000_000)
+print(mallinfo().hblks - before)
+"""
+
+
+GLIBC = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallinfo2")
+
+
+@pytest.mark.skipif(not GLIBC, reason="the C library is not glibc")
+def test_a_large_piece_is_the_systems_again_when_it_is_let_go_of() -> None:
+    def own(*words: str) -> str:
+        done = subprocess.run([sys.executable, "-c", PIECES, *words], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert (own(), own("settled")) == ("0", "1")
