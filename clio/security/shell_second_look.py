@@ -21,7 +21,7 @@ _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw
 # What the shell reads up to the end of the line and no further.
 _ON_ONE_LINE = frozenset(
     {"command", "declaration_command", "unset_command", "redirected_statement", "variable_assignments"}
-    | {"file_redirect", "herestring_redirect"}
+    | {"file_redirect", "herestring_redirect", "negated_command"}
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
@@ -60,6 +60,8 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             sums.add(node.start_byte)
         if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():
             found.append("a lone $ may part words otherwise")
+        if node.type == "file_descriptor" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()<>"):
+            found.append("a number before a redirect may belong to the word before it")
         if node.type == "heredoc_end" and not _ends_its_line(node, source):
             found.append("a here-document may go on behind its end")
         if node.type in ("`", "$(", "$((", "((", "<(", ">("):
