@@ -10,6 +10,8 @@ from clio.providers.base import ChatRequest, Provider
 from clio.providers.retry import MAX_RETRIES, retry_delay
 from clio.security.redact import Redactor
 
+_EMPTY_RETRIES = 2
+
 
 class ModelCaller:
     """Sends one request until it is answered, at most `MAX_RETRIES` times more than once."""
@@ -24,8 +26,8 @@ class ModelCaller:
     async def ask(self, request: ChatRequest, *, large: bool = False) -> Answer:
         """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError.
 
-        large: the request takes so much of the window that an empty answer, every time, means it does not fit:
-            llama.cpp says it in no other way.
+        large: the request takes so much of the window that an empty answer, three times, means it does not fit:
+            llama.cpp's Python server says it in no other way.
         """
         display = Display(self._emit)
         attempt = 0
@@ -35,18 +37,20 @@ class ModelCaller:
                 await receive(self._provider, request, answer, display, self._redactor)
             except ProviderError as error:
                 attempt += 1
-                if not error.retryable or attempt > MAX_RETRIES:
-                    if large and isinstance(error, StreamBroken) and answer.is_empty:
+                too_large = large and isinstance(error, StreamBroken) and answer.is_empty
+                most = _EMPTY_RETRIES if too_large else MAX_RETRIES
+                if not error.retryable or attempt > most:
+                    if too_large:
                         raise ContextOverflow(str(error)) from error
                     raise
-                await self._wait(attempt, error)
+                await self._wait(attempt, most, error)
                 display.restart()
             else:
                 self.partial = None
                 return answer
 
-    async def _wait(self, attempt: int, error: ProviderError) -> None:
+    async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
         after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
         delay_s = retry_delay(attempt, after_s, self._rng)
-        self._emit(Retrying(attempt=attempt, of=MAX_RETRIES, delay_s=round(delay_s, 2), reason=str(error)))
+        self._emit(Retrying(attempt=attempt, of=most, delay_s=round(delay_s, 2), reason=str(error)))
         await asyncio.sleep(delay_s)
