@@ -122,9 +122,9 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str
     stamp = msgspec.json.decode(data, type=_Stamp)
     if stamp.schema == snapshot.SCHEMA and isinstance(stamp.version, int):
         refuse_newer(files.snapshot, stamp.version, snapshot.VERSION)
-        if stamp.version < snapshot.VERSION:
+        if stamp.version < snapshot.OLDEST_READ:
             old = msgspec.json.decode(data, type=dict[str, Any])
-            data = msgspec.json.encode(migrate(old, stamp.version, snapshot.VERSION, snapshot.MIGRATIONS))
+            data = msgspec.json.encode(migrate(old, stamp.version, snapshot.OLDEST_READ, snapshot.MIGRATIONS))
         try:
             state, merged_journal = snapshot.decode(data)
         except msgspec.ValidationError:

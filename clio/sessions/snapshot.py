@@ -15,8 +15,9 @@ from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Tri
 
 SCHEMA = "clio.session"
 VERSION = 2
-MIGRATIONS: dict[int, Any] = {1: dict}
-"""Version 1 wrote each id of `stm` and `yarn`, which is still read: it needs no change."""
+OLDEST_READ = 1
+"""Files from this version on are decoded as they are: version 1 wrote each id of `stm` and `yarn`."""
+MIGRATIONS: dict[int, Any] = {}
 AFTER_HEAD = b',\n"todos":'
 BETWEEN = b",\n"
 ENDING = b"\n]\n}\n"
