@@ -25,6 +25,7 @@ _ON_ONE_LINE = frozenset(
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
 _DOUBLE = re.compile(r"\$\(\(")
 _BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
@@ -60,8 +61,8 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             sums.add(node.start_byte)
         if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():
             found.append("a lone $ may part words otherwise")
-        if node.type == "file_descriptor" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()<>"):
-            found.append("a number before a redirect may belong to the word before it")
+        if node.type == "file_descriptor" and not _DESCRIPTOR.fullmatch(_text(node, source)):
+            found.append("the word before a redirect is taken for its number")
         if node.type == "heredoc_end" and not _ends_its_line(node, source):
             found.append("a here-document may go on behind its end")
         if node.type in ("`", "$(", "$((", "((", "<(", ">("):
