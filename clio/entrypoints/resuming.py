@@ -66,10 +66,11 @@ def _note(text: str, terminal: Terminal) -> None:
     """What `Screen.note` prints. The screen with all it can draw takes six times as long to import."""
     from rich.text import Text
 
+    from clio.ui.output import Output
     from clio.ui.painter import Painter, Part
     from clio.ui.plain import clean
 
     theme = terminal.theme
     painter = Painter(theme, terminal_size)
-    sys.stdout.write("".join(painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")))
-    sys.stdout.flush()
+    lines = [painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
+    Output(sys.stdout).write("".join(lines))

@@ -1,6 +1,8 @@
 """A session to go on with: it is on the screen before the app is there, and the app takes it over as it was opened."""
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +12,15 @@ import pytest
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.entrypoints.repl_parts import terminal_size
+from clio.entrypoints.repl_start import recap
 from clio.entrypoints.resuming import Resuming
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.sessions.state import Planned
+from clio.ui.screen import open_screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.pty_session import PtySession
@@ -114,6 +119,33 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
     assert len(again.messages) == 3  # the call nobody answered is answered, once and on disk
     again.close()
     assert "session Retries · 3 messages" in capsys.readouterr().out
+
+
+def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    session = said()
+    session.append(UserMessage(content="words " * 40 + "\x1b[31mred\n\n漢字" * 50))
+    session.close()
+    terminal = Terminal(live=True, escapes=True, colour=True, reflows=True)
+    one = resuming(terminal)
+    assert one.show(session.id)
+    one.close()
+    shown = capsys.readouterr().out
+    screen = open_screen(sys.stdout, terminal, terminal_size)
+    screen.note("\n".join(recap(session)))
+    assert shown.count("\n") > 8
+    assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out)  # a frame drawn in one go
+
+
+def test_a_terminal_that_is_not_utf_8_is_shown_it_too(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = said()
+    session.close()
+    narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", narrow)
+    one = resuming()
+    assert one.show(session.id)
+    one.close()
+    narrow.seek(0)
+    assert narrow.read().splitlines()[:2] == ["session Retries - 2 messages", "> does the client retry?"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
