@@ -92,6 +92,7 @@ class Committing:
     async def _may_run_programs(self) -> bool:
         """Whether the person lets git start what this repository itself names; a yes is remembered as trust."""
         loaded = self._app.loaded
+        await self._undo_what_jobs_did()
         root = await asyncio.to_thread(root_of, self._app.project)
         waiting = await asyncio.to_thread(waiting_programs, root, Trust(loaded.home), loaded.owner)
         if not waiting:
@@ -101,6 +102,10 @@ class Committing:
         if not self._app.config.incognito:
             await asyncio.to_thread(Trust(loaded.home).add_all, loaded.owner, waiting)
         return True
+
+    async def _undo_what_jobs_did(self) -> None:
+        for sentence in await asyncio.to_thread(self._app.sandbox.trouble):
+            self._reviewer.tell(sentence, bad=True)
 
     def _look(self) -> State:
         """The working tree, if it can be committed at all. Raises UserError."""
@@ -207,6 +212,7 @@ class Committing:
         return message if edited is None else edited.strip()
 
     async def _commit(self, state: State, files: Sequence[Changed], message: str) -> None:
+        await self._undo_what_jobs_did()  # one may have made a hook while the message was read
         work = commits.commit(state, files, self._clean(message), self._app.config.attribution or "")
         signs = git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
         # A passphrase may be asked for at this terminal: then its keys are not ours.

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.storage.reasons import cause
+
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 300
 
@@ -71,6 +73,23 @@ class Guard:
                 yield from (file for file in files if ".set-aside-" not in file.name and not file.is_dir())
             else:
                 yield path
+
+
+def put_back(guard: Guard, root: Path) -> str:
+    """Put everything back, and say so in a line, paths relative to the workspace; "" where nothing had changed."""
+    try:
+        undone = guard.undo()
+    except OSError as error:
+        return f"[the sandbox could not put back what commands may not change: {cause(error)}]"
+    if not undone:
+        return ""
+    shown = ", ".join(_shown(path, aside, root) for path, aside in undone)
+    return f"[the sandbox undid what commands may not change: {shown}]"
+
+
+def _shown(path: Path, aside: Path | None, root: Path) -> str:
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return f"{name} (kept as {aside.name})" if aside else name
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.guard import Guard
 from clio.sandbox.places import SETTINGS, make_fence
 from clio.sandbox.probe import enclose, why_not
+from clio.sandbox.watches import Watches
 from clio.storage.reasons import cause
 
 _ORDER: tuple[Level, ...] = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
@@ -48,6 +49,7 @@ class Sandbox:
         self._told = not self.wanted
         self._reasons: dict[Level, str] = {}
         self._lock = threading.Lock()
+        self.watches = Watches()
         self._tmp: tempfile.TemporaryDirectory[str] | None = None
 
     @property
@@ -91,9 +93,12 @@ class Sandbox:
             return self._level
 
     def trouble(self) -> list[str]:
-        """A sentence for the person where what was asked for is not to be had; said once. For a thread."""
+        """Sentences for the person: that what was asked for is not to be had, once; what jobs made that was undone.
+
+        For a thread.
+        """
         if self._told:
-            return []
+            return [note.strip("[]") for note in self.watches.put_back()]
         self._told = True
         try:
             level = self.level()
@@ -137,12 +142,23 @@ class Sandbox:
 
     def guard(self, root: Path) -> Guard:
         """Remembers what the level cannot seal, to be put back after a command; for a thread. Raises as `level`."""
+        return self._guard(root, (root / FOLDER_NAME, self._home))
+
+    def watch(self, root: Path) -> None:
+        """The same for a command that goes on behind the turn, until `watches.end`; for a thread. Raises as `level`.
+
+        Not of the project's own settings: while it runs, a person's answers are kept there, and what a command writes
+        into them waits for trust.
+        """
+        self.watches.begin(root, lambda: self._guard(root, (self._home,)))
+
+    def _guard(self, root: Path, folders: tuple[Path, ...]) -> Guard:
         match self.level():
             case "off":
                 return Guard(())
             case "landlock":
                 fence = self.fence(root)
-                own = (folder / name for folder in (root / FOLDER_NAME, self._home) for name in SETTINGS)
+                own = (folder / name for folder in folders for name in SETTINGS)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
                 return Guard(
                     (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from clio.errors import ConfigError, ToolFailed, ToolRetry
-from clio.git_looking import command, environment
+from clio.git_looking import command as looking
+from clio.git_looking import environment
 from clio.messages import Commit, Deeds
 from clio.repository.wording import check_trailer
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.shell.held import run_held
+from clio.tools.shell.held import put_back_by_jobs, run_held
 
 if TYPE_CHECKING:
     from git import Repo
@@ -96,12 +97,12 @@ class GitTool:
         sandbox = None if outside else self._sandbox
 
         async def go(progress: Progress) -> ToolOutput:
-            text = ""
+            text, before = "", await put_back_by_jobs(self._sandbox)
             for command in commands:
                 process, timed_out, note = await run_held(
                     command, self._cwd, sandbox, timeout_s=self._timeout_s, on_news=progress
                 )
-                text = "\n".join(filter(None, (process.output.text().strip(), note)))
+                text = "\n".join(filter(None, (process.output.text().strip(), before, note)))
                 if timed_out or process.exit_code != 0:
                     why = f"stopped after {self._timeout_s} s" if timed_out else f"exit {process.exit_code}"
                     said = f"{shlex.join(command[:2])} failed ({why}):\n{text}"
@@ -137,7 +138,7 @@ def git_text(folder: Path, arguments: list[str]) -> str:
     git.update_environment(**environment())
     limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython has no limit there
     try:
-        words = command(folder, *arguments)
+        words = looking(folder, *arguments)
         output = git.execute(words, stdout_as_string=False, kill_after_timeout=limit_s)
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
@@ -150,7 +151,7 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 async def _git_output(folder: Path, arguments: list[str]) -> str:
     """The same for an operation that may take long: git ends when nobody waits for it any more."""
     try:
-        words = await asyncio.to_thread(command, folder, *arguments)
+        words = await asyncio.to_thread(looking, folder, *arguments)
         process = await asyncio.create_subprocess_exec(
             *words, cwd=folder, env=environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )

@@ -3,6 +3,8 @@
 import asyncio
 import atexit
 import contextlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from clio.errors import ToolRetry
@@ -12,14 +14,19 @@ from clio.tools.shell.processes import TERM_GRACE_S, RunningProcess
 
 
 class Job:
-    """One background command. `read_to` is the character of its output the model has read up to."""
+    """One background command. `read_to` is the character of its output the model has read up to.
 
-    def __init__(self, name: str, command: str, process: RunningProcess) -> None:
+    ended: called once, when nothing of it is alive any more.
+    """
+
+    def __init__(
+        self, name: str, command: str, process: RunningProcess, ended: Callable[[], None] = lambda: None
+    ) -> None:
         self.name = name
         self.command = command
         self.process = process
         self.read_to = 0
-        self._waiting = asyncio.ensure_future(process.wait(with_children=True))
+        self._waiting = asyncio.ensure_future(self._wait(ended))
 
     @property
     def running(self) -> bool:
@@ -36,6 +43,12 @@ class Job:
         self._waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._waiting
+
+    async def _wait(self, ended: Callable[[], None]) -> None:
+        try:
+            await self.process.wait(with_children=True)
+        finally:
+            ended()  # also where this is cancelled; a handful of small files
 
     def kill(self) -> None:
         """End it without waiting."""
@@ -54,11 +67,13 @@ class JobTable:
 
     async def start(self, command: str, cwd: Path, *, outside: bool = False) -> Job:
         """Start a job. Raises ToolFailed where the command cannot be started. outside: no sandbox holds it."""
-        process = await start_held(command, cwd, None if outside else self.sandbox)
+        sandbox = self.sandbox if self.sandbox is not None and self.sandbox.wanted and not outside else None
+        process = await start_held(command, cwd, sandbox)
         if not self._jobs:
             # Reached where clio dies of an error before it could close the table in order.
             atexit.register(self.kill)
-        job = Job(f"job{len(self._jobs) + 1}", command, process)
+        ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
+        job = Job(f"job{len(self._jobs) + 1}", command, process, ended)
         self._jobs[job.name] = job
         return job
 
@@ -85,3 +100,5 @@ class JobTable:
         """End all jobs without waiting, where no event loop runs any more."""
         for job in self._jobs.values():
             job.kill()
+        if self.sandbox is not None:
+            self.sandbox.watches.put_back()

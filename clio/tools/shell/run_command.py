@@ -15,7 +15,7 @@ from clio.messages import Commit, Deeds
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.shell.held import run_held
+from clio.tools.shell.held import put_back_by_jobs, run_held
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.processes import RunningProcess, run
 
@@ -91,6 +91,7 @@ class RunCommandTool:
     async def _in_foreground(self, command: str, timeout_s: float, progress: Progress, outside: bool) -> ToolOutput:
         began = time.time()
         sandbox = None if outside else self._sandbox
+        before = await put_back_by_jobs(self._sandbox)
         process, timed_out, note = await run_held(
             command, self._workspace.root, sandbox, timeout_s=timeout_s, on_news=progress
         )
@@ -102,13 +103,13 @@ class RunCommandTool:
         commits = await _commits(command, text, self._workspace.root, began)
         deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
         summary = state.partition(";")[0]
-        whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", note)))
+        whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", before, note)))
         return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds)
 
     async def _in_background(self, command: str, outside: bool) -> ToolOutput:
         job = await self._jobs.start(command, self._workspace.root, outside=outside)
         await job.wait(_FIRST_LOOK_S)
-        return _job_report(job, job.read_to)
+        return _job_report(job, job.read_to, await put_back_by_jobs(self._sandbox))
 
 
 class JobOutputTool:
@@ -129,7 +130,8 @@ class JobOutputTool:
         async def go(progress: Progress) -> ToolOutput:
             if call.wait_s:
                 await job.wait(call.wait_s)
-            return _job_report(job, job.read_to if call.offset is None else call.offset)
+            offset = job.read_to if call.offset is None else call.offset
+            return _job_report(job, offset, await put_back_by_jobs(self._jobs.sandbox))
 
         return Prepared(title=f"output of {job.name}", action=Internal(), run=go)
 
@@ -152,13 +154,16 @@ class JobStopTool:
         async def go(progress: Progress) -> ToolOutput:
             if job.running:
                 await job.stop()
-            return _job_report(job, job.read_to)
+            return _job_report(job, job.read_to, await put_back_by_jobs(self._jobs.sandbox))
 
         return Prepared(title=f"stop {job.name}", action=Internal(ends_work=True), run=go)
 
 
-def _job_report(job: Job, offset: int) -> ToolOutput:
-    """What a job printed from a character on, and how it stands; the model has then read all of it."""
+def _job_report(job: Job, offset: int, note: str) -> ToolOutput:
+    """What a job printed from a character on, and how it stands; the model has then read all of it.
+
+    note: what the sandbox has to say of jobs.
+    """
     process = job.process
     job.read_to = process.output.total_chars
     text = process.output.since(offset).strip("\n")
@@ -170,7 +175,8 @@ def _job_report(job: Job, offset: int) -> ToolOutput:
         state = f"{job.name} ended: {_ended(process)}"
     deeds = None if job.running else Deeds(command=job.command, exit_code=_code(process))
     head = f"[{state}; read to offset {job.read_to} with job_output]"
-    return ToolOutput(text=f"{head}\n{text or '(nothing new)'}", summary=state, deeds=deeds)
+    whole = "\n".join(filter(None, (head, text or "(nothing new)", note)))
+    return ToolOutput(text=whole, summary=state, deeds=deeds)
 
 
 def _code(process: RunningProcess) -> int | None:

@@ -1,0 +1,133 @@
+"""What commands in the background make of what commands may not change: undone while they run, and when they end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.sandbox.sandbox import Sandbox
+from clio.security.path_policy import Workspace
+from clio.tools.shell.held import put_back_by_jobs, run_held
+from clio.tools.shell.jobs import Job, JobTable
+from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
+from tests.sandbox.range import Range
+
+PLANT = "echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git config core.fsmonitor ./evil"
+COMMON = "echo ../g > .git/commondir"
+"""Of a repository that is not a worktree, the one thing no level can seal."""
+
+
+@pytest.fixture(autouse=True)
+def tidy(field: Range) -> None:
+    field.tidy()
+
+
+@asynccontextmanager
+async def job_of(held: Sandbox, field: Range, line: str) -> AsyncIterator[Job]:
+    """A job that has done its work, and waits for a file `go` to end."""
+    jobs = JobTable(held)
+    try:
+        job = await jobs.start(f"{line}; echo planted; until [ -e go ]; do sleep 0.02; done", field.project)
+        while "planted" not in job.process.output.text():
+            assert job.running, job.process.output.text()
+            await asyncio.sleep(0.01)
+        yield job
+    finally:
+        for one in jobs.running():
+            await one.stop()
+
+
+Step = Callable[[Sandbox, Range, Job], Coroutine[Any, Any, str]]
+
+
+async def next_command(held: Sandbox, field: Range, job: Job) -> str:
+    return (await run_held("true", field.project, held, timeout_s=20))[2]
+
+
+async def command_outside(held: Sandbox, field: Range, job: Job) -> str:
+    table = JobTable(held)
+    tool = RunCommandTool(Workspace(field.project), table, 20)
+    call = tool.args(command="ls .git/commondir; ls .git/hooks", outside=True)  # type: ignore[call-arg]
+    return (await tool.prepare(call).run(lambda line: None)).text
+
+
+async def its_end(held: Sandbox, field: Range, job: Job) -> str:
+    (field.project / "go").touch()
+    await job.wait(20)
+    assert not job.running
+    return await put_back_by_jobs(held)
+
+
+async def stopping_it(held: Sandbox, field: Range, job: Job) -> str:
+    await job.stop()
+    return await put_back_by_jobs(held)
+
+
+async def next_turn(held: Sandbox, field: Range, job: Job) -> str:
+    return "\n".join(held.trouble())
+
+
+@pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn])
+def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> None:
+    before = field.intact()
+    held.trouble()
+
+    async def go() -> str:
+        async with job_of(held, field, f"{PLANT}; {COMMON}"):
+            assert (field.project / ".git" / "commondir").exists()
+            async with job_of(held, field, "true") as other:  # a second one remembers nothing of the first's
+                del other
+            assert field.intact() == before
+        async with job_of(held, field, f"{PLANT}; {COMMON}") as job:
+            return await step(held, field, job)
+
+    note = asyncio.run(go())
+    assert field.intact() == before
+    assert "commondir" in note and "commondir: No such" not in note
+    assert held.known != "landlock" or "hooks/pre-commit" in note
+
+
+def test_the_model_is_told_with_the_jobs_output(held: Sandbox, field: Range) -> None:
+    async def go() -> str:
+        jobs = JobTable(held)
+        tool = RunCommandTool(Workspace(field.project), jobs, 20)
+        begun = await tool.prepare(RunCommandArgs(command=f"{COMMON}; exec sleep 60", background=True)).run(print)
+        job = jobs.get("job1")
+        while not begun.text.count("commondir") and not (field.project / ".git" / "commondir").exists():
+            await asyncio.sleep(0.01)
+        seen = await JobOutputTool(jobs).prepare(JobOutputArgs(job="job1")).run(print)
+        await job.stop()
+        return begun.text + seen.text
+
+    assert asyncio.run(go()).count("the sandbox undid") == 1
+    assert not (field.project / ".git" / "commondir").exists()
+
+
+def test_the_persons_answers_stay_while_a_job_runs(held: Sandbox, field: Range) -> None:
+    settings = field.project / ".clio" / "config.yaml"
+    old = settings.read_bytes()
+
+    async def go() -> None:
+        async with job_of(held, field, "true"):
+            settings.write_text("approve: ask\nallow: [ls]\n", encoding="utf-8")
+            assert (await run_held("true", field.project, held, timeout_s=20))[2] == ""
+            assert "ls" in settings.read_text(encoding="utf-8")
+
+    try:
+        asyncio.run(go())
+    finally:
+        settings.write_bytes(old)
+
+
+def test_nothing_is_watched_when_no_job_runs(held: Sandbox, field: Range, tmp_path: Path) -> None:
+    async def go() -> str:
+        async with job_of(held, field, "true"):
+            pass
+        field.git("config", "remote.there.url", str(tmp_path))
+        return await put_back_by_jobs(held)
+
+    assert asyncio.run(go()) == ""
+    field.git("config", "--unset", "remote.there.url")
