@@ -45,8 +45,7 @@ from clio.providers.registry import make_provider
 from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
-from clio.security.redact import Redactor
-from clio.security.redact_names import env_secrets
+from clio.security.redact_settings import redactor_for
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.skills.shelf import SkillShelf
@@ -80,7 +79,7 @@ class App:
         self.provider = provider
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
-        self.redactor = Redactor(self.config.redact_patterns, env_secrets(dict(env)), enabled=self.config.redact)
+        self.redactor = redactor_for(self.config, env)
         self.policy = Policy(
             self.workspace,
             self.config.approve,

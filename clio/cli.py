@@ -111,9 +111,10 @@ def _repl(arguments: "Arguments") -> int:
 
         options = options or _options(arguments)
         loaded = load(options, os.environ)
-        from clio.entrypoints import repl
+        from clio.entrypoints import last_words, repl
 
-        return repl.run(options, loaded)
+        with last_words.guarded(sys.argv[1:]):
+            return repl.run(options, loaded)
     except BaseException:
         first_paint.clear()  # the sentence about the error gets a line of its own
         raise
@@ -125,17 +126,19 @@ def _one_shot(arguments: "Arguments") -> int:
     from clio.config.show import withheld_note
     from clio.config.trust import should_ask
     from clio.context.workspace_state import working_tree
+    from clio.ui.plain import visible
 
     options = _options(arguments)
     loaded = load(options, os.environ)
     if should_ask(loaded):
-        print(f"clio: {withheld_note(loaded)}", file=sys.stderr)
+        print(f"clio: {visible(withheld_note(loaded))}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
-    from clio.entrypoints import oneshot
+    from clio.entrypoints import last_words, oneshot
 
-    return oneshot.run(options, loaded)
+    with last_words.guarded(sys.argv[1:]):
+        return oneshot.run(options, loaded)
 
 
 def _options(arguments: "Arguments") -> "Options":
@@ -177,20 +180,21 @@ def _config_command(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import make_options
     from clio.config.trust import grant_all
+    from clio.ui.plain import inert_json, visible
 
     loaded = load(make_options(arguments), os.environ)
     match arguments.words[1]:
         case "show":
-            print(show.as_json(loaded) if arguments.json else show.as_text(loaded))
+            print(inert_json(show.as_json(loaded)) if arguments.json else visible(show.as_text(loaded)))
         case "path":
-            print(show.files(loaded))
+            print(visible(show.files(loaded)))
         case _:
             from msgspec.structs import replace
 
             from clio.commands.brought import brought, brought_to_git
 
             loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
-            print(show.trust_text(loaded))
+            print(visible(show.trust_text(loaded)))
             if loaded.withheld:
                 grant_all(loaded)
     return 0
@@ -222,16 +226,18 @@ def _init(arguments: "Arguments") -> int:
 def _mcp(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import make_options
-    from clio.entrypoints import mcp_server
+    from clio.entrypoints import last_words, mcp_server
 
-    return mcp_server.run(load(make_options(arguments), os.environ), read_only=arguments.read_only)
+    with last_words.guarded(sys.argv[1:]):
+        return mcp_server.run(load(make_options(arguments), os.environ), read_only=arguments.read_only)
 
 
 def _acp(arguments: "Arguments") -> int:
     from clio.config.options import make_options
-    from clio.entrypoints import acp_server
+    from clio.entrypoints import acp_server, last_words
 
-    return acp_server.run(make_options(arguments))
+    with last_words.guarded(sys.argv[1:]):
+        return acp_server.run(make_options(arguments))
 
 
 def whole_prompt(text: str) -> str:
@@ -277,16 +283,10 @@ def _note_a_silent_pipe() -> None:
 
 def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
+    from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError
-    from clio.security.redact import Redactor
-    from clio.security.redact_names import env_secrets
-    from clio.ui import plain
 
-    redactor = Redactor(env_secrets=env_secrets(os.environ))
-
-    def clean(text: str) -> str:  # an error may quote a file, a server, a setting
-        return plain.clean(redactor.redact(text).text)
-
+    clean = cleaner(argv)  # an error may quote a file, a server, a setting
     while len(members := _members(error)) == 1:
         error = members[0]
     debug = "--debug" in argv or os.environ.get("CLIO_DEBUG", "").strip().lower() in ("1", "true", "yes", "on")

@@ -1,0 +1,73 @@
+"""What is said of errors that nobody catches: on standard error, and without secrets like everything else."""
+
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from clio.security.redact import Redactor
+from clio.security.redact_names import env_secrets
+from clio.security.redact_settings import redactor_for
+from clio.ui import plain
+
+
+def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
+    """Takes secrets and control characters out of a text, by the settings these arguments lead to."""
+    redactor = _redactor(tuple(argv))
+    return lambda text: plain.clean(redactor.redact(text).text)
+
+
+@contextmanager
+def guarded(argv: Sequence[str]) -> Generator[None]:
+    """Inside, what fails in a thread, in a task nobody waits for, or as an object goes, is said without secrets.
+
+    Python's own words for these hold the message of the error, and the name of the thread, as they are.
+    """
+    hooks, last = (threading.excepthook, sys.unraisablehook), logging.lastResort
+    threading.excepthook = lambda told: _say(argv, f"in thread {told.thread.name if told.thread else '?'}", told)
+    sys.unraisablehook = lambda told: _say(argv, f"in {told.object!r}", told)
+    formatter = last.formatter if last else None
+    if last:
+        last.setFormatter(_Clean(argv))
+    try:
+        yield
+    finally:
+        threading.excepthook, sys.unraisablehook = hooks
+        if last:
+            last.setFormatter(formatter)
+
+
+class _Clean(logging.Formatter):
+    def __init__(self, argv: Sequence[str]) -> None:
+        super().__init__()
+        self._argv = argv
+
+    def format(self, record: logging.LogRecord) -> str:
+        return cleaner(self._argv)(super().format(record))
+
+
+def _say(argv: Sequence[str], where: str, told: Any) -> None:
+    if told.exc_type is SystemExit or sys.stderr is None:
+        return
+    text = "".join(traceback.format_exception(told.exc_type, told.exc_value, told.exc_traceback))
+    sys.stderr.write(cleaner(argv)(f"clio: not caught, {where}:\n{text}"))
+
+
+@cache
+def _redactor(argv: tuple[str, ...]) -> Redactor:
+    """By the settings; where they are what failed, by the environment alone."""
+    from clio.config.flags import parse
+    from clio.config.layers import load
+    from clio.config.options import make_options
+
+    try:
+        redactor = redactor_for(load(make_options(parse(list(argv))), os.environ).config, os.environ)
+    except Exception:
+        return Redactor(env_secrets=env_secrets(os.environ))
+    redactor.enabled = True  # a report of a bug is sent to others
+    return redactor
