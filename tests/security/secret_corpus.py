@@ -215,6 +215,51 @@ def _strings(seed: int) -> Iterator[Placed]:
     yield Placed("storage-string", "connection string", text, key)
 
 
+@dataclass(frozen=True)
+class Halved:
+    """A secret that two messages have between them."""
+
+    kind: str
+    place: str
+    parts: tuple[str, str]
+    secret: str
+    rest: str
+
+
+def halved(seeds: range = range(1)) -> Iterator[Halved]:
+    """Every kind in every place, cut in two: a job's output that is asked for twice, and the pages of a file."""
+    for case in placed(seeds):
+        chance = random.Random(case.text)
+        if "PRIVATE KEY" in case.secret:
+            rows = case.text.split("\n")
+            if len(rows) > 6:
+                cut = chance.randint(3, len(rows) - 3)
+                for place, page in _PAGES.items():
+                    parts = (page(rows[:cut], 1), page(rows[cut:], cut + 1))
+                    yield Halved(case.kind, f"{case.place}, {place}", parts, case.secret, "")
+            continue
+        size = len(case.secret)
+        cut = chance.randint(8, size - 8) if size > 16 else size // 2
+        at = case.text.index(case.secret) + cut
+        parts = (f"[job-1 runs since 5 s]\n{case.text[:at]}", f"[job-1 ended: exit 0 in 7 s]\n{case.text[at:]}")
+        yield Halved(case.kind, case.place, parts, case.secret, case.secret[cut:])
+
+
+_PAGES: dict[str, Callable[[list[str], int], str]] = {
+    "two pages": lambda rows, first: "\n".join(
+        [*(f"{number}|{row}" for number, row in enumerate(rows, first)), "[lines 1-9; go on with offset=10]"]
+    ),
+    "two reads": lambda rows, first: "\n".join(rows),
+}
+
+
+def leaves_a_tail(said: list[str], case: Halved) -> bool:
+    """Whether the last eight letters of a secret are still in the second message; any of a key block, in either."""
+    if "PRIVATE KEY" in case.secret:
+        return any(survives(text, Placed(case.kind, case.place, text, case.secret)) for text in said)
+    return len(case.rest) >= _TAIL and case.rest[-_TAIL:] in MARKER.sub("", said[-1])
+
+
 def survives(text: str, case: Placed) -> bool:
     """Whether any stretch of a secret, eight letters long, is still there; a key block's by its lines."""
     body, text = case.secret, MARKER.sub("", text)

@@ -10,7 +10,7 @@ from clio.security.approval import Allow, Policy
 from clio.security.path_policy import Workspace
 from clio.security.shell_dialects import doubt
 from clio.security.shell_syntax import parse
-from clio.tools.shell.processes import shell_argv
+from clio.tools.shell.processes import command_environment, shell_argv
 
 MAC = ("/bin/bash", "-c")
 CMD = ("cmd.exe", "/d", "/s", "/c")
@@ -22,6 +22,10 @@ def test_without_bash_a_line_of_bash_is_asked(monkeypatch: pytest.MonkeyPatch, t
     policy = Policy(Workspace(tmp_path), "ask")
     verdicts = {line: policy.judge(RunCommand(command=line, cwd=tmp_path)) for line in ("ls", "ls &> /dev/null")}
     assert [line for line, verdict in verdicts.items() if isinstance(verdict, Allow)] == ["ls"]
+
+
+def test_the_environment_leads_cd_nowhere_else() -> None:
+    assert "CDPATH" not in command_environment({"CDPATH": "/etc", "SHELLOPTS": "posix", "A": "b"})
 
 
 def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:

@@ -34,9 +34,13 @@ _PLAIN_OUTPUT = {
 }
 
 
+# With these a shell enters other folders, or reads a line otherwise, than the line says and was judged by.
+_READ_OTHERWISE = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT")
+
+
 def command_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: clio's own, with colours, pagers and password prompts off."""
-    return {**env, **_PLAIN_OUTPUT}
+    """The environment of a command: clio's own, with colours, pagers and prompts off; `cd x` leads to `x`."""
+    return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _READ_OTHERWISE}
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
