@@ -123,7 +123,8 @@ class Encoder:
     def _answer(self, message: AssistantMessage, quirks: Quirks) -> dict[str, object]:
         if not message.content and not message.tool_calls:
             return {}  # an interrupted answer without a word; servers refuse empty content
-        row: dict[str, object] = {"role": "assistant", "content": message.content or None}
+        nothing = None if quirks.null_content else ""
+        row: dict[str, object] = {"role": "assistant", "content": message.content or nothing}
         if not message.tool_calls:
             return row
         if quirks.echo_reasoning:

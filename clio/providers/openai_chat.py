@@ -156,7 +156,7 @@ class OpenAIChatProvider:
         return answer.ending()
 
     def _learn(self, failure: Failure) -> bool:
-        if failure.kind == "status" and failure.status in (400, 422):
+        if failure.kind == "status" and failure.status in (400, 422, 500):  # 500 of llama.cpp's Python server
             lesson = taught(self._quirks, failure.body)
             if lesson is not None:
                 self._quirks = lesson

@@ -19,6 +19,8 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """DeepSeek wants the thoughts that led to a tool call back, with that call."""
     thought_signatures: bool = False
     """Gemini wants the signature of each first tool call back."""
+    null_content: bool = True
+    """Whether an answer of calls alone says `content: null`, as most want it; else "": llama.cpp's Python server."""
 
 
 class Preset(Struct, frozen=True, kw_only=True):
@@ -172,6 +174,8 @@ _UNWANTED = re.compile(
     re.IGNORECASE,
 )
 
+_NO_NULL = re.compile(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+
 
 def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     """The dialect after a refusal that names what it did not like, or None where nothing can be learned from it."""
@@ -181,6 +185,8 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
         return structs.replace(quirks, thought_signatures=True)
     if "reasoning_content" in refusal and not quirks.echo_reasoning:
         return structs.replace(quirks, echo_reasoning=True)
+    if _NO_NULL.search(refusal) and quirks.null_content:
+        return structs.replace(quirks, null_content=False)
     if not _UNWANTED.search(refusal):
         return None
     if "stream_options" in refusal and quirks.stream_usage:

@@ -426,6 +426,27 @@ def test_the_newer_name_of_max_tokens_is_learned() -> None:
     assert [request.body.get("max_completion_tokens") for request in server.requests] == [None, 50]
 
 
+def test_calls_without_words_for_a_server_that_takes_no_null() -> None:
+    """As llama.cpp's Python server 0.3.36 refuses them, shortened."""
+    refusal = (
+        "[{'type': 'literal_error', 'loc': ('body', 'messages', 1, 'ChatCompletionRequestUserMessage', 'role'), 'msg': "
+        "\"Input should be 'user'\", 'input': 'assistant', 'ctx': {'expected': \"'user'\"}}, {'type': 'string_type', "
+        "'loc': ('body', 'messages', 1, 'ChatCompletionRequestAssistantMessage', 'content'), 'msg': 'Input should be a "
+        "valid string', 'input': None}]"
+    )
+    call = ToolCall(id="call__0_read_file", name="read_file", arguments='{"path": "a.py"}')
+    history = (
+        UserMessage(content="read it"),
+        AssistantMessage(tool_calls=(call,)),
+        ToolMessage(tool_call_id=call.id, name=call.name, content="x = 1"),
+    )
+    refused = error(500, {"error": {"message": refusal, "type": "internal_server_error"}})
+    chunks, server = ask(refused, text("read"), request=ChatRequest(system="", messages=history))
+    assert joined(chunks) == "read"
+    first, second = (request.body["messages"][1] for request in server.requests)
+    assert (first["content"], second["content"], second["tool_calls"]) == (None, "", first["tool_calls"])
+
+
 def test_the_longest_answer_a_user_wants_is_asked_for() -> None:
     own = {"test-model": ModelSettings(max_output_tokens=7)}
     short = ChatRequest(system="", messages=REQUEST.messages, max_output_tokens=3)
