@@ -11,6 +11,7 @@ from clio.entrypoints.subcommand_output import ask
 from clio.errors import StorageError, UsageError, UserError
 from clio.storage.reasons import sentence
 from clio.ui.git_branch import read_branch
+from clio.ui.plain import visible
 
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 
@@ -30,7 +31,7 @@ def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> 
         pieces = plan(project)
         if not dry_run:
             carry_out(project, pieces)
-        sys.stdout.write(f"{display(project / FOLDER_NAME, project=None, user_home=person)}/\n")
+        sys.stdout.write(f"{visible(display(project / FOLDER_NAME, project=None, user_home=person))}/\n")
         for piece in pieces:
             verb = "would be written" if dry_run and piece.fate == "new" else _VERBS[piece.fate]
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")

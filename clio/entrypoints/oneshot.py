@@ -31,7 +31,7 @@ from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.plain import clean
+from clio.ui.plain import clean, inert_json
 
 
 class NobodyThere:
@@ -128,7 +128,7 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
             if error := more.get("error"):
                 sys.stderr.write(f"clio: {clean(error)}\n")
             else:
-                sys.stdout.write(json.dumps(more["structured"], ensure_ascii=False) + "\n")
+                sys.stdout.write(inert_json(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed:
             gap = "\n" if reporter.text else ""
             sys.stdout.write(gap + clean(to_markdown(plan)))

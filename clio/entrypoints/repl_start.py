@@ -19,6 +19,7 @@ from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.ui.plain import clean, visible
 from clio.ui.theme import Terminal
 
 Ask = Callable[[str], str]
@@ -31,7 +32,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
     """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
     if loaded.config.incognito or not should_ask(loaded):
         return loaded
-    rows = "\n".join(withheld_rows(loaded.withheld))
+    rows = "\n".join(map(visible, withheld_rows(loaded.withheld)))
     try:
         answer = ask(
             f"This folder's configuration asks for more than usual:\n{rows}\nTrust this folder with it? [y/N] "
@@ -79,7 +80,7 @@ def _pick(store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
         try:
             return store.find(answer)
         except ClioError as error:
-            sys.stdout.write(f"{error}\n")
+            sys.stdout.write(f"{clean(str(error))}\n")
 
 
 def _shown(table: Table, terminal: Terminal) -> Iterator[str]:

@@ -10,6 +10,7 @@ from clio.agent.events import Event, ToolFinished, TurnFinished
 from clio.algorithms.money import Cost
 from clio.messages import Usage
 from clio.sessions.state import Todo
+from clio.ui.plain import inert_json
 
 SCHEMA_VERSION = 1
 """Of the events; it grows where a reader that passes over what it does not know would still be wrong."""
@@ -148,5 +149,8 @@ def as_result(report: Report) -> Result:
 
 def print_line(value: Struct) -> None:
     """One JSON object on a line of standard output, at once."""
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    data = msgspec.json.encode(value)
+    if not data.isascii() or b"\x7f" in data:
+        data = inert_json(data.decode("utf-8")).encode("utf-8")
+    sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clio.commands.base import CommandResult
 from clio.ui.output import Output
-from clio.ui.plain import clean, clean_line
+from clio.ui.plain import clean, clean_line, inert_json
 from clio.ui.table import table_lines
 from clio.ui.theme import detect_terminal
 
@@ -54,7 +54,8 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
 def print_json(result: CommandResult) -> None:
     """Print a result's data as one JSON document; its words where it has no data."""
     data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
+    text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
+    sys.stdout.buffer.write(inert_json(text).encode("utf-8") + b"\n")
     sys.stdout.buffer.flush()
 
 

@@ -11,6 +11,7 @@ from clio.config.options import Options
 from clio.config.trust import Trust
 from clio.repository.programs import check_programs
 from clio.repository.worktrees import branch_of, open_worktree
+from clio.ui.plain import visible
 
 
 def enter(options: Options, name: str) -> Options:
@@ -22,5 +23,5 @@ def enter(options: Options, name: str) -> Options:
 
     folder, made = open_worktree(options.cwd, name, allow)
     done = "new worktree" if made else "worktree"
-    sys.stderr.write(f"clio: {done} {folder}, branch {branch_of(name)}\n")
+    sys.stderr.write(visible(f"clio: {done} {folder}, branch {branch_of(name)}\n"))
     return structs.replace(options, cwd=folder)

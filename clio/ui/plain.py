@@ -44,6 +44,19 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
+def inert_json(text: str) -> str:
+    """The JSON with every control character, and what is not seen, as escapes: the same values, and nothing steers.
+
+    JSON itself leaves those above 127 as they are, and terminals obey some of them.
+    """
+    return _CONTROL.sub(lambda found: "".join(f"\\u{unit}" for unit in _utf16(found[0])), text)
+
+
+def _utf16(sign: str) -> list[str]:
+    digits = sign.encode("utf-16-be").hex()
+    return [digits[at : at + 4] for at in range(0, len(digits), 4)]
+
+
 class Cleaner:
     """`clean` for text that comes in pieces; a control sequence cut in two is still one.
 

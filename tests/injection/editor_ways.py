@@ -65,9 +65,7 @@ def _listener(text: str) -> str:
         listener = Listener(make, outbox, editor_path=str, on_step=lambda usage: None)
         listener.workspace = Workspace(ROOT)
         listener.open("s")
-        call = ToolCall(
-            id="1", name="run_command", arguments=f'{{"command": {json.dumps(text)}, {json.dumps(text)}: [1]}}'
-        )
+        call = ToolCall(id="1", name="run_command", arguments=json.dumps({"command": text, text: [text]}))
         listener.handle(MessageAdded(message=AssistantMessage(content="", tool_calls=(call,))))
         for event in events(text):
             listener.handle(event)
@@ -76,8 +74,6 @@ def _listener(text: str) -> str:
 
     return _told(talk)
 
-    return json.dumps(text)
-
 
 def _replayed(text: str) -> str:
     messages: list[Message] = [
@@ -85,7 +81,7 @@ def _replayed(text: str) -> str:
         AssistantMessage(
             content=text,
             reasoning=text,
-            tool_calls=(ToolCall(id="1", name="edit_file", arguments=f'{{"path": {json.dumps(text)}}}'),),
+            tool_calls=(ToolCall(id="1", name="edit_file", arguments=json.dumps({"path": text})),),
         ),
         ToolMessage(tool_call_id="1", name=text, content=text),
     ]

@@ -20,7 +20,7 @@ NAMES = list(every_way(Path()))
 _OWN = re.compile(
     r"\x1b\[[0-9;]*m|\x1b\[\d*[ABCDJK]|\x1b\[\?(?:25|2026)[hl]|\x1b\]8;[\w=]*;(?:https?://[\x21-\x7e]+)?\x1b\\"
 )
-_STEERING = re.compile(
+STEERING = re.compile(
     "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e01ef]"
 )
@@ -51,5 +51,5 @@ def _harm(trick: Trick, written: str) -> str:
     for raw in trick.raw:
         if raw in written and raw not in _TOO_SHORT:
             return raw
-    left = _STEERING.search(_OWN.sub("", written))
+    left = STEERING.search(_OWN.sub("", written))
     return left[0] if left else ""

@@ -31,7 +31,7 @@ from clio.entrypoints.doctor import (
 from clio.entrypoints.doctor.bounded import Look, Named, run_all
 from clio.entrypoints.doctor.finding import Finding, Ground, fix
 from clio.errors import ConfigError, UsageError
-from clio.ui.plain import clean_line
+from clio.ui.plain import clean_line, inert_json
 
 _NARROWEST = 20
 FIRST = (
@@ -80,7 +80,7 @@ def run(options: Options, env: Mapping[str, str], *, fetch: bool, json: bool = F
     wrong = any(finding.mark == "fix" for finding in found)
     if json:
         document = msgspec.json.encode({"ok": not wrong, "findings": found})
-        sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
+        sys.stdout.write(inert_json(msgspec.json.format(document, indent=2).decode()) + "\n")
     return 1 if wrong else 0
 
 
