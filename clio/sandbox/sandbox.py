@@ -156,7 +156,7 @@ class Sandbox:
         match self.level():
             case "off":
                 return Guard(())
-            case "landlock":
+            case "landlock" | "seatbelt":  # that one seals them as well, by their paths; a hard link has another
                 fence = self.fence(root)
                 own = (folder / name for folder in folders for name in SETTINGS)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")

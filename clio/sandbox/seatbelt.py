@@ -20,7 +20,11 @@ def enclose(program: str, fence: Fence, argv: Sequence[str]) -> Enclosed:
 
 
 def profile(fence: Fence) -> str:
-    """The rules; of two that fit, the later one counts."""
+    """The rules; of two that fit, the later one counts.
+
+    What is not named is allowed: programs look up dozens of services by names that change with every macOS, and a list
+    of those would have to be tried on each.
+    """
     return "".join(f"{line}\n" for line in _rules(fence))
 
 
@@ -32,19 +36,28 @@ def _rules(fence: Fence) -> Iterator[str]:
         yield f"(allow file-write* (subpath {_quoted(folder)}))"
     for device in _DEVICES:
         yield f'(allow file-write* (literal "{device}"))'
-    yield '(allow file-write* (regex #"^/dev/ttys[0-9]+$"))'
+    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'  # what is open already, by another name
+    # Of terminals only those the command made itself: in the person's, it could write, and read what is typed.
+    yield "(allow pseudo-tty)"
+    yield '(deny file-read-data (regex #"^/dev/ttys[0-9]+$"))'
+    own = '(require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty"))'
+    yield f"(allow file-read-data file-write* {own})"
     for path in sorted({*fence.sealed, *fence.watched}):
         yield f"(deny file-write* (subpath {_quoted(path)}))"
     # A folder on the way to what is sealed may not be moved away.
     for folder in sorted({way for path in fence.sealed for top in fence.write for way in between(top, path)}):
         yield f"(deny file-write-unlink (literal {_quoted(folder)}))"
-    yield "(deny lsopen)"  # programs started by others for us are held by nothing
+    # Programs that others start for us are held by nothing: launchd's jobs, `open`, scripts of applications.
+    yield "(deny job-creation)"
+    yield "(deny lsopen)"
     yield "(deny appleevent-send)"
+    yield "(deny signal)"
+    yield "(allow signal (target same-sandbox))"
     for folder in fence.hidden:
         yield f"(deny network-outbound (subpath {_quoted(folder)}))"
     if not fence.network:
         yield "(deny network*)"
-        yield '(allow network* (local ip "localhost:*"))'
+        yield '(allow network-bind network-inbound (local ip "localhost:*"))'
         yield '(allow network-outbound (remote ip "localhost:*"))'
 
 

@@ -320,7 +320,18 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     for sealed in (".git/config", ".git/hooks", ".clio", ".git/commondir"):
         assert lines.index(f'(deny file-write* (subpath "{shown}/{sealed}"))') > 3
     assert f'(deny file-write-unlink (literal "{shown}/.git"))' in lines
-    assert "(deny network*)" in lines
+    # Of two rules that fit, the later one counts.
+    for first, then in (
+        ("(deny network*)", '(allow network-bind network-inbound (local ip "localhost:*"))'),
+        ("(deny network*)", '(allow network-outbound (remote ip "localhost:*"))'),
+        ("(deny signal)", "(allow signal (target same-sandbox))"),
+        ("(deny file-write*)", '(allow file-write* (literal "/dev/tty"))'),
+    ):
+        assert lines.index(first) < lines.index(then)
+    assert {"(deny job-creation)", "(deny lsopen)", "(deny appleevent-send)"} < set(lines)
+    written = [line for line in lines if "ttys" in line and line.startswith("(allow")]
+    assert len(written) == 1 and '(extension "com.apple.sandbox.pty")' in written[0]
+    assert not any("/private/tmp" in line or '"/tmp"' in line for line in lines)
     assert all(line.count("(") == line.count(")") for line in lines)
     argv = seatbelt.enclose("/usr/bin/sandbox-exec", made, ["bash", "-c", "true"]).argv
     assert argv[:2] == ("/usr/bin/sandbox-exec", "-p")
