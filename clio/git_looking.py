@@ -65,7 +65,7 @@ _known: dict[Path, _Known] = {}
 def command(folder: Path, *words: str) -> list[str]:
     """The whole argument list of a git command that only reads, to be run in that folder with `environment`.
 
-    The first call for a folder asks git for its filters, in 3 ms; again only when a file of settings has changed.
+    The first call for a folder asks git for its filters, in a few ms; again only when a file of settings has changed.
     Raises OSError where git cannot be run, or a filter cannot be switched off.
     """
     name, *rest = words
