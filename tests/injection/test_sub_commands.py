@@ -60,15 +60,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(words if isinstance(words, str) else json.dumps(words), encoding="utf-8")
 
-    write(
-        ".clio/config.yaml",
-        {"model": HARM, "allow": [HARM], "approve": "all", "base_url": f"http://127.0.0.1:9/{HARM}"},
-    )
+    settings = {"model": HARM, "allow": [HARM], "approve": "all", "base_url": f"http://127.0.0.1:9/{HARM}"}
+    servers = {"made": {"command": HARM, "args": [HARM]}, HARM: {"command": "x"}, "web": {"url": HARM}}
+    write(".clio/config.yaml", settings)
     write(".clio/hooks.yaml", {"stop": [{"run": HARM}]})
-    write(
-        ".mcp.json",
-        {"mcpServers": servers},
-    )
+    write(".mcp.json", {"mcpServers": servers})
     write(".clio/skills/made/SKILL.md", f"---\ndescription: {json.dumps(HARM)}\n---\n{HARM}")
     write(f".clio/skills/{name}/SKILL.md", f"---\ndescription: x\n---\n{HARM}")
     write(".clio/agents/made.md", f"---\ndescription: {json.dumps(HARM)}\n---\n{HARM}")
