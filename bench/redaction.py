@@ -1,12 +1,16 @@
-"""How well secrets are found: recall over made-up ones, false alarms in ordinary files, what a stream costs.
+"""How well secrets are found: recall over made-up ones, whole and halved, false alarms in files, what a stream costs.
 
 python -m bench.redaction [--megabytes 50] [--show] [FOLDER …]
 
 The folders are by default the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
-line of every alarm.
+line of every alarm. The streams are also timed where `--megabytes 1` makes the rest short.
 """
 
 import argparse
+import base64
+import difflib
+import json
+import random
 import sysconfig
 import time
 from collections.abc import Iterator
@@ -14,11 +18,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from clio.security.redact import Redactor
-from tests.security.secret_corpus import KINDS, placed, survives
+from tests.security.secret_corpus import KINDS, Lot, halved, leaves_a_tail, placed, survives
 
-STREAM_CHARS = 400_000
+ROOT = Path(__file__).parent.parent
+STREAM_CHARS = 100_000
 PIECE_CHARS = 24
 BUDGET_MS = 5.0
+RUNS = 15
 
 
 def texts(folders: list[Path], limit: int) -> Iterator[tuple[Path, str]]:
@@ -65,17 +71,91 @@ def alarms(folders: list[Path], limit: int, show: bool) -> tuple[int, int, float
     return size, redactor.total, spent
 
 
-def streamed(text: str) -> float:
-    """Milliseconds a 100 KB of a stream costs in small pieces: the best of three."""
-    best = float("inf")
-    for _ in range(3):
-        stream = Redactor().stream()
-        started = time.perf_counter()
-        for start, end in pairwise([*range(0, len(text), PIECE_CHARS), len(text)]):
-            stream.feed(text[start:end])
+def halves() -> tuple[int, int, list[str]]:
+    """Secrets cut in two by two messages, those whose second half is gone, and the kinds and places of the rest."""
+    total, missed = 0, list[str]()
+    for case in halved():
+        total += 1
+        redactor = Redactor()
+        said = [redactor.message(part).text for part in case.parts]
+        if leaves_a_tail(said, case):
+            missed.append(f"{case.kind} in {case.place}")
+    return total, total - len(missed), missed
+
+
+def halves_claimed(folders: list[Path], limit: int) -> tuple[int, int]:
+    """Characters of ordinary files, cut into messages by lot, and marks only the cuts made."""
+    chance, size, claimed = random.Random(7), 0, 0
+    apart, together = Redactor(env_secrets=ENVIRONMENT), Redactor(env_secrets=ENVIRONMENT)
+    for _, text in texts(folders, limit):
+        at = 0
+        while at < len(text):
+            part = text[at : at + chance.randint(200, 6_000)]
+            marks = together.message(part).text.count("[REDACTED:")
+            claimed += max(0, marks - apart.redact(part).text.count("[REDACTED:"))
+            at += len(part)
+        size += len(text)
+    return size, claimed
+
+
+ENVIRONMENT = [
+    *(Lot(f"environment/{number}")(24 + number) for number in range(18)),
+    "correct-horse-battery",
+    "violet kettle 77 orbit",
+]
+SETTINGS: dict[str, tuple[tuple[str, ...], list[str]]] = {
+    "nothing": ((), []),
+    "20 values": ((), ENVIRONMENT),
+    "and a pattern": ((r"ACME-\d+",), ENVIRONMENT),
+}
+
+
+def samples() -> dict[str, str]:
+    """100 KB each of prose, source code, a diff of it, and JSON with base64 in it."""
+    chance = random.Random(1)
+    library = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    code = "".join(path.read_text(encoding="utf-8", errors="replace") for path in library)
+    lines = code[: 4 * STREAM_CHARS].splitlines(True)
+    changed = [line for line in lines if chance.random() > 0.1]
+    pictures = [{"id": n, "data": base64.b64encode(chance.randbytes(900)).decode()} for n in range(100)]
+    found = {
+        "prose": "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))),
+        "source code": code,
+        "diff": "".join(difflib.unified_diff(lines, changed)),
+        "JSON, base64": json.dumps(pictures, indent=1),
+    }
+    return {name: text[:STREAM_CHARS] for name, text in found.items()}
+
+
+def streamed(text: str, redactor: Redactor, piece_chars: int) -> float:
+    """Milliseconds of the processor a text costs in pieces, over the loop that only cuts it: the best of some runs."""
+    pieces = [text[start:end] for start, end in pairwise([*range(0, len(text), piece_chars), len(text)])]
+    best = loop = float("inf")
+    for _ in range(RUNS):
+        stream = redactor.stream()
+        started = time.process_time()
+        for piece in pieces:
+            stream.feed(piece)
         stream.finish()
-        best = min(best, time.perf_counter() - started)
-    return best * 1000 / (len(text) / 100_000)
+        best = min(best, time.process_time() - started)
+        started = time.process_time()
+        for piece in pieces:
+            str(piece)
+        loop = min(loop, time.process_time() - started)
+    return (best - loop) * 1000
+
+
+def streams() -> None:
+    """Print what streams cost."""
+    for name, text in samples().items():
+        costs = [streamed(text, Redactor(*given), PIECE_CHARS) for given in SETTINGS.values()]
+        parts = ", ".join(f"{cost:.1f} {given}" for given, cost in zip(SETTINGS, costs, strict=True))
+        print(f"  {name:<15}{parts}  ms per 100 KB in pieces of {PIECE_CHARS} (aim: {BUDGET_MS:.0f})")
+    code, redactor = samples()["source code"], Redactor(env_secrets=ENVIRONMENT)
+    word = Lot("word")(1_000_000)
+    print(f"  one letter each {streamed(code, redactor, 1):.1f} ms per 100 KB")
+    print(f"  1 MB at once    {streamed((code * 10)[:1_000_000], redactor, 1_000_000):.0f} ms")
+    print(f"  1 MB, no blank  {streamed(word, redactor, PIECE_CHARS):.0f} ms in pieces of {PIECE_CHARS}")
 
 
 def main() -> None:
@@ -95,9 +175,14 @@ def main() -> None:
     size, claimed, spent = alarms(folders, given.megabytes * 1_000_000, given.show)
     print(f"false alarms     {claimed} in {size / 1e6:.1f} MB: {claimed / (size / 1e6):.2f} a MB")
     print(f"whole            {size / 1e6 / spent:.1f} MB/s")
-    library = sorted(Path(paths["stdlib"]).glob("*.py"))
-    sample = "".join(path.read_text(encoding="utf-8", errors="replace") for path in library)[:STREAM_CHARS]
-    print(f"streamed         {streamed(sample):.1f} ms per 100 KB in pieces of {PIECE_CHARS} (aim: {BUDGET_MS:.0f})")
+    total, found, missed = halves()
+    print(f"halved           {found / total:.4f} of {total} leave no second half")
+    for each in missed[:10]:
+        print(f"  missed: {each}")
+    size, claimed = halves_claimed(folders, min(given.megabytes, 10) * 1_000_000)
+    print(f"false halves     {claimed} in {size / 1e6:.1f} MB of messages cut by lot")
+    print("streamed")
+    streams()
 
 
 if __name__ == "__main__":

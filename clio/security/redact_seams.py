@@ -66,7 +66,9 @@ class Seams:
 
     def _heads(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
         """Second halves, at the beginning of the first lines."""
-        for start, line in lines:
+        for number, (start, line) in enumerate(lines):
+            if number and not lines[number - 1][1].startswith("["):
+                return  # only what clio says itself, in brackets, stands above the words of a tool
             margin = _shape(MARGIN).match(line)
             for skip in {0, margin.end() if margin else 0}:
                 size = max((self._second_half(line[skip:]), self._goes_on(line[skip:])))
@@ -119,7 +121,7 @@ class Seams:
         if "-----END" in text:
             for number, (_, line) in enumerate(lines):
                 if _shape(_BLOCK_END).search(line):
-                    yield from _run(lines[:number][::-1])
+                    yield from _run(lines[:number][::-1], up=True)
         if self._open:
             first = next(
                 (n for n, (_, line) in enumerate(lines[: _EDGE_LINES + 1]) if _shape(_LINE).fullmatch(line)), None
@@ -131,11 +133,16 @@ class Seams:
                     self._open = _ENDS + 1
 
 
-def _run(lines: list[tuple[int, str]]) -> Iterator[Span]:
-    """The lines of a key from the first on, to one that is none; one short line may stand at either end."""
+def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
+    """The lines of a key from the first on, to one that is none; a short one may stand at the end of the key.
+
+    up: the lines are in reverse order; what is left of a line above them may be short as well if it looks like a key.
+    """
     for number, (start, line) in enumerate(lines):
         match = _shape(_LINE).fullmatch(line)
         short = None if match else _shape(_SHORT_LINE).fullmatch(line)
+        if short is not None and up and number and not drawn(short["key"]):
+            return
         if found := match or short:
             yield _key(start + found.start("key"), start + found.end("key"))
         if match is None and (short is None or number):

@@ -49,7 +49,8 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
         return False
 
     def test(before: str, words: str) -> bool:
-        if sign(words) is not None or "--" in words:
+        first_sign = sign(words)
+        if first_sign is not None or "--" in words:
             low = (before + words).lower()
             if (
                 "key" in low  # a dozen `in` take less than one expression
@@ -65,7 +66,7 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
                 return True
             if ("@" in words and "://" in words) or "-----BEGIN" in words:
                 return True
-            if digit(words) is not None:
+            if first_sign is not None and digit(words, first_sign.start()) is not None:
                 if next(token_spans(words), None) is not None:
                     return True
                 if numbered is not None and numbered(words) is not None and a_value(words):

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from clio.security.redact_finder import Finder, added
 from clio.security.redact_patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
-from clio.security.redact_signs import sign_test
 
 _MAX_TRIES = 64
 _SLICE_CHARS = 65_536
@@ -30,7 +29,7 @@ class StreamRedactor:
         self._count = count
         self._enabled = enabled
         self._patterns = tuple(pattern.search for pattern in finder.patterns)
-        self._sign = sign_test(finder.values)
+        self._sign = finder.sign
         self._held = ""
         self._given = 0  # so much at the beginning of what is held is out already; it may be the name of what follows
         self._before = ""  # what was let go last, from its last word on
@@ -48,28 +47,31 @@ class StreamRedactor:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
         if not text or self._open:
             return self._look(text)
+        held = self._held
         if self._patterns:
-            cut = text.rfind("\n") + 1
-        elif text[-1].isspace():
-            cut = len(text)
-        else:
-            cut = len(text) - len(text.rsplit(None, 1)[-1])
-        if cut == 0:  # no word has ended
-            if len(self._held) + len(text) > MAX_BLOCK_CHARS:
-                return self._look(text)
-            self._held += text
+            return self._feed_lines(held, text)
+        # The last word begins where the blanks before it end; a piece that ends with blanks has none.
+        cut = len(text) if text[-1].isspace() else len(text) - len(text.rsplit(None, 1)[-1])
+        if cut == 0 and len(held) + len(text) <= MAX_BLOCK_CHARS:  # no word has ended
+            self._held = held + text
             return ""
-        words = self._held + text[:cut]
-        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS:
+        words = held + text[:cut]
+        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS or cut == 0:
             return self._look(text)
-        if self._patterns:
-            if self._a_pattern(words):
-                return self._look(text)
-        else:
-            blank = not self._held and words.isspace()
-            self._before = self._before[-_REACH_CHARS:] + words if blank else words
+        self._before = words if held or not words.isspace() else self._before[-_REACH_CHARS:] + words
         self._held = text[cut:]
         return words
+
+    def _feed_lines(self, held: str, text: str) -> str:
+        cut = text.rfind("\n") + 1
+        if cut == 0 and len(held) + len(text) <= MAX_BLOCK_CHARS:
+            self._held = held + text
+            return ""
+        lines = held + text[:cut]
+        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign("", lines) or self._a_pattern(lines):
+            return self._look(text)
+        self._held = text[cut:]
+        return lines
 
     def finish(self) -> str:
         """The rest of the text; to be called once, at its end."""

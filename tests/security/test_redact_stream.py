@@ -1,12 +1,14 @@
 """Redacting piece by piece gives what redacting the whole gives, wherever the pieces end."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.security.redact import Redactor
+from clio.security.redact_finder import Finder
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 
 VALUES = ("correct-horse-battery", "with a space 77")
@@ -113,6 +115,32 @@ def test_what_is_held_back_is_bounded() -> None:
                 given_out = max(given_out, len(stream.feed(text[place : place + 128])))
                 assert stream.held <= 8192 + 1024
     assert given_out > 0
+
+
+def test_a_name_that_was_let_go_is_remembered() -> None:
+    """However a stream is cut between a name and its value, and whatever blanks stand there."""
+    value = "Zk3vQ9wLr4NcZ8pHs3Jd"
+    for name in ("password", "api_key", "api--key", '"token"'):
+        for gap in (" = ", "=", "     =  ", "\t: ", " " * 12 + "= ", ' = "'):
+            text = f"the {name}{gap}{value} there "
+            whole = PLAIN.redact(text).text
+            assert value not in whole
+            for size in (1, 2, 5, 9):
+                cuts = list(range(0, len(text), size))
+                assert streamed(PLAIN, text, cuts) == whole == streamed(FULL, text, cuts)
+
+
+def test_most_pieces_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes a stream cheap: in source and prose, hardly a word in a hundred is looked at closely."""
+    looks: list[str] = []
+    real = Finder.cut
+    monkeypatch.setattr(Finder, "cut", lambda self, text, places: looks.append(text) or real(self, text, places))
+    text = Path(__file__).read_text(encoding="utf-8").partition("VALUES =")[0] * 20
+    for redactor in (PLAIN, Redactor(env_secrets=[drawn(30, seed=seed) for seed in range(20)])):
+        stream = redactor.stream()
+        parts = [stream.feed(text[place : place + 24]) for place in range(0, len(text), 24)]
+        assert "".join(parts) + stream.finish() == text
+    assert len(looks) <= len(text) // 24 // 50
 
 
 def test_counts_of_a_stream() -> None:

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from clio.security.redact import Redactor
-from tests.security.secret_corpus import KINDS, placed, survives
+from tests.security.secret_corpus import FORMS, KINDS, Lot, halved, leaves_a_tail, placed, survives
 
 CASES = list(placed(range(1)))
 
@@ -29,6 +29,64 @@ def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
             parts = [stream.feed(case.text[start:end]) for start, end in pairwise([0, *cuts, len(case.text)])]
             assert "".join(parts) + stream.finish() == whole, (case.kind, cuts)
     assert len(seen) >= 60
+
+
+def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
+    missed: list[str] = []
+    total = 0
+    for case in halved():
+        total += 1
+        redactor = Redactor()
+        if leaves_a_tail([redactor.message(part).text for part in case.parts], case):
+            missed.append(f"{case.kind} in {case.place}")
+    assert total > 1_000
+    assert len(missed) <= total // 25, missed
+
+
+def test_either_half_of_a_secret_that_was_seen_goes() -> None:
+    key, key_block = FORMS["github"](Lot("seen")), FORMS["rsa-key"](Lot("seen"))
+    redactor = Redactor(env_secrets=["violet kettle 77 orbit"])
+    redactor.message(f"it is {key}\n{key_block}")
+    assert redactor.message(f"the end of it is\n{key[:20]}").text == "the end of it is\n[REDACTED:half]"
+    assert redactor.message(f"{key[20:]} was it").text == "[REDACTED:half] was it"
+    assert redactor.message("77 orbit, as ever").text == "[REDACTED:half], as ever"
+    page = "\n".join(f"{number}|{line}" for number, line in enumerate(key_block.split("\n")[3:6], 4))
+    hidden = "\n".join(f"{number}|[REDACTED:private-key]" for number in (4, 5, 6))
+    assert redactor.message(page).text == hidden
+
+
+def test_the_end_of_a_key_block_alone_is_enough() -> None:
+    rows = FORMS["openssh-key"](Lot("end")).split("\n")
+    said = Redactor().message("see\n" + "\n".join(rows[4:])).text
+    assert said == "see\n" + "[REDACTED:private-key]\n" * 5 + rows[-1]
+
+
+def test_what_follows_a_secret_or_looks_like_a_key_block_stays() -> None:
+    redactor = Redactor()
+    certificate = FORMS["rsa-key"](Lot("public")).replace("RSA PRIVATE KEY", "CERTIFICATE")
+    first = FORMS["rsa-key"](Lot("cut")).split("\n")[:4]
+    for text in ("import os", "README2.txt", "2024-05-01T12:00:00Z INFO start", "src/main2.py:12", "handshake begins"):
+        redactor.message(f"the key is {FORMS['openai'](Lot(text))}")
+        assert redactor.message(text).text == text
+    redactor.message("\n".join(first))
+    assert redactor.message(certificate).text == certificate
+
+
+def test_a_key_block_is_found_as_tools_show_it() -> None:
+    rows = FORMS["rsa-key"](Lot("shown")).split("\n")
+    for shown in (
+        "{n}|{row}",
+        "{n:6}\t{row}",
+        "│ {row}",
+        "{n}→{row}",
+        "+{row}",
+        "a/key.pem:{n}:{row}",
+        "key.pem-{n}-{row}",
+    ):
+        for part in (rows, rows[:5]):
+            text = "\n".join(shown.format(n=number, row=row) for number, row in enumerate(part, 1))
+            said = Redactor().redact(text).text
+            assert not any(row[:24] in said for row in part[1:-1]), said
 
 
 def test_a_key_behind_a_dash_or_a_slash_is_one_and_inside_a_word_is_none() -> None:
