@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 THRESHOLDS = (2_000, 10, 10)
-"""As seldom as at the start, 500 turns would leave 13 MiB of cycles nobody has looked at; a look takes less than 1 ms."""
+"""As seldom as at the start, 500 turns leave 13 MiB of cycles nobody has looked at; a look takes less than 1 ms."""
 _MALLOC = ((-8, 1), (-3, 256 * 1024), (-1, 256 * 1024))
 """M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of <malloc.h>."""
 
