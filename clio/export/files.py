@@ -10,7 +10,7 @@ from clio.export.cleaning import Cleaner
 from clio.export.collect import Limits, collect
 from clio.export.markdown import markdown
 from clio.export.page import page
-from clio.export.text import escape_direction
+from clio.export.text import escape_unseen
 from clio.sessions.blobs import BlobStore
 from clio.sessions.files import SessionFiles, is_session_id
 from clio.sessions.legacy_outputs import readers
@@ -49,6 +49,6 @@ def export_session(
             return markdown(export)
         case "json":
             text = msgspec.json.format(msgspec.json.encode(export), indent=2).decode("utf-8")
-            return escape_direction(text) + "\n"
+            return escape_unseen(text) + "\n"
         case _:
             assert_never(form)

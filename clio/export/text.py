@@ -10,10 +10,9 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Controls; marks that turn the direction of reading round; spaces without width; the invisible "tag" letters. The
 # joiners of emoji and Persian stay as they are.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
+    "\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
-_DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def bare(text: str) -> str:
@@ -30,9 +29,14 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(_symbol, text) if _UNSEEN.search(text) else text
 
 
-def escape_direction(json_text: str) -> str:
-    """JSON whose direction marks, which can only stand inside of strings, are written as escapes."""
-    return _DIRECTION.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+def escape_unseen(json_text: str) -> str:
+    """JSON whose unseen characters, which can only stand inside of strings, are written as escapes."""
+    return _UNSEEN.sub(_escape, json_text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _symbol(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clio.export.text import bare, escape_direction, visible
+from clio.export.text import bare, escape_unseen, visible
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_is_not_seen_is_spelled_out(raw: str, shown: str) -> None:
 
 def test_direction_marks_in_json_become_escapes_of_the_same_value() -> None:
     value = {"a\u202e": "b\u2066\\u202e", "c": "\\"}
-    text = escape_direction(json.dumps(value, ensure_ascii=False))
+    text = escape_unseen(json.dumps(value, ensure_ascii=False))
     assert "\u202e" not in text
     assert "\u2066" not in text
     assert json.loads(text) == value
