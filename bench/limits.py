@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def status(pid: int) -> dict[str, int]:
 
 
 @contextmanager
-def started(server: ChatServer, folder: Path, *options: str, theme: str = "auto") -> Iterator[PtySession]:
+def started(server: ChatServer, folder: Path, *options: str, theme: str = "auto") -> Generator[PtySession]:
     """A clio in a terminal, closed at the end."""
     home, project = folder / "home", folder / "project"
     (home / ".clio").mkdir(parents=True, exist_ok=True)
