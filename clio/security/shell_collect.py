@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from clio.security.shell_peel import Peeled
-from clio.security.shell_state import DECLARES, declared, state_risk
+from clio.security.shell_state import CALCULATES, DECLARES, declared, declares_array, state_risk
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
 from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_input
 
@@ -103,6 +103,8 @@ class Collector:
         if command.program in _RESERVED:
             self.unknown.append(f"the shell grammar takes {command.program!r} for a program")
         if command.program in DECLARES:
+            if declares_array(command):
+                self.unknown.append(CALCULATES)
             words, env = declared(command)
             command = replace(command, words=words, env=env)
         if why := state_risk(command):

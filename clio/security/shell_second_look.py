@@ -26,6 +26,7 @@ _ON_ONE_LINE = frozenset(
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
+_INDEX = re.compile(r"\[(?!\d+\]=)[^\n]*\]\+?=")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
 _DOUBLE = re.compile(r"\$\(\(")
 _BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
@@ -57,6 +58,8 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             found.append("a value and a program are not parted")
         if _breaks(node, source):
             found.append("the end of a line parts what the shell grammar joins")
+        if node.type == "array" and any(_INDEX.match(_text(child, source)) for child in node.children):
+            found.append(shell_state.CALCULATES)
         if node.type == "arithmetic_expansion":
             sums.add(node.start_byte)
         if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():

@@ -7,7 +7,7 @@ calculated must stand in the line as a number; a variable may hold more.
 
 import re
 
-from clio.security.shell_words import SimpleCommand, Word, names
+from clio.security.shell_words import SimpleCommand, Word, has_braces, names
 
 DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _LATER_MEANING = names("""
@@ -27,6 +27,7 @@ SET_NAMES = names("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+_NUMBERS = names("RANDOM SRANDOM OPTIND SECONDS LINENO")
 _PLAIN_TEST = re.compile(r"-[abcdefghknoprstuwxzGLNOSt]")
 _PLAIN_RELATION = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 _NAMING = (_SETTERS - {"let"}) | {"printf", "wait"}
@@ -60,6 +61,11 @@ def decides(name: str) -> bool:
     return bare in _LATER_MEANING or bare.startswith(_LATER_PREFIXES) or bare.lower() in _PROXIES
 
 
+def is_number(name: str) -> bool:
+    """Whether the shell calculates what a variable is set to."""
+    return name in _NUMBERS
+
+
 def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
     """Whether arithmetic, as written, uses a name that is not known to hold a number.
 
@@ -82,13 +88,16 @@ def counted(text: str) -> frozenset[str]:
 
 
 def may_set(command: SimpleCommand, counted: frozenset[str]) -> bool:
-    """Whether a command may give a variable that is to hold a number another value, its name hidden in quotes."""
-    if any(name in counted and _IS_SUM.fullmatch(value) is None for name, value in command.env):
+    """Whether a command may give a variable that is to hold a number another value, its name hidden in quotes.
+
+    The shell itself calculates what it is to hold for some, `RANDOM` among them.
+    """
+    if any(name in counted | _NUMBERS and _IS_SUM.fullmatch(value) is None for name, value in command.env if value):
         return True
-    words = command.words[1:] if counted and command.program in _NAMING | DECLARES else ()
+    words = command.words[1:] if command.program in _NAMING | DECLARES else ()
     if command.program == "printf" and not any(word.text.startswith("-v") for word in words):
-        words = words[:1]
-    return any(word.dynamic or counted & set(_NAME.findall(word.text)) for word in words)
+        return bool(counted) and any(word.dynamic for word in words[:1])
+    return any((counted and word.dynamic) or any(name in word.text for name in counted | _NUMBERS) for word in words)
 
 
 def hidden(shown: str) -> str:
@@ -112,6 +121,23 @@ def test_hides(text: str, literals: list[str], counted: frozenset[str], *, split
     sides = [side for match in _COMPARED.finditer(text) for side in match.groups()]
     bare = (side.strip("\"'") for side in sides)
     return any(re.fullmatch(_NUMBER, side) is None and side.strip("${}") not in counted for side in bare)
+
+
+def declares_array(command: SimpleCommand) -> bool:
+    """Whether a quoted word of `declare` and its like gives an array, whose subscripts are expanded a second time."""
+    parts = (word.text.partition("=") for word in command.words[1:])
+    return any("[" in name or value.startswith("(") for name, sign, value in parts if sign)
+
+
+def refills(commands: list[SimpleCommand]) -> bool:
+    """Whether `declare a=$x` gives an array of the line a text, which it reads as `([subscript]=…)`."""
+    arrays = {name for command in commands for name, value in command.env if value.startswith("(")}
+    return any(
+        name in arrays and not value.startswith("(") and "$" in value
+        for command in commands
+        if command.program in DECLARES
+        for name, value in command.env
+    )
 
 
 def declared(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[tuple[str, str], ...]]:
@@ -153,7 +179,7 @@ def _plain_test(words: tuple[Word, ...]) -> bool:
         words = words[1:]
     if not any(word.dynamic for word in words):
         return all(word.text not in ("-v", "-R") for word in words)
-    if any(word.dynamic and (word.glob or "@" in word.text) for word in words):
+    if any(word.dynamic and (word.glob or "@" in word.text or has_braces(word.text)) for word in words):
         return False
     match len(words):
         case 1:
@@ -188,6 +214,7 @@ def _declaration(command: SimpleCommand) -> str:
     flags = "".join(word.text[1:] for word in command.words[1:] if word.text.startswith("-"))
     if any(word.dynamic for word in command.words[1:]) or "n" in flags.replace("function", ""):
         return f"which variable {command.program!r} sets is only known when it runs"
-    if "i" in flags and any(calculates(value) for _, value in command.env):
+    array = "a" in flags and any("$" in value and not value.startswith("(") for _, value in command.env)
+    if "i" in flags or array:  # whatever an integer is given is calculated, and so are the subscripts in `([x]=1)`
         return CALCULATES
     return ""

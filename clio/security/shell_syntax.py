@@ -71,7 +71,7 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
     walk.unknown += second_look(root, source, counted)
-    if any(shell_state.may_set(each, counted) for each in walk.commands):
+    if shell_state.refills(walk.commands) or any(shell_state.may_set(each, counted) for each in walk.commands):
         walk.unknown.append(shell_state.CALCULATES)
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
@@ -141,7 +141,7 @@ class _Walk(Collector):
                 self.children(node, place)
 
     def sets(self, name: str) -> None:
-        if shell_state.decides(name):
+        if shell_state.decides(name) or shell_state.is_number(name):
             self.unknown.append(f"it sets the variable {name}, which can change which code runs")
 
     def children(self, node: "Node", place: Place) -> None:
