@@ -35,11 +35,16 @@ class Watches:
             else:
                 del self._guards[root]
 
-    def put_back(self) -> list[str]:
-        """Undo what was changed by now, everywhere. What is to be said of it and has not been said, a line each."""
+    def undo(self) -> None:
+        """Undo what was changed by now, everywhere; what is to be said of it waits."""
         with self._lock:
             for root in self._guards:
                 self._put_back(root)
+
+    def put_back(self) -> list[str]:
+        """The same. What is to be said and has not been said, a line each."""
+        self.undo()
+        with self._lock:
             notes, self._notes = self._notes, []
             return notes
 

@@ -70,6 +70,8 @@ class GitTool:
         """Raises ToolFailed where there is no repository or no git, ToolRetry for arguments that cannot be right."""
         call: GitArgs = args
         _refuse_options(call)
+        if self._sandbox is not None:
+            self._sandbox.watches.undo()  # a job may have put other settings in the repository's place
         repo = open_repository(self._cwd)
         try:
             reading = _reading(call)

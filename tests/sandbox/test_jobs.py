@@ -1,7 +1,7 @@
 """What commands in the background make of what commands may not change: undone while they run, and when they end."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pytest
 
 from clio.sandbox.sandbox import Sandbox
 from clio.security.path_policy import Workspace
+from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.held import put_back_by_jobs, run_held
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
@@ -23,10 +24,11 @@ COMMON = "echo ../g > .git/commondir"
 @pytest.fixture(autouse=True)
 def tidy(field: Range) -> None:
     field.tidy()
+    field.git("rm", "-rq", "--cached", "--ignore-unmatch", ".")
 
 
 @asynccontextmanager
-async def job_of(held: Sandbox, field: Range, line: str) -> AsyncIterator[Job]:
+async def job_of(held: Sandbox, field: Range, line: str) -> AsyncGenerator[Job]:
     """A job that has done its work, and waits for a file `go` to end."""
     jobs = JobTable(held)
     try:
@@ -70,7 +72,16 @@ async def next_turn(held: Sandbox, field: Range, job: Job) -> str:
     return "\n".join(held.trouble())
 
 
-@pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn])
+async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
+    (field.project / "new").write_text(f"{held.choice}\n", encoding="utf-8")
+    tool = GitTool(Workspace(field.project), 20, sandbox=held)
+    done = await tool.prepare(GitArgs(operation="commit", message="new", paths=("new",))).run(lambda line: None)
+    assert done.ok, done.text
+    assert not (field.project / "ran").exists()
+    return "; ".join(str(path) for path in (field.project / ".git").rglob("*.set-aside-*"))
+
+
+@pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn, commit_by_the_model])
 def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> None:
     before = field.intact()
     held.trouble()
