@@ -83,6 +83,8 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
                 found.append("backslashes in backquotes are taken off twice")
         if node.type == "comment" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
             found.append("a comment may not be one")
+    if b"<<" in source and b"\n\\\n" in source:
+        found.append("a here-document may begin otherwise")
     skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
     if _SKIPPED.search(skipped):
         found.append("the shell grammar left a part of it out")
