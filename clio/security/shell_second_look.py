@@ -85,6 +85,8 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             found.append("a comment may not be one")
     if b"<<" in source and b"\n\\\n" in source:
         found.append("a here-document may begin otherwise")
+    if any(each.type == "test_command" and _redirects(each) for each in below(root)):
+        found.append("a redirect stands inside a test")
     skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
     if _SKIPPED.search(skipped):
         found.append("the shell grammar left a part of it out")
@@ -119,6 +121,12 @@ def test_hides(node: "Node", source: bytes, counted: frozenset[str]) -> bool:
         for each in inside
     )
     return shell_state.test_hides(_text(node, source), literals, counted, splits=splits)
+
+
+def _redirects(node: "Node") -> bool:
+    """Whether a `>` or `<` stands in a `[ … ]`, where it makes or reads a file, and compares nothing."""
+    compared = (each for each in below(node) if each.parent is not None and each.parent.type == "binary_expression")
+    return node.children[0].type == "[" and any(not each.is_named and set("<>") & set(each.type) for each in compared)
 
 
 def lone_dash(node: "Node", source: bytes) -> int | None:
