@@ -31,7 +31,7 @@ _DOLLARS = frozenset({"simple_expansion", "translated_string"})
 _DOUBLE = re.compile(r"\$\(\(")
 _BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
 _TWICE = re.compile(r"\\[$`\\\"]")
-_BROKEN_WORD = re.compile(r"(?:[^ \t\n;&|\\]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_BROKEN_WORD = re.compile(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
 _SEVERAL = re.compile(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
