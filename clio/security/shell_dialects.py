@@ -10,8 +10,8 @@ import shutil
 import sys
 
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
-# `ls &> x rm` (there it goes to the background, and `rm` runs).
-_PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>")
+# `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` (which zsh, called `sh`, takes for `>| x`).
+_PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>!")
 # There `/x` is an option, and almost every sign means something.
 _CMD_PLAIN = re.compile(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 # Before version 4, bash looked for the end of `$( )` without reading what stands in it.

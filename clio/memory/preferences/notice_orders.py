@@ -38,7 +38,9 @@ _SCOPE = LatePattern(
 )
 _NEVER = LatePattern(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
 _ALWAYS = LatePattern(r"always\s+", re.I, needs="always")
-_DONT = LatePattern(r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't")
+_DONT = LatePattern(
+    r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't"
+)
 _AGAIN = LatePattern(r"\b(?:ever again|again|ever|any ?more)$", re.I)
 _STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
 _SO_MUCH = LatePattern(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
@@ -49,8 +51,12 @@ _AT_WORK = LatePattern(
 )
 """What code, or the work at hand, is to stop doing."""
 _NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
-_WANT_NEVER = LatePattern(r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want")
-ASKED_TO_STOP = LatePattern(rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop")
+_WANT_NEVER = LatePattern(
+    r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want"
+)
+ASKED_TO_STOP = LatePattern(
+    rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop"
+)
 """A question that is an order."""
 MANNERS = frozenset(
     "emojis emoji comments apologies docstrings summaries bullets tables headings abbreviations jargon praise".split()

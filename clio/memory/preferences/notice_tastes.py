@@ -19,7 +19,9 @@ _DISLIKE = LatePattern(
     needs="hate like detest despise stand",
 )
 _NO_WISH = LatePattern(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
-_HABIT = LatePattern(r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally")
+_HABIT = LatePattern(
+    r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally"
+)
 _WE = LatePattern(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
 _RATHER = LatePattern(r"i(?:'d| would) rather\s+", re.I, needs="rather")
 _SPECIFIC = LatePattern(
