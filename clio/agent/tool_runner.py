@@ -14,9 +14,9 @@ from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.agent.revision_note import revision_note
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
-from clio.context.workspace_state import files_may_have_changed
 from clio.agent.turn_hooks import TurnHooks
 from clio.context.inert import said_by_a_tool
+from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand

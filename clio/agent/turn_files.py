@@ -102,12 +102,12 @@ class TurnFiles:
         session = self._session_of()
         if not session.messages:
             return []
-        known = {message.id for message in session.messages}
         try:
             records = self.checkpoints.restored_since(session.messages[-1].created)
-            lines = [line for record in records if (line := _line(record, known))]
         except (ClioError, OSError):
             return []  # /undo has said it
+        known = {message.id for message in session.messages} if records else set[str]()
+        lines = [line for record in records if (line := _line(record, known))]
         if not lines:
             return []
         text = "\n".join(

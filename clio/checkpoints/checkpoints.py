@@ -120,7 +120,7 @@ class Checkpoints:
     # --- while a turn runs
 
     def get_ready(self) -> None:
-        """A turn has called its first tool: while the model thinks on, do ahead what a change or a command waits for."""
+        """A turn has called its first tool: do ahead what the first change or command waits for."""
         self._pool.submit(self._recorder.get_ready)  # what fails here fails again, and is said, when it matters
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> "Future[None]":

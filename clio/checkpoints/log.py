@@ -1,10 +1,11 @@
 """The log of one workspace: a line for everything that was done to its files."""
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -14,7 +15,7 @@ from clio.storage.atomic import write_atomic
 from clio.storage.document import refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.jsonl import LineWriter, read_lines
+from clio.storage.jsonl import LineWriter, read_lines, split_lines
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
@@ -39,24 +40,43 @@ class Log(Protocol):
         ...
 
 
+class _Known(Struct):
+    """What was read of a log: its whole lines up to `end`, the last of which is `last`. inode: of the file."""
+
+    inode: int = 0
+    end: int = 0
+    last: bytes = b""
+    records: list[Record] = []
+
+
 class DiskLog:
     """A file of lines that several clios append to; `folder` is the workspace's own in the store."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self.path = folder / "log.jsonl"
         self._root = str(root)
-        self._known: tuple[tuple[int, int], list[Record]] = ((-1, -1), [])
+        self._known = _Known()
 
     def read(self) -> list[Record]:
-        """Lines that cannot be read are passed over. Raises NewerDocument, OSError."""
+        """What was read before is not read again. Lines that cannot be read are passed over.
+
+        Raises NewerDocument, OSError.
+        """
         try:
-            status = self.path.stat()
+            with self.path.open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                known = self._known = self._known if _goes_on(file, inode, self._known) else _Known(inode)
+                file.seek(known.end)
+                data = file.read()
         except FileNotFoundError:
+            self._known = _Known()
             return []
-        key = (status.st_mtime_ns, status.st_size)
-        if self._known[0] != key:
-            self._known = (key, read_log(self.path))
-        return list(self._known[1])
+        whole = split_lines(data[: data.rfind(b"\n") + 1]).lines
+        known.records += _records(self.path, whole, from_start=known.end == 0)
+        known.end += data.rfind(b"\n") + 1
+        known.last = whole[-1] if whole else known.last
+        rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines  # a last line may lack no more than its line end
+        return [*known.records, *_records(self.path, rest, from_start=known.end == 0)]
 
     def append(self, record: Record) -> None:
         """On disk when this returns. Raises OSError, TimeoutError."""
@@ -99,10 +119,20 @@ def locked(path: Path) -> FileLock:
 
 def read_log(path: Path) -> list[Record]:
     """The records of a log. Raises NewerDocument, OSError."""
+    return _records(path, read_lines(path).lines, from_start=True)
+
+
+def _goes_on(file: BinaryIO, inode: int, known: _Known) -> bool:
+    """Whether it is still the file that was read, grown at most: its last known line stands where it stood."""
+    file.seek(max(known.end - len(known.last) - 1, 0))
+    return known.end > 0 and inode == known.inode and file.read(len(known.last) + 1) == known.last + b"\n"
+
+
+def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Record]:
     records: list[Record] = []
-    for number, line in enumerate(read_lines(path).lines):
+    for number, line in enumerate(lines):
         try:
-            if number == 0:
+            if from_start and number == 0:
                 head = msgspec.json.decode(line, type=_Head)
                 refuse_newer(path, head.version, VERSION)
                 continue

@@ -69,7 +69,7 @@ class TurnMemory:
 
     @property
     def scenario(self) -> str | None:
-        """The kind of work of this turn; told from its words when somebody first asks, which costs some milliseconds."""
+        """The kind of work of this turn, told from its words when somebody first asks: it takes some milliseconds."""
         if not self._is_told:
             self._scenario, self._is_told = infer(self._words, self._scenarios), True
         return self._scenario
