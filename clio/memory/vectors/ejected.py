@@ -46,13 +46,21 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     distance: float
 
 
+class _Reached(Struct, frozen=True):
+    """How far a session was looked at: all messages before `place`, the last of which is `id`, have left its window."""
+
+    session: Session
+    by: Embedder
+    place: int
+    id: str
+
+
 class EjectedTurns:
     """What trims let go of, of all sessions of a project. For several threads."""
 
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
-        self._last: tuple[str, list[TurnDoc]] | None = None
-        self._last_by: Embedder | None = None
+        self._reached: _Reached | None = None
         self._worker: threading.Thread | None = None
 
     @property
@@ -65,17 +73,28 @@ class EjectedTurns:
 
         Where a server makes the vectors this goes on in a thread, and is told as 0.
         """
-        left = _left(session.messages, session.stm)
+        left = self._newly_left(session)
         if not left:
             return 0
-        self._last = session.id, left
-        self._last_by = self._vectors.embedder
         if not self._vectors.embedder.remote:
             return self._put(session.id, left)
         self.wait()
         self._worker = threading.Thread(target=self._put, args=(session.id, left), name="embed-turns", daemon=True)
         self._worker.start()
         return 0
+
+    def _newly_left(self, session: Session) -> list[TurnDoc]:
+        """What left its window since the last time; all that ever did, where another embedder made the vectors."""
+        messages, inside, reached = session.messages, set(session.stm), self._reached
+        start = reached.place if reached and self._goes_on(reached, session) else 0
+        first = next((place for place in range(start, len(messages)) if messages[place].id in inside), len(messages))
+        self._reached = _Reached(session, self._vectors.embedder, first, messages[first - 1].id if first else "")
+        return _left(messages[start:], inside)
+
+    def _goes_on(self, reached: _Reached, session: Session) -> bool:
+        messages, place = session.messages, reached.place
+        same = reached.session is session and reached.by is self._vectors.embedder
+        return same and 0 < place <= len(messages) and messages[place - 1].id == reached.id
 
     def wait(self) -> None:
         """Until a thread that `index` began is done."""
@@ -132,9 +151,9 @@ class EjectedTurns:
         """
         seen = frozenset(f"{session.id}/{id}" for id in session.stm) if session else frozenset[str]()
         found = self._vectors.search(question, count, groups=sessions, without=seen)
-        if self._last is not None and self._last_by is not self._vectors.embedder:
-            self._last_by = self._vectors.embedder  # the former one failed, and its vectors are of no use to this one
-            self._put(*self._last)
+        if self._reached is not None and self._reached.by is not self._vectors.embedder:
+            last = self._reached.session  # the embedder failed, and its vectors are of no use to the one that follows
+            self._put(last.id, self._newly_left(last))
             found = self._vectors.search(question, count, groups=sessions, without=seen)
         return [self._neighbour(item, distance) for item, distance in found if distance < limit]
 

@@ -3,11 +3,16 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pytest
+
+from clio.memory.recall.docs import TurnDoc
+from clio.memory.vectors import ejected
 from clio.memory.vectors.ejected import MAX_PIECES, EjectedTurns, pieces
 from clio.memory.vectors.store import VectorStore
-from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.memory.recall.sessions import called
 from tests.memory.vectors.support import Counting, Failing, a_session, drop, folder, said, sessions, turns, vectors
 
@@ -223,3 +228,40 @@ def test_a_call_without_words_or_result_is_no_turn(tmp_path: Path) -> None:
     call = ToolCall(id="c1", name="memory_operations", arguments="{}")
     session = a_session(tmp_path, [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id="c1", content="x")])
     assert turns(tmp_path).index(session) == 0
+
+
+def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = a_session(tmp_path, said(*(f"zebra {number}" for number in range(40))), dropped=4)
+    embedder = Counting()
+    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    read: list[int] = []
+    real = ejected._left
+
+    def counting(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
+        read.append(len(messages))
+        return real(messages, window)
+
+    monkeypatch.setattr(ejected, "_left", counting)
+    for number in range(1, 10):
+        found.index(session)
+        drop(session, 4, f"t{number + 1}")
+    assert embedder.texts == [f"zebra {number}" for number in range(36)]
+    assert read == [40 - 4 * number for number in range(9)]
+
+
+def test_another_session_is_read_from_its_beginning(tmp_path: Path) -> None:
+    first = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=2)
+    embedder = Counting()
+    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    found.index(first)
+    second = sessions(tmp_path).new(tmp_path)
+    for message in said("a tiger", "a wolf", "a bear"):
+        second.append(message)
+    drop(second, 2, "t1")
+    found.index(second)
+    assert embedder.texts == ["zebra", "giraffe", "a tiger", "a wolf"]
+    drop(first, 1, "t2")
+    found.index(first)
+    assert embedder.texts[4:] == ["lion"]
