@@ -8,6 +8,7 @@ one that `parse` named, in a folder it named, and each file made must be the tar
 import fcntl
 import os
 import re
+import resource
 import select
 import shutil
 import stat
@@ -38,6 +39,11 @@ _STAND_IN = """#!{shell}
 printf '%s\\0' "{name}" "$PWD" "$@" "{end}" >> "{log}" 2>/dev/null
 {rest}
 """
+
+
+def _bounded() -> None:
+    """A loop without an end stops by itself, even where nobody is left who would stop it."""
+    resource.setrlimit(resource.RLIMIT_CPU, (5, 6))
 
 
 @dataclass
@@ -85,6 +91,7 @@ class Stage:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(high,),
+            preexec_fn=_bounded,
         )
         os.close(high)
         try:
