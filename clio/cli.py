@@ -285,6 +285,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError
+    from clio.storage.reasons import NO_ROOM, sentence
 
     clean = cleaner(argv)  # an error may quote a file, a server, a setting
     while len(members := _members(error)) == 1:
@@ -297,6 +298,9 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     if isinstance(error, ClioError):
         print(f"clio: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
+    if isinstance(error, OSError) and error.errno in NO_ROOM:  # such as `clio -p … > /a/full/disk`
+        print(f"clio: {clean(sentence(error))}", file=sys.stderr)
+        return FAILED
     cause = " ".join(clean(str(error)).split())[:300]
     more = "please report it with the lines above" if debug else "run again with --debug to see where"
     print(f"clio: this is a bug in clio: {type(error).__name__}: {cause}; {more}", file=sys.stderr)

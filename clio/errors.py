@@ -86,12 +86,18 @@ class RateLimited(ProviderError):
 
 
 class ServerFailed(ProviderError):
-    """The server, or the way to it, failed. `retryable` is False where a retry cannot help."""
+    """The server, or the way to it, failed. `retryable` is False where a retry cannot help.
 
-    def __init__(self, message: str, *, retryable: bool = True, retry_after_s: float | None = None) -> None:
+    away: nobody was reached at all, so that a server that has answered before may come back.
+    """
+
+    def __init__(
+        self, message: str, *, retryable: bool = True, retry_after_s: float | None = None, away: bool = False
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after_s = retry_after_s
+        self.away = away
 
 
 class StreamBroken(ProviderError):

@@ -21,6 +21,7 @@ class ModelCaller:
         self._redactor = redactor
         self._emit = emit
         self._rng = rng
+        self._has_answered = False
         self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
 
     async def ask(self, request: ChatRequest, *, large: bool = False) -> Answer:
@@ -39,7 +40,8 @@ class ModelCaller:
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
                 most = _EMPTY_RETRIES if too_large else MAX_RETRIES
-                if not error.retryable or attempt > most:
+                self._has_answered = self._has_answered or isinstance(error, StreamBroken)
+                if not self._may_pass(error) or attempt > most:
                     if too_large:
                         raise ContextOverflow(str(error)) from error
                     raise
@@ -47,7 +49,12 @@ class ModelCaller:
                 display.restart()
             else:
                 self.partial = None
+                self._has_answered = True
                 return answer
+
+    def _may_pass(self, error: ProviderError) -> bool:
+        """Whether another try can help: a server that was there comes back, one nobody has seen was named wrongly."""
+        return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.away)
 
     async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
         after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None

@@ -47,5 +47,5 @@ def sentence(error: OSError) -> str:
     """The thing, the cause and the next step; the error's own words where the operating system did not raise it."""
     if isinstance(error, NoLocks) or error.errno is None:
         return str(error)
-    thing = "a file of clio's" if error.filename is None else repr(str(error.filename))
+    thing = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
     return f"{thing} could not be used: {reason(error)}; {next_step(error)}."

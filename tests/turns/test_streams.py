@@ -1,12 +1,13 @@
 """What servers do to a stream, and what a person sees of it."""
 
 import asyncio
+from contextlib import ExitStack
 
 import pytest
 
 from clio.agent.events import Notice, ReasoningDelta, Retrying, StreamRestarted, ToolFinished
 from clio.messages import AssistantMessage, ToolMessage
-from tests.support.chat_server import cut, empty_stream, error, finish, text, tool_calls
+from tests.support.chat_server import ChatServer, cut, empty_stream, error, finish, text, tool_calls
 from tests.turns.conftest import MakeDesk
 
 
@@ -46,6 +47,36 @@ def test_failures_that_pass_are_retried_visibly(make_desk: MakeDesk, failure: ob
     finished = asyncio.run(desk.turn("?"))
     assert (finished.status, finished.text) == ("done", "here")
     assert [(event.attempt, event.of) for event in desk.seen(Retrying)] == [(1, 4), (2, 4)]
+
+
+def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = make_desk([cut("The answer is")])
+    port, heard = desk.server.port, list[str]()
+    with ExitStack() as stack:
+
+        def delay(attempt: int, after_s: float | None, rng: object) -> float:
+            heard.append(desk.seen(Retrying)[-1].reason if desk.seen(Retrying) else "")
+            if attempt == 1:
+                desk.server.stop()
+            if attempt == 3:
+                stack.enter_context(ChatServer([text("The answer is forty-two.")], port=port))
+            return 0.0
+
+        monkeypatch.setattr("clio.agent.recovery.retry_delay", delay)
+        finished = asyncio.run(desk.turn("?"))
+    assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
+    assert heard[1:] == [desk.seen(Retrying)[0].reason, desk.seen(Retrying)[1].reason]
+    assert "nothing listens" in desk.seen(Retrying)[1].reason
+
+
+def test_an_address_where_nobody_was_ever_seen_is_not_tried_again(make_desk: MakeDesk) -> None:
+    desk = make_desk([])
+    desk.server.stop()
+    finished = asyncio.run(desk.turn("?"))
+    assert finished.status == "failed" and "nothing listens" in finished.error
+    assert desk.seen(Retrying) == []
 
 
 def test_failures_that_stay_end_the_turn_after_four_retries(make_desk: MakeDesk) -> None:
