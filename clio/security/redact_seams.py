@@ -97,8 +97,9 @@ class Seams:
             # A key that was whole may be followed by any word; half of one is followed by its other half.
             whole = any(span.end == seam for span in self._finder.spans(end))
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
-            if drawn(run[0]) if whole or not begun else True:
-                return max(span.end for span in crossing) - seam
+            size = max(span.end for span in crossing) - seam
+            if drawn(line[:size]) if whole or not begun else True:
+                return size
         return 0
 
     def _tails(self, lines: list[tuple[int, str]]) -> Iterator[Span]:

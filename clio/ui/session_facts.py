@@ -29,6 +29,8 @@ class SessionFacts:
 
     def hear(self, event: Event) -> None:
         """Follow the loop's events: they tell how full the window is."""
+        if (shell := self._shell_of()) is not None:
+            self._follow(shell.session)  # first: a turn may be over before the line is drawn once
         if isinstance(event, StepStarted):
             self._asked_tokens = event.prompt_tokens
         elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
