@@ -197,8 +197,10 @@ def drawn(value: str) -> bool:
     """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
     turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
     cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
-    no_file = sum(map(str.isdigit, value)) >= 2 or (len(value) >= 10 and "." not in value)  # such as README2.txt
-    return len(value) >= 8 and ((cases and no_file) or turns >= 3) and entropy(value) >= 2.5
+    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # such as README2.txt
+    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
+    mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
+    return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and entropy(value) >= 2.5
 
 
 def _scrambled(value: str) -> bool:

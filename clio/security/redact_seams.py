@@ -20,7 +20,7 @@ _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _SHORT_LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{1,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _KEY_LINE = r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,160}={0,2}(?![A-Za-z0-9+/=])"
 _BLOCK_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY"
-_RUN = r"[A-Za-z0-9_+/=~%-][A-Za-z0-9_+/=.~%-]*"
+_RUN = r"[A-Za-z0-9_+/=.:~%@^*!?-]+"
 
 
 @cache
@@ -98,7 +98,10 @@ class Seams:
             whole = any(span.end == seam for span in self._finder.spans(end))
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
             size = max(span.end for span in crossing) - seam
-            if drawn(line[:size]) if whole or not begun else True:
+            half = line[:size]
+            if not whole and begun:
+                return size
+            if drawn(half) or (_is_hex(half) and _is_hex(end[-_HALF:])):
                 return size
         return 0
 
@@ -148,6 +151,10 @@ def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
             yield _key(start + found.start("key"), start + found.end("key"))
         if match is None and (short is None or number):
             return
+
+
+def _is_hex(half: str) -> bool:
+    return len(half) >= _HALF and all(_shape(shape).search(half) for shape in (r"\A[0-9a-f]+\Z", "[0-9]", "[a-f]"))
 
 
 def _key(start: int, end: int) -> Span:
