@@ -1,6 +1,7 @@
 """Nothing in the tests depends on the person who runs them, and nothing leaves this machine."""
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,9 @@ from hypothesis import settings
 settings.register_profile("tests", deadline=None, derandomize=True)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("tests")
+
+# Started in the background of a script, where Ctrl-C is ignored, programs under test would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
 _connect = socket.socket.connect

@@ -7,6 +7,7 @@ Source: linux/landlock.h, linux/seccomp.h, linux/filter.h.
 
 import ctypes
 import os
+import signal
 import stat
 import struct
 import sys
@@ -128,6 +129,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
         return 126
     try:
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+            signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
     except OSError as error:
         sys.stderr.write(f"{command[0]!r} could not be started: {error.strerror}\n")

@@ -51,6 +51,7 @@ def test_work_goes_on_as_ever(held: Sandbox, field: Range) -> None:
         text(held, field, "echo | sh -c 'exit 3'; echo $?; exec 2>/dev/null; echo x > /dev/null && echo null")
         == "3\nnull"
     )
+    assert text(held, field, "yes | head -1; seq 100000 | head -1") == "y\n1"  # each ends as its reader does
     process, _, note = field.run(held, "exit 7")
     assert (process.exit_code, note, process.left_behind) == (7, "", False)
 
