@@ -33,7 +33,8 @@ def test_a_clause_of_a_longer_sentence() -> None:
         "the file may not grow",
         "raise the limit on the size of files, then try again",
     )
-    assert sentence(nameless).startswith("the output, or a file of clio's, could not be used: the file may not grow; raise")
+    said = "the output, or a file of clio's, could not be used: the file may not grow; raise"
+    assert sentence(nameless).startswith(said)
     assert (cause(ValueError("odd")), next_step(ValueError("odd"))) == ("odd", "look there, then try again")
     lockless = NoLocks(errno.ENOLCK, "none", "/p/a.lock")
     assert cause(lockless) == sentence(lockless) == str(lockless)
