@@ -9,37 +9,32 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
+from clio.agent.asking import Asking, TooDear
 from clio.agent.events import (
     EXIT_CODES,
-    ContextTrimmed,
     Emit,
-    MessageAdded,
     Notice,
     Status,
     Steered,
     StepFinished,
-    StepStarted,
-    StreamRestarted,
     TurnFinished,
     TurnStarted,
 )
 from clio.agent.interrupts import Mailbox
-from clio.agent.recovery import ModelCaller
+from clio.agent.keeping import Keeping
 from clio.agent.repetition import RepetitionGuard
 from clio.agent.spending import Spending
-from clio.agent.stream import Answer, whole_message
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
 from clio.algorithms.money import Cost
-from clio.context.builder import Built
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
-from clio.messages import AssistantMessage, ImagePart, Message, ToolCall, Usage, UserMessage, answer_open_calls
+from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
 from clio.prompt_files import load_prompt
 from clio.providers.base import Provider
 from clio.providers.price_book import PriceBook
@@ -49,8 +44,6 @@ from clio.sessions.state import Bill
 from clio.tokens import TokenEstimator
 
 MAX_CONTINUATIONS = 3
-MAX_OVERFLOWS = 3
-"""How many smaller requests follow one that a server found too large."""
 _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
@@ -64,6 +57,12 @@ class _Turn(Struct):
     text: str = ""
     continuations: int = 0
     approval_missing: str = ""
+
+    def count(self, usage: Usage | None, bill: Bill | None) -> None:
+        """One more request; None where its server sent no bill."""
+        if usage is not None and bill is not None:
+            self.usage += usage
+            self.cost = bill.money if self.cost is None else self.cost + bill.money
 
 
 class _Stop(Exception):
@@ -108,18 +107,19 @@ class Loop:
         self._emit = emit
         self._max_steps = max_steps
         self._mailbox = mailbox or Mailbox()
-        self._spending = spending or Spending(PriceBook(None))
         self._now = now
         self._hooks = hooks or TurnHooks(Hooks(), session, TokenEstimator())
-        self._caller = ModelCaller(provider, redactor, emit, rng or random.Random())
-        self._call_ids = {
-            call.id
-            for message in session.messages
-            if isinstance(message, AssistantMessage)
-            for call in message.tool_calls
-        }
-        self._warned = ""
-        self._warnings_told = len(session.warnings)
+        self._keeping = Keeping(session, redactor, emit, model=provider.model, now=now)
+        self._asking = Asking(
+            provider,
+            session,
+            context,
+            redactor,
+            spending or Spending(PriceBook(None)),
+            emit,
+            now=now,
+            rng=rng or random.Random(),
+        )
         self._resumed = context.is_trimmed
 
     @property
@@ -137,17 +137,19 @@ class Loop:
             await self._begin(text)
             await self._run_steps(turn)
         except asyncio.CancelledError:
-            self._keep_partial()
+            self._keeping.broken_off(self._asking.take_partial())
             self._finish(turn, "interrupted", "interrupted")
             raise
         except _Stop as stop:
             return self._finish(turn, stop.status, str(stop))
+        except TooDear as error:
+            return self._finish(turn, "max_cost", str(error))
         except ProviderRefused as error:
             return self._finish(turn, "refused", str(error))
         except ContextOverflow as error:
             return self._finish(turn, "context_full", str(error))
         except ProviderError as error:
-            self._keep_partial()
+            self._keeping.broken_off(self._asking.take_partial())
             return self._finish(turn, "failed", str(error))
         if turn.approval_missing:
             return self._finish(turn, "approval_needed", turn.approval_missing)
@@ -201,7 +203,7 @@ class Loop:
             steers=steers,
             created=self._now(),
         )
-        self._add(message)
+        self._keeping.add(message)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -213,13 +215,14 @@ class Loop:
             if await self._take_steering(step):
                 guard = RepetitionGuard()
                 turn.continuations = 0
-            answer = await self._ask(step, turn)
-            calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
-            message = self._keep(answer, calls, turn)
+            self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
+            answer, bill = await self._asking.ask(step)
+            turn.count(answer.usage, bill)
+            message, calls = self._keeping.answer(answer)
+            turn.text = turn.text + message.content if turn.continuations else message.content
             if calls:
                 await self._run_calls(calls, answer.finish_reason == "length", guard, turn)
-            self._session.sync()
-            self._warn_if_unsaved()
+            self._keeping.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
             if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
                 return
@@ -229,75 +232,8 @@ class Loop:
 
     def _add_for_hook(self, text: str) -> bool:
         if text:
-            self._add(UserMessage(content=text, origin="hook", created=self._now()))
+            self._keeping.add(UserMessage(content=text, origin="hook", created=self._now()))
         return bool(text)
-
-    async def _ask(self, step: int, turn: _Turn) -> Answer:
-        self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
-        built = self._context.build()
-        self._tell_trim(built)
-        built = self._affordable(built)
-        self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
-        built, answer = await self._ask_smaller(built)
-        prompt_tokens = answer.usage.prompt_tokens if answer.usage else 0
-        if self._context.accepted(built, prompt_tokens):
-            self._session.set_token_ratio(self._context.ratio)
-        if answer.usage is not None:
-            turn.usage += answer.usage
-            bill = self._bill(answer.usage, answer.cost)
-            turn.cost = bill.money if turn.cost is None else turn.cost + bill.money
-        else:
-            self._spending.assume(self._provider, built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
-        return answer
-
-    def _affordable(self, built: Built) -> Built:
-        """The request, its answer no longer than can be paid for. Raises _Stop where the request itself cannot."""
-        if refusal := self._spending.refusal(self._provider, built.prompt_tokens):
-            raise _Stop("max_cost", refusal)
-        most = self._spending.affordable_output(self._provider, built.prompt_tokens)
-        asked = built.request.max_output_tokens or self._context.limits.max_output_tokens
-        if most is None or most >= asked:
-            return built
-        return structs.replace(built, request=structs.replace(built.request, max_output_tokens=most))
-
-    async def _ask_smaller(self, built: Built) -> tuple[Built, Answer]:
-        """The answer to a request, or to a smaller one where the server finds it too large, and which it was.
-
-        Raises ContextOverflow when the server has refused `MAX_OVERFLOWS` smaller ones too.
-        """
-        sizes: list[str] = []
-        for attempt in itertools.count(1):
-            try:
-                return built, await self._caller.ask(built.request, large=self._context.is_large(built))
-            except ContextOverflow as error:
-                sizes.append(f"{built.prompt_tokens:,}")
-                if attempt > MAX_OVERFLOWS:
-                    raise ContextOverflow(
-                        f"{error}; refused with {', '.join(sizes)} tokens by clio's count: set context_window to what "
-                        "the server really has, or start a new session",
-                        limit_tokens=error.limit_tokens,
-                        sent_tokens=error.sent_tokens,
-                    ) from error
-                if self._caller.partial is not None and self._caller.partial.text:
-                    self._emit(StreamRestarted())
-                self._caller.partial = None
-                await self._context.recover()
-                built = self._context.reactive(attempt, built, error)
-                self._tell_trim(built)
-                text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
-                self._emit(Notice(text=text))
-        raise AssertionError("unreachable")
-
-    def _tell_trim(self, built: Built) -> None:
-        if built.trimmed is not None:
-            self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
-
-    def _keep(self, answer: Answer, calls: tuple[ToolCall, ...], turn: _Turn) -> AssistantMessage:
-        message = whole_message(answer, calls, self._redactor, model=self._provider.model, now=self._now())
-        turn.text = turn.text + message.content if turn.continuations else message.content
-        self._call_ids.update(call.id for call in calls)
-        self._add(message)
-        return message
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and is to be continued."""
@@ -313,7 +249,7 @@ class Loop:
             )
             return False
         turn.continuations += 1
-        self._add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
+        self._keeping.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
         return True
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
@@ -321,12 +257,12 @@ class Loop:
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
             for outcome in outcomes:
-                self._add(outcome.message)
+                self._keeping.add(outcome.message)
                 if outcome.approval_missing:
                     turn.approval_missing = outcome.message.content
             for call, outcome in zip(batch, outcomes, strict=True):
                 if guard.stuck(call, outcome.message):
-                    self._close_open_calls("not run: the turn was stopped")
+                    self._keeping.close_calls("not run: the turn was stopped")
                     raise _Stop("failed", f"{call.name} failed three times in a row: {outcome.message.summary}")
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
@@ -343,49 +279,8 @@ class Loop:
             tasks = [group.create_task(self._runner.run(call, cut_off=cut_off)) for call in batch]
         return [task.result() for task in tasks]
 
-    def _add(self, message: Message) -> None:
-        self._session.append(message)
-        self._emit(MessageAdded(message=message))
-
-    def _bill(self, usage: Usage, stated: int | None) -> Bill:
-        bill = Bill(
-            model=self._provider.model,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cached_tokens=usage.cached_tokens,
-            timestamp=self._now(),
-            server=self._provider.name,
-            cost=self._spending.bill(self._provider, usage, stated),
-        )
-        self._session.add_bill(bill)
-        return bill
-
-    def _keep_partial(self) -> None:
-        """Save the words of an answer that broke off, without its unfinished calls, and answer calls left open."""
-        partial, self._caller.partial = self._caller.partial, None
-        if partial is not None and partial.text.strip():
-            message = whole_message(
-                partial, (), self._redactor, model=self._provider.model, now=self._now(), finish_reason="interrupted"
-            )
-            self._add(message)
-        self._close_open_calls("interrupted")
-
-    def _close_open_calls(self, reason: str) -> None:
-        for message in answer_open_calls(self._session.messages, reason, self._now()):
-            self._add(message)
-
-    def _warn_if_unsaved(self) -> None:
-        reason = self._session.unsaved or ""
-        if reason and reason != self._warned:
-            self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
-        self._warned = reason
-        for warning in self._session.warnings[self._warnings_told :]:
-            self._emit(Notice(text=warning, level="warning"))
-        self._warnings_told = len(self._session.warnings)
-
     def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
-        self._session.sync()
-        self._warn_if_unsaved()
+        self._keeping.sync()
         finished = TurnFinished(
             status=status,
             text=turn.text,
