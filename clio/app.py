@@ -28,6 +28,7 @@ from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
 from clio.context.calibrate import Calibration
+from clio.context.found_windows import WindowBook
 from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
@@ -109,7 +110,8 @@ class App:
         self._lessons = Lessons(self.memory, emit, notices=self.config.notice)
         self._closing = threading.Event()
         self._retired: list[Provider] = []
-        self._ratios = RatioBook(None if self.config.incognito else loaded.home, self._warn)
+        learned = None if self.config.incognito else loaded.home
+        self._ratios, self._windows = RatioBook(learned, self._warn), WindowBook(learned, self._warn, now)
         self._estimator = TokenEstimator()  # of this session and model, once there is a loop
         self._calibration: Calibration | None = None
         self._loop: Loop | None = None
@@ -176,6 +178,7 @@ class App:
             agents_of=self.agents.usable,
             persist=not self.config.incognito,
             provider_for=self._provider_for,
+            windows=self._windows,
             spent=lambda session: self._warn_all(self._spending_notes.note(session, session.bills)),
         )
         self.session = self._new()
@@ -343,9 +346,9 @@ class App:
 
     async def _ready(self) -> Loop:
         if self._loop is None:
-            limits = await self.provider.limits()
+            limits = self._windows.fitted(self.provider, await self.provider.limits())
             await self.servers.settle()
-            self._estimator = self._make_estimator()
+            self._estimator = self._ratios.estimator(self.session, self.provider.model)
             self._loop, self._calibration = self._assembly.make_loop(
                 self.config, self.provider, limits, self._estimator, self._read_log
             )
@@ -360,14 +363,10 @@ class App:
         self._estimator = TokenEstimator()
         self._calibration = self._loop = None
 
-    def _make_estimator(self) -> TokenEstimator:
-        """What this session has learned of this model, else what earlier ones have."""
-        session, model = self.session, self.provider.model
-        own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
-        return TokenEstimator(own if own is not None else self._ratios.ratio_of(model))
-
     def _heard(self, event: Event) -> None:
         self.emit(event)
+        if isinstance(event, StepFinished | TurnFinished) and self._loop is not None:
+            self._windows.keep(self.provider, self._loop.context.limits)  # a refusal may have told its size
         if isinstance(event, StepFinished) and self._calibration is not None:
             self._calibration.begin()  # the server has answered; if it has billed, nothing happens
 

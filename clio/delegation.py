@@ -17,6 +17,7 @@ from clio.agent.turn_hooks import TurnHooks
 from clio.assembly import Assembly
 from clio.config.schema import Config
 from clio.context.builder import ContextBuilder, Prefix, make_prefix
+from clio.context.found_windows import WindowBook
 from clio.context.shrink import cut_text
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
@@ -45,8 +46,8 @@ _NAME_CHARS = 60
 class Delegation:
     """Carries out the tasks of one running clio's sessions.
 
-    agents_of: those that may be used. provider_for: the provider of another model of the same server. spent: told of
-    each session when it is over.
+    agents_of: those that may be used. provider_for: the provider of another model of the same server. windows: how
+    large they were found to be. spent: told of each session when it is over.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Delegation:
         agents_of: Callable[[], Sequence[Definition]],
         persist: bool,
         provider_for: Callable[[str], Provider],
+        windows: WindowBook,
         spent: Callable[[Session], None],
     ) -> None:
         self._assembly = assembly
@@ -64,6 +66,7 @@ class Delegation:
         self._agents_of = agents_of
         self._persist = persist
         self._provider_for = provider_for
+        self._windows = windows
         self._spent = spent
         self._room = asyncio.Semaphore(MAX_AT_ONCE)
         self._changing = asyncio.Lock()
@@ -72,7 +75,7 @@ class Delegation:
     def tool(self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator) -> Tool:
         """The tool that sends them, for one loop."""
         known = [tool.name for tool in self._tools(config, limits, self._assembly.session_of)]
-        run = partial(self._run, config, provider, limits, estimator)
+        run = partial(self._run, config, provider, estimator)
         return DelegateTool([self._clean(agent) for agent in self._agents_of()], known, run)
 
     def _clean(self, agent: Definition) -> Definition:
@@ -84,7 +87,6 @@ class Delegation:
         self,
         config: Config,
         provider: Provider,
-        limits: Limits,
         estimator: TokenEstimator,
         task: Task,
         progress: Progress,
@@ -93,7 +95,7 @@ class Delegation:
         async with self._room:
             if model and model != provider.model:
                 provider = self._provider_for(model)
-                limits = await provider.limits()
+            limits = self._windows.fitted(provider, await provider.limits())
             name = f"{task.name}: {' '.join(task.text.split())}"[:_NAME_CHARS]
             session = self._store.new(
                 self._assembly.project,
@@ -108,6 +110,7 @@ class Delegation:
                 finished = await loop.run_turn(task.text)
             finally:
                 session.close()
+                self._windows.keep(provider, loop.context.limits)
                 self._spent(session)
         return _report(task, session, finished, listener)
 

@@ -35,6 +35,8 @@ _WHO_SAYS = {
     "server": "the server says so",
     "profile": "known of this model",
     "default": "a guess",
+    "named": "the server refused more",
+    "refused": "a guess from what the server refused",
 }
 
 

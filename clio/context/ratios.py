@@ -5,9 +5,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.errors import CorruptDocument, StorageError
-from clio.storage.document import Format, load, update
-from clio.storage.reasons import cause
+from clio.context.learned_file import LearnedFile
+from clio.sessions.session import Session
+from clio.storage.document import Format
+from clio.tokens import TokenEstimator
 
 FILE_NAME = "token_ratios.json"
 MAX_MODELS = 200
@@ -24,32 +25,26 @@ RATIOS = Format(schema="clio.token_ratios", version=1, type=TokenRatios)
 
 
 class RatioBook:
-    """The learned ratios of all models. Several clios may use one file; each changes only its own models.
+    """The learned ratios of all models. See `LearnedFile`.
 
     home: clio's own folder; None reads and writes nothing.
-    notice: told, once in a run, what is wrong with the file. Nothing here is worth failing for.
     """
 
     def __init__(self, home: Path | None, notice: Callable[[str], None]) -> None:
-        self._path = home / FILE_NAME if home else None
-        self._notice = notice
-        self._told = False
+        self._file = LearnedFile(home / FILE_NAME if home else None, RATIOS, "what models were found to bill", notice)
 
     def ratio_of(self, model: str) -> float | None:
         """Units a token as learned in earlier sessions; None where nothing was."""
-        if self._path is None:
-            return None
-        try:
-            document = load(self._path, RATIOS)
-        except (StorageError, OSError) as error:
-            self._tell(f"what models were found to bill is not known: {cause(error)}")
-            return None
-        return document.value.models.get(model) if document else None
+        known = self._file.read()
+        return known.models.get(model) if known else None
+
+    def estimator(self, session: Session, model: str) -> TokenEstimator:
+        """One that begins with what this session has learned of this model, else with what earlier ones have."""
+        own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
+        return TokenEstimator(own if own is not None else self.ratio_of(model))
 
     def keep(self, model: str, ratio: float) -> None:
-        """Store a ratio beside those of other models: lock, read, merge, write. Writes nothing where it is known."""
-        if self._path is None:
-            return
+        """Store a ratio beside those of other models. Writes nothing where it is known."""
 
         def change(known: TokenRatios) -> TokenRatios:
             before = known.models.get(model)
@@ -58,17 +53,4 @@ class RatioBook:
             others = [pair for pair in known.models.items() if pair[0] != model]
             return TokenRatios(models=dict([*others, (model, round(ratio, 4))][-MAX_MODELS:]))
 
-        try:
-            try:
-                update(self._path, RATIOS, change)
-            except CorruptDocument as error:
-                self._tell(f"what models were found to bill is learned anew: {error}")
-                if error.moved_to is not None:
-                    update(self._path, RATIOS, change)
-        except (StorageError, OSError) as error:
-            self._tell(f"what the model was found to bill is not stored: {cause(error)}")
-
-    def _tell(self, sentence: str) -> None:
-        if not self._told:
-            self._told = True
-            self._notice(sentence)
+        self._file.change(change)

@@ -24,7 +24,7 @@ from clio.context.window_use import PartUse, WindowUse
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import Message, UserMessage
-from clio.providers.base import Limits
+from clio.providers.base import NAMED, REFUSED, Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import Compared, message_units
@@ -157,7 +157,7 @@ class ContextWindow:
         After refusals the smallest refused request tells how large the window can be at most.
         """
         if self._refused_units:
-            self._lower_window(self._estimator.tokens(self._refused_units))
+            self._lower_window(self._estimator.tokens(self._refused_units), REFUSED)
             self._refused_units = 0.0
         return self._estimator.learn(built.units, prompt_tokens)
 
@@ -362,13 +362,13 @@ class ContextWindow:
         counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
         self._estimator.learn(refused.units, counted)
         if limit >= SMALLEST_WINDOW:
-            self._lower_window(limit)
+            self._lower_window(limit, NAMED)
         else:
             self._refused_units = min(self._refused_units or refused.units, refused.units)
 
-    def _lower_window(self, tokens: int) -> None:
+    def _lower_window(self, tokens: int, source: str) -> None:
         if tokens < self._limits.context_window:
-            self._limits = structs.replace(self._limits, context_window=tokens)
+            self._limits = structs.replace(self._limits, context_window=tokens, source=source)
         if is_compact(self._limits) and not self._builder.prefix.compact:
             self._builder.use_smaller()
 

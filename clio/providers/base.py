@@ -52,8 +52,12 @@ class Chunk(Struct, frozen=True, kw_only=True):
     cost: int | None = None
 
 
+NAMED, REFUSED = "named", "refused"
+"""Who said how large a window is: a server that refused a request and named its limit, or one that only refused."""
+
+
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a model can take. `source` says who said so: "config", "server", "profile" or "default"."""
+    """What a model can take. `source` says who said so: "config", "server", "profile", "default", NAMED or REFUSED."""
 
     context_window: int
     max_output_tokens: int

@@ -1,0 +1,180 @@
+"""Found windows on disk: by server and model, for some days, and only until somebody says otherwise."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from clio.config.schema import Config
+from clio.context.found_windows import FILE_NAME, LIFE_DAYS, MAX_WINDOWS, WindowBook
+from clio.providers.base import NAMED, REFUSED, Limits, Provider
+from clio.providers.offline import OfflineProvider
+from clio.providers.registry import make_provider
+
+SAID = Limits(context_window=32_000, max_output_tokens=8_000, source="default")
+DAY_S = 86_400.0
+BEGUN = 1_000_000.0
+
+
+class Clock:
+    """The time, to be moved."""
+
+    def __init__(self) -> None:
+        self.now = BEGUN
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def at(url: str, model: str = "m") -> Provider:
+    return make_provider(Config(base_url=url, model=model), {})
+
+
+HERE = at("http://127.0.0.1:8080/v1")
+
+
+def book(home: Path | None, clock: Clock, told: list[str] | None = None) -> WindowBook:
+    return WindowBook(home, (told if told is not None else []).append, clock)
+
+
+def learn(home: Path | None, clock: Clock, tokens: int, source: str = NAMED, provider: Provider = HERE) -> WindowBook:
+    """A clio that began with what was said, and was refused."""
+    found = book(home, clock)
+    found.fitted(provider, SAID)
+    found.keep(provider, structs.replace(SAID, context_window=tokens, source=source))
+    return found
+
+
+def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
+    learn(tmp_path, clock, 8_192)
+    expected = Limits(context_window=8_192, max_output_tokens=4_096, source=NAMED)
+    assert book(tmp_path, clock).fitted(HERE, SAID) == expected
+    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    row = {"tokens": 8_192, "said": 32_000, "source": NAMED, "found": BEGUN}
+    assert stored == {"schema": "clio.windows", "version": 1, "windows": {"127.0.0.1:8080 m": row}}
+
+
+@pytest.mark.parametrize(
+    "other", [at("http://127.0.0.1:8081/v1"), at("http://127.0.0.1:8080/v1", "n"), OfflineProvider()]
+)
+def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, other: Provider) -> None:
+    learn(tmp_path, clock, 8_192)
+    assert book(tmp_path, clock).fitted(other, SAID) == SAID
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        structs.replace(SAID, context_window=16_384, source="server"),  # restarted with more, and its list says so
+        structs.replace(SAID, context_window=8_192, source="server"),
+        structs.replace(SAID, source="config"),  # the user says so
+    ],
+)
+def test_who_says_otherwise_is_believed(tmp_path: Path, clock: Clock, said: Limits) -> None:
+    learn(tmp_path, clock, 8_192)
+    assert book(tmp_path, clock).fitted(HERE, said) == said
+
+
+@pytest.mark.parametrize("source", [NAMED, REFUSED])
+def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source: str) -> None:
+    learn(tmp_path, clock, 8_192, source)
+    clock.now = BEGUN + LIFE_DAYS[source] * DAY_S - 1
+    assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
+    clock.now += 1
+    assert book(tmp_path, clock).fitted(HERE, SAID) == SAID
+    learn(tmp_path, clock, 8_192, source)  # refused again: its days begin anew
+    clock.now += 1
+    assert book(tmp_path, clock).fitted(HERE, SAID).source == source
+    clock.now = BEGUN  # a clock that was put back: nothing was found in the future
+    assert book(tmp_path, clock).fitted(HERE, SAID) == SAID
+
+
+def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None:
+    learn(tmp_path, clock, 8_192)
+    before = (tmp_path / FILE_NAME).read_bytes()
+    clock.now += DAY_S
+    later = book(tmp_path, clock)
+    later.keep(HERE, later.fitted(HERE, SAID))
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+
+
+def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None:
+    found = book(tmp_path, clock)
+    found.fitted(HERE, structs.replace(SAID, source="config"))
+    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=NAMED))
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "kept"),
+    [
+        ([(9_000, REFUSED), (8_500, REFUSED)], (8_500, REFUSED)),
+        ([(8_500, REFUSED), (9_000, REFUSED)], (8_500, REFUSED)),  # another session of this run, refused later
+        ([(6_000, REFUSED), (8_192, NAMED)], (8_192, NAMED)),
+        ([(8_192, NAMED), (8_000, REFUSED)], (8_000, REFUSED)),
+    ],
+)
+def test_the_smallest_counts_and_a_number_more_than_a_guess(
+    tmp_path: Path, clock: Clock, steps: list[tuple[int, str]], kept: tuple[int, str]
+) -> None:
+    found = book(tmp_path, clock)
+    found.fitted(HERE, SAID)
+    for tokens, source in steps:
+        found.keep(HERE, structs.replace(SAID, context_window=tokens, source=source))
+    limits = book(tmp_path, clock).fitted(HERE, SAID)
+    assert (limits.context_window, limits.source) == kept
+
+
+def test_no_key_in_an_address_is_stored(tmp_path: Path, clock: Clock) -> None:
+    provider = at("http://person:open-sesame@127.0.0.1:8080/tunnel/secret-part/v1")
+    learn(tmp_path, clock, 8_192, provider=provider)
+    text = (tmp_path / FILE_NAME).read_text(encoding="utf-8")
+    assert "127.0.0.1:8080 m" in text
+    assert not any(part in text for part in ("person", "open-sesame", "secret-part"))
+
+
+def test_without_a_home_it_counts_for_this_run(tmp_path: Path, clock: Clock) -> None:
+    found = learn(None, clock, 8_192)
+    assert found.fitted(HERE, SAID).context_window == 8_192
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_does_not_grow_for_ever(tmp_path: Path, clock: Clock) -> None:
+    rows = {f"h m{number}": row(number) for number in range(MAX_WINDOWS)}
+    (tmp_path / FILE_NAME).write_text(json.dumps({"version": 1, "windows": rows, "later": 1}), encoding="utf-8")
+    learn(tmp_path, clock, 8_192)
+    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    assert list(stored["windows"]) == [*list(rows)[1:], "127.0.0.1:8080 m"]
+    assert stored["later"] == 1
+
+
+def row(number: int) -> dict[str, Any]:
+    return {"tokens": 1_000 + number, "said": 32_000, "source": NAMED, "found": 0.0}
+
+
+@pytest.mark.parametrize("content", ["{", '{"windows": {"127.0.0.1:8080 m": 8192}}', "[]"])
+def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Clock, content: str) -> None:
+    (tmp_path / FILE_NAME).write_text(content, encoding="utf-8")
+    told: list[str] = []
+    found = book(tmp_path, clock, told)
+    assert found.fitted(HERE, SAID) == SAID
+    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=NAMED))
+    assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
+    assert len(told) == 1
+    assert "set aside as 'windows.json.corrupt-" in told[0]
+
+
+def test_offline_has_no_window_to_find(tmp_path: Path, clock: Clock) -> None:
+    offline = OfflineProvider()
+    limits = asyncio.run(offline.limits())
+    found = book(tmp_path, clock)
+    found.keep(offline, found.fitted(offline, limits))
+    assert list(tmp_path.iterdir()) == []
