@@ -8,56 +8,29 @@ import contextlib
 import logging
 import os
 import sys
-from typing import assert_never
 
-from clio.commands.base import (
-    ClearScreen,
-    Confirm,
-    EditText,
-    ExportSession,
-    FollowUp,
-    GrantTrust,
-    LoadWindow,
-    LongWork,
-    NewSession,
-    Prefill,
-    Quit,
-    ReviewPlan,
-    RunPrompt,
-    SetApproval,
-    SetModel,
-    SetTheme,
-    SleepNow,
-    SwitchSession,
-    WaitFor,
-)
-from clio.commands.called import GitWork, MakeMeaning, MakePrompt
-from clio.commands.registry import is_command, run_command
-from clio.config.layers import load
+from clio.commands.called import MakeMeaning
+from clio.commands.registry import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
-from clio.config.trust import grant_all
 from clio.context.shelf import Shelf
-from clio.context.workspace_state import files_may_have_changed, working_tree
+from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
-from clio.entrypoints.export_file import export
 from clio.entrypoints.idle import make_idle, sleep_at_exit
-from clio.entrypoints.long_work import until_key
+from clio.entrypoints.repl_behind import Behind
+from clio.entrypoints.repl_commands import Commands
 from clio.entrypoints.repl_end import farewell, on_end, on_interrupt
 from clio.entrypoints.repl_pager import LastPager
 from clio.entrypoints.repl_parts import Parts, make_line, make_parts, this_terminal, warm_up
-from clio.entrypoints.repl_plan import cycling, review_plan, review_proposed
+from clio.entrypoints.repl_plan import cycling, review_proposed
 from clio.entrypoints.repl_shell import TypedCommands
 from clio.entrypoints.repl_signs import LineSigns
-from clio.entrypoints.repl_start import ask_at_start, recap, settle_trust, welcome
+from clio.entrypoints.repl_start import ask_at_start, settle_trust, welcome
 from clio.entrypoints.repl_theme import Colours
 from clio.entrypoints.repl_turn import Turns, look
 from clio.entrypoints.resuming import Resuming
-from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
-from clio.storage.reasons import cause
-from clio.ui.editor import edit_text
 from clio.ui.lent import is_lent
 from clio.ui.line_history import LineHistory
 from clio.ui.line_signs import shell_line
@@ -90,42 +63,44 @@ class Repl:
 
     def __init__(self, options: Options, loaded: Loaded) -> None:
         self.ended_by = 0
-        self._options = options
         self._loaded = loaded
         self._terminal = this_terminal(loaded.config)
         self._colours = Colours(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
+        self._history_problem: str | None = None
+        self._first_start = self._history is not None and not self._history.path.exists()
         self.resuming = Resuming(loaded, self._terminal)
         self._shelf = Shelf()
-        self._signs = LineSigns(lambda: self._parts.app if self._parts else None)
-        self._history_problem: str | None = None
-        self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
-        self._facts = SessionFacts(loaded.config, loaded.project, lambda: self._parts.app if self._parts else None)
+        self._behind = behind = Behind(
+            options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
+        )
+        self._signs = LineSigns(behind.app)
+        self._facts = SessionFacts(loaded.config, loaded.project, behind.app)
         self._turns = Turns(live=self._terminal.takes_keys, look=look)
         self._line = make_line(
             loaded,
             self._terminal,
             self._history,
-            app=lambda: self._parts.app if self._parts else None,
+            app=behind.app,
             facts=self._facts,
             aside=self._signs.hint,
             look_up=self._signs.look_up,
             shelf=self._shelf,
             held=self._turns.ahead,
         )
-        self._parts: Parts | None = None
-        self._loading: asyncio.Task[Parts] | None = None
         self._news: asyncio.Task[None] | None = None
         self._prefill = ""
+        self._commands = Commands(
+            self._terminal, self._line, self._colours, behind, run_turn=self._run_turn, prefill=self._put_on_line
+        )
         self._typed_commands = TypedCommands(live=self._terminal.takes_keys)
-        self._pager = LastPager(lambda: self._parts, self._line, opens=not self._terminal.aloud)
+        self._pager = LastPager(lambda: behind.parts, self._line, opens=not self._terminal.aloud)
         self._line.bind("c-o", self._pager.open)
         self._turns.before_end = self._pager.until_left
-        next_mode = cycling(lambda: self._parts, self._turns, self._line.changed)
+        next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
-        live, app_of = self._terminal.takes_keys, lambda: self._parts.app if self._parts else None
-        self._idle = make_idle(loaded.config, app_of, self._tell, live=live)
+        self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
 
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
@@ -134,10 +109,10 @@ class Repl:
         self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
         try:
             if not self.resuming.show(session_id):
-                parts = await self._load()
+                parts = await self._behind.ready()
                 if session_id is not None:
                     self._catch_interrupts()
-                    await self._go_on(parts)
+                    await self._commands.go_on(parts)
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
@@ -163,12 +138,12 @@ class Repl:
                 return False
             if not text:
                 return True
-        parts = await self._load()
+        parts = await self._behind.ready()
         if entered and entered.words:
             await self._run_turn(parts, text)
             return True
         if command := text if is_command(text) else self._signs.command(text):
-            return await self._command(parts, command)
+            return await self._commands.run(parts, command)
         if line := shell_line(text):
             self._prefill = await self._typed_commands.run(parts, line)
             return True
@@ -198,43 +173,29 @@ class Repl:
     def _stands(self) -> None:
         """The line can be typed on."""
         self._colours.stand(self._line)
-        if self._loading is None:
-            self._start_loading()
+        self._behind.begin()
 
-    async def _load(self) -> Parts:
-        if self._loading is None:
-            self._start_loading()
-        assert self._loading is not None
-        return await self._loading
+    def _put_on_line(self, text: str) -> None:
+        self._prefill = text
 
-    def _start_loading(self) -> None:
-        self._loading = asyncio.create_task(self._load_in_background())
-        self._loading.add_done_callback(self._loading_ended)
-
-    def _loading_ended(self, loading: asyncio.Task[Parts]) -> None:
-        """An error while loading ends the line that is being typed: nothing could be done with it."""
-        if not loading.cancelled() and (error := loading.exception()) is not None:
-            self._line.stop(error)
-
-    async def _load_in_background(self) -> Parts:
-        first_start = self._history is not None and not self._history.path.exists()
-        parts = await asyncio.to_thread(self._make_parts)
-        self.resuming.hand_over(parts.app)
-        self._adopt(parts)
-        provider = parts.app.provider
+    async def _welcome(self, parts: Parts) -> None:
+        """What is behind the line has come: it goes on with the session, and a person is told what they must know."""
+        app = parts.app
+        self.resuming.hand_over(app)
+        if self._history is not None:
+            self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
         lines = welcome(
             self._loaded,
-            model=provider.model,
-            server=provider.name,
-            first=first_start,
+            model=app.provider.model,
+            server=app.provider.name,
+            first=self._first_start,
             user_home=user_home(os.environ),
         )
         if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
-        asyncio.get_running_loop().run_in_executor(None, warm_up, parts.app, self._facts, self._line.redraw)
+        asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line.redraw)
         self._news = asyncio.create_task(self._tell_shifts(parts))
-        return parts
 
     async def _tell_shifts(self, parts: Parts) -> None:
         """How tastes have moved is said once, when the line stands and nothing else has happened yet."""
@@ -242,9 +203,9 @@ class Repl:
             if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
-    def _make_parts(self) -> Parts:
+    def _make_parts(self, loaded: Loaded) -> Parts:
         return make_parts(
-            self._loaded,
+            loaded,
             self._terminal,
             watch=lambda: self._turns.watch,
             interrupt=self._turns.interrupt,
@@ -255,110 +216,12 @@ class Repl:
 
     async def _tell(self, line: str) -> None:
         """Show a line above the one that is being typed."""
-        if parts := self._parts:
+        if parts := self._behind.parts:
             await self._line.print_above(lambda: parts.screen.note(line))
 
-    def _adopt(self, parts: Parts) -> None:
-        self._parts = parts
-        if self._history is not None:
-            self._history.use_redaction(lambda text: parts.app.redactor.redact(text).text)
-
-    async def _command(self, parts: Parts, line: str) -> bool:
-        result = run_command(parts.app, line)
-        parts.screen.show_result(result)
-        unsaved = parts.app.session.unsaved
-        if unsaved and unsaved != self._unsaved:
-            parts.screen.error(unsaved)
-        self._unsaved = unsaved
-        try:
-            return result.follow_up is None or await self._follow(parts, result.follow_up)
-        except (ClioError, OSError) as error:
-            parts.screen.error(cause(error))
-            return True
-        finally:
-            files_may_have_changed()
-
-    async def _follow(self, parts: Parts, step: FollowUp) -> bool:
-        """Carry out what a command asked for; False to leave."""
-        app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
-        match step:
-            case Quit():
-                return False
-            case ClearScreen():
-                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.takes_keys else "")
-                sys.stdout.flush()
-            case SwitchSession(session_id=session_id):
-                await self._open(parts, session_id)
-            case NewSession(name=name):
-                app.new_session(name)
-                screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
-            case SetModel(name=name):
-                app.set_model(name)
-                screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
-            case SetApproval(mode=mode):
-                app.set_approval(mode)
-            case ReviewPlan():
-                await self._run_turn(parts, await review_plan(parts))
-            case RunPrompt(text=text):
-                await self._run_turn(parts, text)
-            case MakePrompt(said=said, make=make):
-                await self._run_turn(parts, said, make)
-            case GrantTrust():
-                await self._grant_trust(parts)
-            case LoadWindow(then=then):
-                await app.window()
-                return await self._command(parts, then)
-            case Prefill(text=text):
-                self._prefill = text
-            case EditText(text=text, then=then, suffix=suffix):
-                if (edited := await asyncio.to_thread(edit_text, text, suffix)) is not None:
-                    result = then(edited)
-                    screen.show_result(result)
-                    return result.follow_up is None or await self._follow(parts, result.follow_up)
-            case ExportSession():
-                screen.show_result(await asyncio.to_thread(export, app, step))
-            case SetTheme(name=name):
-                self._colours.follow(parts, name)
-            case SleepNow() | LongWork():
-                result, self._prefill = await until_key(work_of(app, step), draws=live, aloud=aloud)
-                screen.show_result(result)
-            case GitWork():
-                from clio.entrypoints.repl_git import carry_out
-
-                self._prefill = await carry_out(parts, step)
-            case WaitFor(saying=saying, work=work):
-                screen.note(f"{saying} …")
-                screen.show_result(await work())
-            case Confirm(question=question, then=then, word=word):
-                return not await self._line.confirm(question, word) or await self._command(parts, then)
-            case _:
-                assert_never(step)
-        return True
-
-    async def _open(self, parts: Parts, session_id: str) -> None:
-        parts.app.open_session(session_id)
-        await self._go_on(parts)
-
-    async def _go_on(self, parts: Parts) -> None:
-        parts.screen.note("\n".join(recap(parts.app.session)))
-        await self._run_turn(parts, await review_proposed(parts, busy=False))
-
-    async def _grant_trust(self, old: Parts) -> None:
-        """Store the trust, and go on in the same session with the configuration that follows from it."""
-        grant_all(self._loaded)
-        self._loaded = load(self._options, os.environ)
-        new = self._make_parts()
-        session_id = old.app.session.id if old.app.session.messages else None
-        await old.app.close()
-        if session_id is not None:
-            new.app.open_session(session_id)
-        self._adopt(new)
-        self._loading = asyncio.create_task(asyncio.sleep(0, new))
-        new.screen.note("trusted; the project's settings count from now on")
-
     def _toggle_reasoning(self) -> None:
-        if self._parts is not None:
-            self._parts.screen.toggle_reasoning()
+        if (parts := self._behind.parts) is not None:
+            parts.screen.toggle_reasoning()
 
     def _catch_interrupts(self) -> None:
         """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
@@ -387,10 +250,11 @@ class Repl:
 
     async def _leave(self) -> None:
         """Close everything, the session first of all, and say how to come back."""
-        if self._parts is None:
+        parts = self._behind.parts
+        if parts is None:
             self.resuming.close()
             return
-        app, screen = self._parts.app, self._parts.screen
+        app, screen = parts.app, parts.screen
         await self._idle.close()
         await app.close()
         if self._terminal.takes_keys and not self.ended_by and (line := await sleep_at_exit(app)):
