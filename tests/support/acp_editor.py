@@ -28,8 +28,15 @@ Answer = Callable[[Any, list[Any]], str]
 """Chooses an option by its id; "" closes the question."""
 
 
+async def _at_once() -> None:
+    """Before an answer nothing is waited for."""
+
+
 class Editor:
-    """The client's side. buffers: what it shows of files and has not saved. answer: to permission requests."""
+    """The client's side. buffers: what it shows of files and has not saved. answer: to permission requests.
+
+    before_answer: awaited first.
+    """
 
     def __init__(self, process_args: tuple[str, ...], env: Mapping[str, str], cwd: Path, *, files: bool) -> None:
         self.buffers: dict[str, str] = {}
@@ -37,6 +44,7 @@ class Editor:
         self.updates: dict[str, list[Any]] = {}
         self.questions: list[Any] = []
         self.answer: Answer = lambda call, options: "once"
+        self.before_answer: Callable[[], Awaitable[None]] = _at_once
         self.hello: InitializeResponse | None = None
         self.errors = cwd / "errors.txt"
         self._args, self._env, self._cwd, self._files = process_args, dict(env), cwd, files
@@ -85,6 +93,7 @@ class Editor:
 
     def forget(self) -> None:
         """Forget all updates and questions, and answer as at the beginning."""
+        self.before_answer = _at_once
         self.updates.clear()
         self.questions.clear()
         self.buffers.clear()
@@ -110,6 +119,7 @@ class Editor:
         self, session_id: str, tool_call: Any, options: list[Any], **more: Any
     ) -> RequestPermissionResponse:
         self.questions.append(tool_call)
+        await self.before_answer()
         chosen = self.answer(tool_call, options)
         if not chosen:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
