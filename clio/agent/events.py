@@ -96,6 +96,10 @@ class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
     text: str
 
 
+NEEDS_APPROVAL = "needs approval"
+"""The summary of a call that nobody could allow; what would allow it is the error its turn ends with."""
+
+
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
     """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
 

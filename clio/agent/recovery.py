@@ -7,7 +7,7 @@ from clio.agent.events import Emit, Retrying
 from clio.agent.stream import Answer, Display, receive
 from clio.errors import ContextOverflow, ProviderError, RateLimited, ServerFailed, StreamBroken
 from clio.providers.base import ChatRequest, Provider
-from clio.providers.retry import MAX_RETRIES, retry_delay
+from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redact import Redactor
 
 _EMPTY_RETRIES = 2
@@ -58,6 +58,8 @@ class ModelCaller:
 
     async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
         after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
+        if isinstance(error, ServerFailed) and error.away:
+            after_s = away_delay(attempt)
         delay_s = retry_delay(attempt, after_s, self._rng)
         self._emit(Retrying(attempt=attempt, of=most, delay_s=round(delay_s, 2), reason=str(error)))
         await asyncio.sleep(delay_s)

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clio.agent.arguments import parse_arguments
 from clio.agent.deed_notes import note_deeds
-from clio.agent.events import Emit, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.events import NEEDS_APPROVAL, Emit, ToolFinished, ToolProgress, ToolStarted
 from clio.agent.revision_note import revision_note
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
@@ -128,7 +128,7 @@ class ToolRunner:
             notes += [await self._hooks.after_tool(call, output, self._names(output))] if self._hooks else []
             below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
-            output, missing = ToolOutput(text=str(error), summary="needs approval", ok=False), True
+            output, missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
         except ClioError as error:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn

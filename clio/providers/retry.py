@@ -25,6 +25,14 @@ def retry_delay(attempt: int, retry_after_s: float | None, rng: random.Random) -
     return rng.uniform(0.0, min(CAP_S, BASE_S * 2 ** (attempt - 1)))
 
 
+def away_delay(attempt: int) -> float:
+    """Seconds before the next try of a server that has answered and is away: 0.5, 2, 8 and 30.
+
+    A local server that is started again has to load its model first; 40 seconds in all are enough for most.
+    """
+    return min(CAP_S, BASE_S * 4 ** (attempt - 1))
+
+
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds the server asks to wait, from `retry-after-ms`, or `retry-after` in seconds or as a date; else None."""
     milliseconds = _number(headers.get("retry-after-ms", ""))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clio.agent.events import ToolFinished, ToolProgress, ToolStarted
 from clio.ui.painter import Part
 from clio.ui.theme import Theme
-from clio.ui.tool_rows import details, finished_row, running_row
+from clio.ui.tool_rows import details, finished_row, interrupted_row, running_row
 
 
 class _Call:
@@ -65,7 +65,7 @@ class CallRows:
 
     def _parts(self, call: _Call, width: int) -> Iterator[Part]:
         if call.finished is None:
-            yield Part(body=running_row(call.title, "interrupted", 0.0, width, self._theme), wraps=False)
+            yield Part(body=interrupted_row(call.title, width, self._theme), wraps=False)
             return
         yield Part(body=finished_row(call.finished, width, self._theme), wraps=False)
-        yield from (Part(body=line, wraps=False) for line in details(call.finished, self._theme, width))
+        yield from details(call.finished, self._theme, width)

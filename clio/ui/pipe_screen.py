@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
 
 from clio.agent.events import (
+    NEEDS_APPROVAL,
     ContextTrimmed,
     Event,
     MessageAdded,
@@ -49,6 +50,7 @@ class PipeScreen:
         self._answer = Output(answer, on_broken)
         self._report = self._answer if report is answer else Output(report)
         self._cleaner = Cleaner()
+        self._told = ""  # why the last request was sent again
         self._show_footer = show_footer
 
     def handle(self, event: Event) -> None:
@@ -60,7 +62,8 @@ class PipeScreen:
                 self._cleaner = Cleaner()
                 self.note(RESTARTED)
             case Retrying():
-                self.note(retry_line(event))
+                self.note(retry_line(event, self._told))
+                self._told = event.reason
             case ToolStarted() | StepFinished():
                 self._end_answer()
             case ToolFinished():
@@ -73,7 +76,9 @@ class PipeScreen:
                 self._turn_end(event)
             case Steered(text=text):
                 self._say(f"> {clean_line(text)}")
-            case TurnStarted() | StepStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
+            case StepStarted():
+                self._told = ""
+            case TurnStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
                 pass
             case _:
                 assert_never(event)
@@ -132,7 +137,7 @@ class PipeScreen:
         mark = "*" if event.ok else "x"
         summary = clean_line(event.summary)
         self._say(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
-        shown = event.diff or ("" if event.ok else event.preview)
+        shown = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
         lines = [line for line in clean(shown).splitlines() if line.strip() and clean_line(line) != summary]
         limit = _MAX_ROWS if event.diff else 3
         for line in lines[:limit]:
@@ -156,6 +161,7 @@ class PipeScreen:
         self._report.write(text.rstrip("\n") + "\n")
 
 
-def retry_line(event: Retrying) -> str:
-    """Why a request is sent again, and when."""
-    return f"{clean_line(event.reason)} · again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"
+def retry_line(event: Retrying, told: str = "") -> str:
+    """Why a request is sent again, and when. told: the reason of the line before, which is not said twice."""
+    why = "" if event.reason == told else f"{clean_line(event.reason)} · "
+    return f"{why}again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"

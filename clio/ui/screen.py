@@ -100,6 +100,7 @@ class Screen:
         self._section: Section = ""
         self._to_print: list[str] = []
         self._step_printed = False
+        self._told = ""  # why the last request was sent again
         self._turn_started: float | None = None
         self._typing = Typing(line=TypedLine())
         self._cursor: int | None = None
@@ -118,6 +119,7 @@ class Screen:
                 self._begin_turn()
             case StepStarted():
                 self._step_printed = False
+                self._told = ""
             case Steered(text=text):
                 self._end_stream()
                 self._print("prompt", *said_parts(text, self.theme))
@@ -129,7 +131,8 @@ class Screen:
                 self._restart()
             case Retrying():
                 self._end_stream()
-                self._print("notes", Part(body=Text(f"↻ {retry_line(event)}", self.theme.warning)))
+                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._told)}", self.theme.warning)))
+                self._told = event.reason
             case ToolStarted():
                 self._end_stream()
                 self._calls.start(event, self._clock())

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.agent.events import ToolFinished
 from clio.ui.diff_view import diff_lines
+from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 from clio.ui.progress import LONG_S, bar_and_time, share_in
 from clio.ui.status import format_seconds, spinner_frame
@@ -33,20 +35,30 @@ def running_row(title: str, progress: str, seconds: float, width: int, theme: Th
 
 def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """The line of a call that is over: `● read clio/app.py:10-40 … 31 lines`."""
-    return _row(BULLET, theme.good if event.ok else theme.bad, event.title, clean_line(event.summary), width, theme)
+    summary = "failed" if _told_below(event, width) else clean_line(event.summary)
+    return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
-def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Text]:
+def interrupted_row(title: str, width: int, theme: Theme) -> Text:
+    """The line of a call that never ended."""
+    return _row(BULLET, theme.warning, title, "interrupted", width, theme)
+
+
+def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
     """What is shown below a finished call: the diff of a change not seen before, or the first lines of a failure."""
     if event.diff and event.asked:
         return
     if event.diff:
-        yield from diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
+        rows = diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
+        yield from (Part(body=row, wraps=False) for row in rows)
     elif not event.ok:
-        lines = [line for line in clean(event.preview).splitlines() if line.strip()]
-        for line in lines[:_FAILED_ROWS]:
-            if clean_line(line).strip("[]") != clean_line(event.summary):  # a command's output begins with its end
-                yield Text("  " + line.expandtabs(4), theme.bad)
+        sentence = _told_below(event, width)
+        for line in _preview(event)[:_FAILED_ROWS]:
+            text = Text(line.expandtabs(4), theme.bad)
+            if sentence:
+                yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
+            elif clean_line(line).strip("[]") != clean_line(event.summary):  # a command's output begins with its end
+                yield Part(body=Text("  ", theme.bad).append_text(text), wraps=False)
 
 
 def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: int = 0) -> Iterator[Text]:
@@ -56,6 +68,19 @@ def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: 
     for line numbers.
     """
     return diff_lines(diff, theme, width, max_rows, hint)
+
+
+def _told_below(event: ToolFinished, width: int) -> bool:
+    """Whether a failure is a sentence that has no room beside the title: it is said once, in full, below it."""
+    lines = () if event.ok or event.diff else _preview(event)
+    first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
+    if not summary or not first.startswith(summary):
+        return False
+    return first != summary or cells_of(f"● {clean_line(event.title)} … {summary}") > width
+
+
+def _preview(event: ToolFinished) -> list[str]:
+    return [line for line in clean(event.preview).splitlines() if line.strip()]
 
 
 def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:

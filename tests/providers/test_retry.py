@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.providers.retry import BASE_S, CAP_S, LONGEST_WAIT_S, MAX_RETRIES, retry_after, retry_delay, wait_in_words
+from clio.providers.retry import (
+    BASE_S,
+    CAP_S,
+    LONGEST_WAIT_S,
+    MAX_RETRIES,
+    away_delay,
+    retry_after,
+    retry_delay,
+    wait_in_words,
+)
 
 NOW = 1_800_000_000.0
 
@@ -65,3 +74,7 @@ def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
 )
 def test_the_words(words: str, seconds: float | None) -> None:
     assert wait_in_words(words) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_a_server_that_is_away_has_time_to_load_its_model() -> None:
+    assert [away_delay(attempt) for attempt in range(1, MAX_RETRIES + 1)] == [0.5, 2.0, 8.0, 30.0]

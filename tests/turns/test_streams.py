@@ -53,11 +53,12 @@ def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = make_desk([cut("The answer is")])
-    port, heard = desk.server.port, list[str]()
+    port, heard, waits = desk.server.port, list[str](), list[float | None]()
     with ExitStack() as stack:
 
         def delay(attempt: int, after_s: float | None, rng: object) -> float:
             heard.append(desk.seen(Retrying)[-1].reason if desk.seen(Retrying) else "")
+            waits.append(after_s)
             if attempt == 1:
                 desk.server.stop()
             if attempt == 3:
@@ -69,6 +70,7 @@ def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for
     assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
     assert heard[1:] == [desk.seen(Retrying)[0].reason, desk.seen(Retrying)[1].reason]
     assert "nothing listens" in desk.seen(Retrying)[1].reason
+    assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
 
 
 def test_an_address_where_nobody_was_ever_seen_is_not_tried_again(make_desk: MakeDesk) -> None:

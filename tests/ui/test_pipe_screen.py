@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clio.agent.events import StreamRestarted, TextDelta, ToolStarted
+from clio.agent.events import NEEDS_APPROVAL, Retrying, StepStarted, StreamRestarted, TextDelta, ToolStarted
 from clio.commands.base import CommandResult, Table
 from clio.ui.pipe_screen import PipeScreen
-from tests.ui.stage import end, start, whole_turn
+from tests.ui.stage import end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 
 
@@ -45,6 +45,25 @@ def test_one_stream_for_both_reads_like_a_transcript() -> None:
     assert stream.getvalue() == (
         "half\nthe connection broke; the answer starts again\nwhole\n2 steps · 12k in (8.0k cached), 432 out · 12 s\n"
     )
+
+
+def test_what_is_said_again_is_said_once() -> None:
+    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
+    call = finished("1", "create a.md", NEEDS_APPROVAL, ok=False, preview="create a.md needs approval; allow it")
+    _, report = play(
+        *away,
+        call,
+        StepStarted(step=2, prompt_tokens=9),
+        away[0],
+        end("failed", "create a.md needs approval; allow it"),
+    )
+    assert report.splitlines() == [
+        "nothing listens at x · again in 2.0 s (1 of 4)",
+        "again in 2.0 s (2 of 4)",
+        "x create a.md ... needs approval",
+        "nothing listens at x · again in 2.0 s (1 of 4)",
+        "error: create a.md needs approval; allow it",
+    ]
 
 
 def test_no_control_character_gets_through() -> None:

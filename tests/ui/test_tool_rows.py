@@ -1,0 +1,59 @@
+"""The row of a call, and what stands below it."""
+
+import pytest
+
+from clio.agent.events import Retrying, StepStarted, ToolStarted
+from tests.ui.stage import Stage, end, finished, start
+
+REASON = "'missing.py' does not exist; did you mean 'clio/algorithms/misspelling.py'?"
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (100, [f"● read missing.py … {REASON}"]),
+        (
+            61,
+            [
+                "● read missing.py … failed",
+                "  'missing.py' does not exist; did you mean",
+                "  'clio/algorithms/misspelling.py'?",
+            ],
+        ),
+    ],
+)
+def test_why_a_call_failed_is_said_once_and_in_full(columns: int, rows: list[str]) -> None:
+    stage = Stage(columns)
+    stage.play(*start(), finished("1", "read missing.py", REASON, ok=False, preview=REASON), end())
+    shown = stage.everything().splitlines()
+    assert shown[1 : shown.index("", 1)] == rows
+
+
+def test_a_reason_longer_than_its_row_may_be_is_not_cut() -> None:
+    stage, words = Stage(200), "word " * 40
+    stage.play(*start(), finished("1", "read a", words[:120], ok=False, preview=words), end())
+    assert stage.everything().split("2 steps")[0].split() == ["●", "read", "a", "…", "failed", *words.split()]
+
+
+def test_the_output_of_a_command_is_not_wrapped() -> None:
+    stage, line = Stage(40), "x" * 60
+    stage.play(
+        *start(), finished("1", "run x", "exit 1 in 0.5 s", ok=False, preview=f"[exit 1 in 0.5 s]\n{line}"), end()
+    )
+    assert "● run x … exit 1 in 0.5 s" in stage.everything()
+    assert f"  {line}\n" in stage.written.replace("\x1b[0m", "").replace("\x1b[31m", "").replace("\r", "")
+
+
+def test_a_call_that_was_interrupted_no_longer_turns() -> None:
+    stage = Stage()
+    stage.play(*start(), ToolStarted(call_id="1", name="x", title="run sleep 60"), end("interrupted"))
+    assert "● run sleep 60 … interrupted" in stage.everything()
+
+
+def test_the_reason_of_a_retry_is_said_once_a_step() -> None:
+    stage = Stage()
+    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
+    stage.play(*start(), *away, StepStarted(step=2, prompt_tokens=9), away[0], end())
+    told = [line for line in stage.everything().splitlines() if "again" in line]
+    first = "↻ nothing listens at x · again in 2.0 s (1 of 4)"
+    assert told == [first, "↻ again in 2.0 s (2 of 4)", first]
