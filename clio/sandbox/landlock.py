@@ -14,15 +14,17 @@ _CHILD = str(Path(__file__).with_name("landlock_child.py"))
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
 
 
-def enclose(fence: Fence, argv: Sequence[str]) -> Enclosed:
-    """The same command behind the fence: a small Python shuts itself in, and becomes the command.
+def enclose(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Enclosed:
+    """The same command behind the fence: a small Python shuts itself in, and becomes the command; another keeps it.
+
+    lingers: it lasts as long as anything it started does.
 
     Not done between fork and exec: with threads about, no Python may run there.
     """
     places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
     words = [sys.executable, "-I", "-S", "-B", _CHILD]
-    words += ["network" if fence.network else "no-network", str(len(places)), *places, *argv]
-    return Enclosed(argv=tuple(words))
+    words += ["network" if fence.network else "no-network", "lingers" if lingers else "attended"]
+    return Enclosed(argv=(*words, str(len(places)), *places, *argv), keeper=True)
 
 
 def missing() -> str:

@@ -1,17 +1,23 @@
-"""Shuts its own process in and becomes a command; run as a program, by its path, with nothing but Python's own library.
+"""Runs a command shut in, and keeps it; run as a program, by its path, with nothing but Python's own library.
 
-Arguments: "network" or "no-network", a count, so many paths that may be written, the command and its arguments.
+Arguments: "network" or "no-network", "lingers" or "attended", a count, so many paths that may be written, the command
+and its arguments. Two processes: one shuts itself in and becomes the command; the other, which nothing holds and which
+from Linux 6.12 on the command cannot signal, stays until all has ended that the command started. What leaves its
+session or loses its parent becomes the keeper's child, so that nothing gets away.
 Ends with 126 and a sentence where it cannot: a command never runs less shut in than was asked for.
-Source: linux/landlock.h, linux/seccomp.h, linux/filter.h.
+Source: linux/landlock.h, linux/seccomp.h, linux/filter.h, prctl(2).
 """
 
+import contextlib
 import ctypes
 import os
 import signal
 import stat
 import struct
 import sys
+import time
 
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number on every machine
 _MIN_VERSION = 3
@@ -28,6 +34,12 @@ _X32_BIT = 0x40000000
 _ALLOW, _REFUSE, _NOT_KNOWN = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 38  # EACCES, ENOSYS
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _AF_UNIX = 1
+_HEARD = (signal.SIGCHLD, signal.SIGTERM)
+_ENDING_S = 0.05
+"""What ends by itself, right after the command, is not said to have been left running."""
+_TERM_GRACE_S = 1.0
+_KILLED_S = 2.0
+_LEFT = b"[processes it left running were stopped, background=true would keep them]\n"
 
 
 class Unable(Exception):
@@ -119,16 +131,106 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def main(arguments: list[str]) -> int:
+def keep(command: int, *, lingers: bool) -> int:
+    """Wait for a command and all it started; how the command ended, as `subprocess` has it.
+
+    lingers: what it left running may go on; else it is asked to end, and killed a second later. Asked to end itself, or
+    when clio has died, the keeper kills everything at once.
+    """
+    code = None
+    while True:
+        code, left = _ended(command, code)
+        if not left or (code is not None and not lingers):
+            break
+        _listen(None)
+    if left and not _none_left_within(_ENDING_S):
+        _say(_LEFT)
+        _signal_all(signal.SIGTERM)
+        if not _none_left_within(_TERM_GRACE_S):
+            _kill_all()
+    return 0 if code is None else code
+
+
+def _ended(command: int, code: int | None) -> tuple[int | None, bool]:
+    """Take leave of the children that have ended: how the command did, None before; and whether any are left."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code, False
+        if pid == 0:
+            return code, True
+        code = os.waitstatus_to_exitcode(status) if pid == command else code
+
+
+def _none_left_within(seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while _ended(0, None)[1]:
+        if (rest := until - time.monotonic()) <= 0:
+            return False
+        _listen(rest)
+    return True
+
+
+def _listen(seconds: float | None) -> None:
+    """Return when a child has ended; does not return from a request to end."""
+    heard = signal.sigwaitinfo(_HEARD) if seconds is None else signal.sigtimedwait(_HEARD, seconds)
+    if heard is not None and heard.si_signo == signal.SIGTERM:
+        _kill_all()
+        os._exit(128 + signal.SIGTERM)
+
+
+def _kill_all() -> None:
+    """Again and again, for what is started meanwhile; whole groups, in which nothing is started meanwhile."""
+    until = time.monotonic() + _KILLED_S
+    while _ended(0, None)[1] and time.monotonic() < until:
+        _signal_all(signal.SIGKILL)
+        signal.sigtimedwait((signal.SIGCHLD,), 0.01)
+
+
+def _signal_all(number: int) -> None:
+    below, own = _below(os.getpid()), os.getpgrp()
+    for send, found in ((os.killpg, {group for _, group in below} - {own}), (os.kill, {pid for pid, _ in below})):
+        for one in found:
+            try:
+                send(one, number)
+            except OSError:
+                continue  # it has ended
+
+
+def _below(top: int) -> list[tuple[int, int]]:
+    """All processes that one has started, and those that they have; the group of each."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would take longer to import than the command to start
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(words[1]), []).append((int(name), int(words[2])))
+    found = children.get(top, [])
+    for pid, _ in found:  # which grows meanwhile
+        found += children.get(pid, [])
+    return found
+
+
+def _say(line: bytes) -> None:
+    with contextlib.suppress(OSError):  # nobody may read any more
+        os.write(1, line)
+
+
+def _become(arguments: list[str], network: bool, count: int) -> int:
     """Shut in and become the command; a number only where that failed."""
-    count = int(arguments[1])
-    places, command = arguments[2 : 2 + count], arguments[2 + count :]
+    places, command = arguments[:count], arguments[count:]
     try:
-        shut_in(places, network=arguments[0] == "network")
+        shut_in(places, network=network)
     except (Unable, OSError) as error:
         sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
         return 126
     try:
+        os.setpgid(0, 0)  # it leads its group, as it would without a keeper
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
@@ -137,5 +239,33 @@ def main(arguments: list[str]) -> int:
     return 127
 
 
+def _end_as(code: int) -> int:
+    """End by the signal that ended the command; an exit code as it is."""
+    if code < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (-code,))
+        os.kill(os.getpid(), -code)
+    return abs(code)
+
+
+def main(arguments: list[str]) -> int:
+    """Start the command and keep it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody is told how a child ended
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        code = _become(arguments[3:], arguments[0] == "network", int(arguments[2]))
+        sys.stderr.flush()
+        os._exit(code)
+    return _end_as(keep(child, lingers=arguments[1] == "lingers"))
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))  # at once: there is nothing to tidy up

@@ -23,7 +23,7 @@ def enclose(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path, *, lin
         case "bwrap":
             return bubblewrap.enclose(_there(bubblewrap.program(), "bwrap"), fence, argv, cwd, lingers=lingers)
         case "landlock":
-            return landlock.enclose(fence, argv)
+            return landlock.enclose(fence, argv, lingers=lingers)
         case "seatbelt":
             return seatbelt.enclose(_there(seatbelt.program(), "sandbox-exec"), fence, argv)
         case "off":

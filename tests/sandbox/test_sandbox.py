@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import shlex
 import stat
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -115,13 +118,86 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-@NEEDS_BWRAP
-def test_with_bwrap_what_left_its_session_ends_too_and_is_told(field: Range) -> None:
-    sandbox, mark = field.sandbox("bwrap"), f"18.{os.getpid()}"
-    assert "left running were stopped" in text(sandbox, field, f"setsid sleep {mark} & sleep 0.1; echo done")
+def test_what_left_its_session_ends_too_and_is_told(held: Sandbox, field: Range) -> None:
+    mark = f"18.{os.getpid()}"
+    assert "left running were stopped" in text(held, field, f"setsid sleep {mark} & sleep 0.1; echo done")
     assert alive(mark) == []
-    assert text(sandbox, field, "true & wait; echo done") == "done"
+    assert text(held, field, "true & wait; echo done") == "done"
+
+
+STUBBORN = {
+    "a daemon": "(setsid sh -c '{loop}' > /dev/null 2>&1 &)",
+    "one that a request to end does not move": '(setsid sh -c "trap : TERM; {loop}" > /dev/null 2>&1 &)',
+    "a daemon of a daemon": "(setsid sh -c '(setsid sh -c \"{loop}\" &)' > /dev/null 2>&1 &)",
+}
+
+
+@pytest.mark.parametrize("line", STUBBORN.values(), ids=STUBBORN.keys())
+def test_nothing_that_a_command_leaves_behind_plants_a_hook(held: Sandbox, field: Range, line: str) -> None:
+    before, mark = field.intact(), f"16.{os.getpid()}"
+    loop = (
+        f"echo x > .git/hooks/post-merge; touch began; while :; do sleep {mark}; echo x > .git/hooks/post-merge; done"
+    )
+    line = line.format(loop=loop)
+    process, _, _ = field.run(held, f"{line}; until [ -e began ]; do sleep 0.01; done")
+    assert process.exit_code == 0, process.output.text()
+    assert alive(mark) == []
+    assert field.intact() == before
+
+
+def test_what_is_another_process_every_moment_ends_too(held: Sandbox, field: Range) -> None:
+    code = "import os, time\nwhile True:\n  time.sleep(0.001)\n  if os.fork(): os._exit(0)\n  os.setsid()"
+    code += "\n  open('tail', 'a').write('x')"
+    process, _, _ = field.run(held, f"/usr/bin/env python3 -S -c {shlex.quote(code)} & until [ -s tail ]; do :; done")
+    assert process.exit_code == 0, process.output.text()
+    size = (field.project / "tail").stat().st_size
+    field.run(held, "sleep 0.1")
+    assert (field.project / "tail").stat().st_size == size
+
+
+def test_a_signal_that_ends_a_command_is_told_and_does_not_end_its_keeper(field: Range) -> None:
+    if REASONS["landlock"]:
+        pytest.skip(REASONS["landlock"])
+    sandbox, mark = field.sandbox("landlock"), f"15.{os.getpid()}"
+    for line, code in (("kill -9 $$", -9), ("kill -TERM 0", -15), ("kill -SEGV $$", -11), ("kill -9 $PPID; exit 3", 3)):
+        process, _, _ = field.run(sandbox, f"setsid sleep {mark} & {line}")
+        assert process.exit_code == code, line
+        assert alive(mark) == [], line
     sandbox.close()
+
+
+def test_with_clio_everything_ends(held: Sandbox, field: Range) -> None:
+    mark = f"14.{os.getpid()}"
+    argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).argv
+    clio = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *argv], cwd=field.project, stdin=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: len(alive(mark)) == 2)
+    finally:
+        clio.kill()
+        clio.wait()
+    wait_for(lambda: not alive(mark))
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Range) -> None:
+    mark = f"13.{os.getpid()}"
+
+    async def go() -> None:
+        jobs = JobTable(held)
+        job = await jobs.start(f"(setsid sleep {mark} > /dev/null 2>&1 &); echo begun", field.project)
+        while "begun" not in job.process.output.text() or not alive(mark):
+            await asyncio.sleep(0.01)
+        assert job.running
+        await job.stop()
+        assert alive(mark) == []
+
+    asyncio.run(go())
 
 
 def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None:

@@ -46,7 +46,7 @@ def command_environment(env: Mapping[str, str]) -> dict[str, str]:
 class RunningProcess(asyncio.SubprocessProtocol):
     """A started command. Its output is collected whether anybody waits or not.
 
-    keeper: the first process only waits for the command's own, and takes all with it when it ends.
+    keeper: the first process only waits for the command and what that started; asked to end, it takes all with it.
     """
 
     def __init__(self, *, keeper: bool = False) -> None:
@@ -145,9 +145,11 @@ class RunningProcess(asyncio.SubprocessProtocol):
             pass
         finally:
             self._signal(gently=False)
-        await self._exited.wait()
         with contextlib.suppress(TimeoutError):  # what is killed is gone at once, but on a busy machine not yet
             await asyncio.wait_for(self._gone(), _KILLED_S)
+        if self.running:
+            self._signal(gently=False, keeper_too=True)
+        await self._exited.wait()
         self._close()
 
     def kill(self) -> None:
@@ -166,9 +168,13 @@ class RunningProcess(asyncio.SubprocessProtocol):
             self._transport.close()
 
     def _members(self) -> list[int]:
-        return session_members(self._transport.get_pid()) if self._transport else []
+        if self._transport is None:
+            return []
+        leader = self._transport.get_pid()
+        below = descendants(leader) if self._keeper and self.running else []
+        return list(dict.fromkeys((*session_members(leader), *below)))
 
-    def _signal(self, *, gently: bool) -> None:
+    def _signal(self, *, gently: bool, keeper_too: bool = False) -> None:
         if self._transport is None or self._closed:
             return
         leader = self._transport.get_pid()
@@ -176,15 +182,17 @@ class RunningProcess(asyncio.SubprocessProtocol):
             _end_tree_on_windows(leader, gently=gently, running=self.running)
             return
         number = signal.SIGTERM if gently else signal.SIGKILL
-        spared = leader if gently and self._keeper else None  # asked to end, it would kill the others at once
+        # Asked to end, a keeper kills the others at once, also those that come meanwhile: so it is asked last.
+        members = [pid for pid in self._members() if pid != leader or not self._keeper]
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if spared is None:
+            if not self._keeper:
                 os.killpg(leader, number)
-        for pid in session_members(leader):
-            if pid == spared:
-                continue
+        for pid in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
+        if self._keeper and self.running and not gently:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(leader, signal.SIGKILL if keeper_too else signal.SIGTERM)
 
 
 def session_members(leader: int) -> list[int]:
@@ -200,6 +208,19 @@ def session_members(leader: int) -> list[int]:
     else:
         names = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
     return [int(name) for name in names if name.isdigit() and _in_session(int(name), leader)]
+
+
+def descendants(top: int) -> list[int]:
+    """The processes that one started, and those that they did: on Linux; elsewhere none is told."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            parent = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found = children.get(top, [])
+    for pid in found:  # which grows meanwhile
+        found += children.get(pid, [])
+    return found
 
 
 def _in_session(pid: int, leader: int) -> bool:
