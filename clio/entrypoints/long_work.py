@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Protocol, TextIO
@@ -49,7 +50,8 @@ def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            return step.work(Track(stop=stopped.is_set, tell=drawn.at))
+            with ThreadPoolExecutor(1) as worker:  # in this thread the signal could come while the line is written
+                return worker.submit(step.work, Track(stop=stopped.is_set, tell=drawn.at)).result()
         finally:
             signal.signal(signal.SIGINT, before)
 
