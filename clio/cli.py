@@ -284,7 +284,7 @@ def _note_a_silent_pipe() -> None:
 def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.entrypoints.last_words import cleaner
-    from clio.errors import ClioError
+    from clio.errors import ClioError, SessionNotFound
     from clio.storage.reasons import NO_ROOM, sentence
 
     clean = cleaner(argv)  # an error may quote a file, a server, a setting
@@ -295,6 +295,11 @@ def report_error(error: BaseException, argv: list[str]) -> int:
         import traceback
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+    if isinstance(error, SessionNotFound):  # said by the store, which names the list as a conversation does
+        from clio.entrypoints.subcommand import in_cli_words
+
+        print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
+        return error.exit_code
     if isinstance(error, ClioError):
         print(f"clio: {clean(str(error))}", file=sys.stderr)
         return error.exit_code

@@ -13,7 +13,7 @@ import pytest
 
 from clio import __version__, cli
 from clio.config import flags
-from clio.errors import ApprovalNeeded, ClioError, ConfigError, ContextOverflow, ServerFailed
+from clio.errors import ApprovalNeeded, ClioError, ConfigError, ContextOverflow, ServerFailed, SessionNotFound
 
 ROOT = Path(__file__).parent.parent
 
@@ -274,6 +274,7 @@ def raising(error: BaseException) -> Callable[..., int]:
         (ConfigError("a setting is wrong"), 2, "clio: a setting is wrong\n"),
         (ContextOverflow("too long"), 3, "clio: too long\n"),
         (ApprovalNeeded("nobody there"), 4, "clio: nobody there\n"),
+        (SessionNotFound("none; `/session list` shows all"), 2, "clio: none; clio sessions list shows all\n"),
         (ExceptionGroup("tasks", [ExceptionGroup("more", [ServerFailed("gone")])]), 1, "clio: gone\n"),
         (KeyboardInterrupt(), 130, ""),
         (

@@ -255,7 +255,7 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
     assert line.endswith("; clio --sandbox auto, or --approve edits")
     ((mark, line),) = lines(look(project, env), "sandbox")
-    assert mark == "ok" and "(approve: ask)" in line
+    assert mark == "ok" and ", approve is ask; " in line
 
 
 @pytest.fixture

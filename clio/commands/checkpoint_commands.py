@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import Given, join, read
-from clio.commands.base import Command, CommandResult, Confirm, Shell, Suggestion, refuse
+from clio.commands.base import Command, CommandResult, Confirm, Shell, Suggestion, code, refuse
 from clio.commands.checkpoint_rewind import rewind
 from clio.commands.checkpoint_words import (
     WHY,
@@ -119,9 +119,10 @@ def diff(shell: Shell, argument: str) -> CommandResult:
     lines = counts(sum(one.added for one in shown), sum(one.removed for one in shown))
     state = " It is taken back." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""
+    what = code(shown[0].path) if len(shown) == 1 else count(len(shown), "file")  # a diff of one file does not name it
     title = turn_title(turn, time.time())
     return CommandResult(
-        text=f"{title[0].upper()}{title[1:]}: {count(len(shown), 'file')}{', ' if lines else ''}{lines}.{state}{tail}",
+        text=f"{title[0].upper()}{title[1:]}: {what}{', ' if lines else ''}{lines}.{state}{tail}",
         diff=bounded("".join(one.text for one in shown), f"; /diff {turn.number} FILE shows one file"),
         data={"turn": turn.number, "taken_back": turn.back, "files": shown_data(shown)},
     )

@@ -94,7 +94,7 @@ def change_table(shown: Sequence["ShownChange"]) -> Table:
     """Files and by how much they change."""
     words = {"new": "comes", "deleted": "goes", "changed": "changes"}
     rows = tuple((one.path, words[one.what], counts(one.added, one.removed)) for one in shown)
-    return Table(columns=("file", "it", "lines"), rows=rows, wide=0)
+    return Table(columns=("file", "what", "lines"), rows=rows, wide=0)
 
 
 def counts(added: int, removed: int) -> str:

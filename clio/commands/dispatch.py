@@ -31,7 +31,8 @@ def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
     found = among(command.subcommands, first)
     if found is None:
         known = [sub.name for sub in command.subcommands]
-        raise UsageError(f"{called} does not know {first!r}; {nearest(first, known, f'{called} ')}")
+        near = nearest(first, known, f"{called} ", f"choose one of {', '.join(known)}")
+        raise UsageError(f"{called} does not know {first!r}; {near}")
     return found, rest
 
 

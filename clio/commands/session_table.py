@@ -84,7 +84,10 @@ def age(seconds: float) -> str:
         if seconds < limit:
             return f"{int(seconds // unit_s)} {unit} ago" if unit_s else "just now"
     days = int(seconds // 86400)
-    return "1 day ago" if days == 1 else f"{days} days ago"
+    for limit, unit_days, unit in ((2 * 30, 1, "day"), (2 * 365, 30, "month")):
+        if days < limit:
+            return f"{days // unit_days} {unit}{'' if days // unit_days == 1 else 's'} ago"
+    return f"{days // 365} years ago"
 
 
 def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:

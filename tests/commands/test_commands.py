@@ -276,7 +276,10 @@ def test_trust(tmp_path: Path) -> None:
         (61, "1 min ago"),
         (7300, "2 h ago"),
         (90_000, "1 day ago"),
-        (9e6, "104 days ago"),
+        (59.9 * 86_400, "59 days ago"),
+        (9e6, "3 months ago"),
+        (729 * 86_400, "24 months ago"),
+        (730 * 86_400, "2 years ago"),
     ],
 )
 def test_age(seconds: float, words: str) -> None:

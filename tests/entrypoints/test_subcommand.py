@@ -186,7 +186,7 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
     ("arguments", "says"),
     [
         (["sessions", "lst"], "clio sessions does not know 'lst'; did you mean 'clio sessions list'?"),
-        (["session", "trim"], "clio sessions does not know 'trim'"),
+        (["session", "trim"], "clio sessions does not know 'trim'; choose one of list, search, "),
         (["sessions", "show"], "Which session?"),
         (["sessions", "show", "nobody"], "No session answers to 'nobody'"),
         (["sessions", "search"], "What was said?"),

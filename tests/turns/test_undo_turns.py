@@ -92,6 +92,8 @@ def test_a_diff_of_a_turn(make_desk: MakeDesk) -> None:
     asyncio.run(say(desk, 2))
     last, first = do(desk, "/diff"), do(desk, "/diff 1")
     assert last.diff == "--- /dev/null\n+++ b.txt\n@@ -0,0 +1 @@\n+b\n"
+    assert "): `b.txt`, +1 −0." in last.text, "the file has its name where its diff leaves it out"
+    assert "): 2 files, " in first.text
     assert "-    return a - b\n+    return a + b\n" in first.diff
     assert "old mode 100644\nnew mode 100755\n" in first.diff
     assert "calc.py" not in do(desk, "/diff 1 test_calc.py").diff.replace("test_calc.py", "")

@@ -46,7 +46,9 @@ def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> It
         yield ok("encodings", ", ".join(shown))
     elif not there:
         yield note(
-            "encodings", "none on disk; token estimates begin with a guess and learn from bills", f"or: {_FETCH}"
+            "encodings",
+            "none on disk, so tokens are guessed at first and learned from what is billed",
+            f"to count them exactly: {_FETCH}",
         )
 
 

@@ -30,7 +30,7 @@ def check_model(ground: Ground) -> Iterator[Finding]:
             yield ok("model", "none, offline as configured")
         else:
             yield note("model", "none is configured and no local server answers",
-                       "set OPENAI_API_KEY, --base-url or provider")  # fmt: skip
+                       "set OPENAI_API_KEY, or give --provider or --base-url")  # fmt: skip
         return
     yield _key(ground, provider.name)
     server, limits = asyncio.run(_ask(provider))

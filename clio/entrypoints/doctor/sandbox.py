@@ -33,7 +33,7 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
         return
     would = f"{level} would hold them here" if level != "off" else f"none would hold them here: {why}"
-    text = f"off, commands run with your rights{_around()} (approve: {config.approve}), {would}"
+    text = f"off, commands run with your rights{_around()}, approve is {config.approve}; {would}"
     if config.approve != "all" or _container():
         yield ok("sandbox", text)
     else:
