@@ -72,7 +72,10 @@ def _wanted(key: str, value: Any, describe: bool) -> bool:
 
 def signature(args: type[Struct]) -> str:
     """The arguments in one line, for an error the model should learn from: `path: string, limit?: integer`."""
-    schema = args_schema(args)
+    return _fields(args_schema(args))
+
+
+def _fields(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", []))
     properties: dict[str, Any] = schema.get("properties", {})
     return ", ".join(f"{name}{'' if name in required else '?'}: {_kind(node)}" for name, node in properties.items())
@@ -83,4 +86,6 @@ def _kind(node: dict[str, Any]) -> str:
         return "|".join(str(value) for value in node["enum"])
     if "anyOf" in node:
         return "|".join(_kind(option) for option in node["anyOf"] if option.get("type") != "null")
+    if (item := node.get("items", {})).get("properties"):
+        return f"array of {{{_fields(item)}}}"  # what is wrong is most often in there
     return str(node.get("type", "any"))

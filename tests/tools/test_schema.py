@@ -51,4 +51,6 @@ def test_compact_has_no_descriptions() -> None:
 
 
 def test_signature_reads_like_a_call() -> None:
-    assert signature(Args) == "title: string, items?: array, mode?: a|b, limit?: integer"
+    assert signature(Args) == (
+        "title: string, items?: array of {name: string, size?: integer}, mode?: a|b, limit?: integer"
+    )
