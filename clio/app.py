@@ -8,15 +8,16 @@ from contextlib import suppress
 
 import msgspec
 
-from clio.agent.events import Emit, Event, Notice, StepFinished, TurnFinished
+from clio.agent.current_loop import CurrentLoop
+from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.interrupts import Mailbox
-from clio.agent.lessons import Doubt, Lessons
-from clio.agent.loop import Loop
+from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.spending_note import SpendingNotes
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
+from clio.agent.turn_frame import TurnFrame
 from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.commands.added import AddedCommands
@@ -27,7 +28,6 @@ from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
-from clio.context.calibrate import Calibration
 from clio.context.found_windows import WindowBook
 from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
@@ -51,9 +51,7 @@ from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
-from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
-from clio.tools.files.read_log import ReadLog
 from clio.tools.shell.jobs import JobTable
 
 
@@ -106,16 +104,9 @@ class App:
         self.emit = emit
         self._env = env
         self._now = now
-        self.doubts: Sequence[Doubt] = ()
-        self._lessons = Lessons(self.memory, emit, notices=self.config.notice)
+        self.lessons = Lessons(self.memory, emit, notices=self.config.notice)
         self._closing = threading.Event()
         self._retired: list[Provider] = []
-        learned = None if self.config.incognito else loaded.home
-        self._ratios, self._windows = RatioBook(learned, self._warn), WindowBook(learned, self._warn, now)
-        self._estimator = TokenEstimator()  # of this session and model, once there is a loop
-        self._calibration: Calibration | None = None
-        self._loop: Loop | None = None
-        self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
         self.turn_files = TurnFiles(
             self.checkpoints,
             session_of=lambda: self.session,
@@ -141,7 +132,7 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
-        self._spending_notes = SpendingNotes(self.spending, loaded.owner)
+        notes = SpendingNotes(self.spending, loaded.owner)
         self._assembly = Assembly(
             project=self.project,
             start=loaded.start or loaded.project,
@@ -172,14 +163,37 @@ class App:
             ),
             now=now,
         )
+        learned = None if self.config.incognito else loaded.home
+        windows = WindowBook(learned, self._warn, now)
+        self._current = CurrentLoop(
+            lambda limits, estimator, read_log: self._assembly.make_loop(
+                self.config, self.provider, limits, estimator, read_log
+            ),
+            session_of=lambda: self.session,
+            provider_of=lambda: self.provider,
+            servers=self.servers,
+            ratios=RatioBook(learned, self._warn),
+            windows=windows,
+        )
+        self._turns = TurnFrame(
+            self._current,
+            spending=self.spending,
+            notes=notes,
+            sandbox=self.sandbox,
+            hooks=self.hooks,
+            lessons=self.lessons,
+            planning=self.planning,
+            turn_files=self.turn_files,
+            warn=self._warn_all,
+        )
         self._delegation = Delegation(
             self._assembly,
             self.store,
             agents_of=self.agents.usable,
             persist=not self.config.incognito,
             provider_for=self._provider_for,
-            windows=self._windows,
-            spent=lambda session: self._warn_all(self._spending_notes.note(session, session.bills)),
+            windows=windows,
+            spent=lambda session: self._warn_all(notes.note(session, session.bills)),
         )
         self.session = self._new()
         self.turn_files.recover()
@@ -190,12 +204,12 @@ class App:
         """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
 
         make: finds out what the text stands for, where it is a command that is not built in.
-        What may have been meant for this work alone is in `doubts` afterwards: a question, and what a yes does.
+        What may have been meant for this work alone: see `Lessons.take_doubts`.
         Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
         """
         if make is not None:
             return await self._run_meaning(text, await make())
-        return await self._run_turn(text)
+        return await self._turns.run(text, self.session, self.provider)
 
     async def _run_meaning(self, text: str, meaning: Meaning) -> TurnFinished:
         """A turn of words that stand for others, with the model and the tools these ask for."""
@@ -207,32 +221,12 @@ class App:
             self.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
             self.emit(Notice(text=chip(text, meaning)))
             self.tool_limit.begin(meaning.tools)
-            return await self._run_turn(text)
+            return await self._turns.run(text, self.session, self.provider)
         finally:
             self.shelf.take_meant()
             self.tool_limit.end()
             if meaning.model not in ("", before):
                 self.set_model(before)
-
-    async def _run_turn(self, text: str) -> TurnFinished:
-        self.spending.check_start(self.provider)
-        self._warn_all(await asyncio.to_thread(self.sandbox.trouble))
-        await self.hooks.finish()
-        loop, billed = await self._ready(), len(self.session.bills)
-        self.doubts = self._lessons.begin(self.session, text)
-        try:
-            finished = await loop.run_turn(text)
-        except asyncio.CancelledError:
-            self.turn_files.cut_off()
-            self._lessons.end(self.session, "interrupted")  # in this thread: one that is cancelled waits for no other
-            self._warn_all(self._spending_notes.note(self.session, self.session.bills[billed:]))
-            raise
-        self.planning.end_turn(done=finished.status == "done")
-        await self.turn_files.end_turn()
-        await asyncio.to_thread(self._lessons.end, self.session, finished.status)
-        bills = self.session.bills[billed:]
-        self._warn_all(await asyncio.to_thread(self._spending_notes.note, self.session, bills))
-        return finished
 
     async def output_of(self, command: str) -> str:
         """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
@@ -257,11 +251,11 @@ class App:
     @property
     def context(self) -> ContextWindow | None:
         """The same where it is known already; None until somebody spoke, or `window` was awaited."""
-        return self._loop.context if self._loop else None
+        return self._current.context
 
     async def window(self) -> ContextWindow:
         """What the next request holds, to be looked at or trimmed; the server may be asked for the limits first."""
-        return (await self._ready()).context
+        return (await self._current.ready()).context
 
     def open_session(self, session_id: str) -> Session:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
@@ -275,11 +269,10 @@ class App:
         """Go on with a session of this project's store, as it was opened; the one before is closed."""
         self.hooks.leave(self.session.id)
         self._close_session()
-        self._leave_loop()
+        self._current.leave_session()
         self.servers.begin_session()
         self.session = session
         self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
-        self._read_log = ReadLog()
         for warning in session.warnings:
             self._warn(warning)
         asked = self.loaded.origins.get("model", "").startswith("flag")
@@ -289,7 +282,7 @@ class App:
 
     def set_model(self, model: str) -> None:
         """Talk to another model of the same server from the next turn on."""
-        self._leave_loop()
+        self._current.leave()
         self.config = msgspec.structs.replace(self.config, model=model)
         self._retired.append(self.provider)
         self.provider = make_provider(self.config, self._env)
@@ -304,7 +297,7 @@ class App:
     async def reload_servers(self) -> None:
         """Start the MCP servers anew; the next request has the tools they offer then."""
         await self.servers.reload()
-        self._leave_loop()
+        self._current.leave()
 
     def set_approval(self, mode: ApprovalMode) -> None:
         """Decide anew who says yes to writes and commands."""
@@ -323,10 +316,7 @@ class App:
         self._closing.set()
         self._close_session()  # first: it needs no waiting, so nothing can come between
         self.hooks.leave(self.session.id)
-        calibration = self._calibration
-        self._leave_loop()
-        if calibration is not None:
-            await calibration.close()
+        await self._current.close()
         await self.jobs.close()
         await self.hooks.finish()
         await self.servers.close()
@@ -344,31 +334,9 @@ class App:
     def _new(self, name: str | None = None) -> Session:
         return self.store.new(self.project, persist=not self.config.incognito, name=name)
 
-    async def _ready(self) -> Loop:
-        if self._loop is None:
-            limits = self._windows.fitted(self.provider, await self.provider.limits())
-            await self.servers.settle()
-            self._estimator = self._ratios.estimator(self.session, self.provider.model)
-            self._loop, self._calibration = self._assembly.make_loop(
-                self.config, self.provider, limits, self._estimator, self._read_log
-            )
-        return self._loop
-
-    def _leave_loop(self) -> None:
-        """Let go of what was built for this session and this model; what the model bills is kept for later ones."""
-        if self._calibration is not None:
-            self._calibration.stop()
-        if self._estimator.has_news:
-            self._ratios.keep(self.provider.model, self._estimator.ratio)
-        self._estimator = TokenEstimator()
-        self._calibration = self._loop = None
-
     def _heard(self, event: Event) -> None:
         self.emit(event)
-        if isinstance(event, StepFinished | TurnFinished) and self._loop is not None:
-            self._windows.keep(self.provider, self._loop.context.limits)  # a refusal may have told its size
-        if isinstance(event, StepFinished) and self._calibration is not None:
-            self._calibration.begin()  # the server has answered; if it has billed, nothing happens
+        self._current.hear(event)
 
     def _warn(self, text: str) -> None:
         self.emit(Notice(text=text, level="warning"))

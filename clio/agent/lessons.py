@@ -22,12 +22,18 @@ class Lessons:
         self._memory = memory
         self._emit = emit
         self._notices = notices
+        self._doubts: tuple[Doubt, ...] = ()
 
-    def begin(self, session: Session, text: str) -> tuple[Doubt, ...]:
-        """Remember what the words of a turn say plainly; the doubts about the rest."""
+    def take_doubts(self) -> tuple[Doubt, ...]:
+        """What the words of the last turn may have meant for it alone, which is no longer here then."""
+        doubts, self._doubts = self._doubts, ()
+        return doubts
+
+    def begin(self, session: Session, text: str) -> None:
+        """Remember what the words of a turn say plainly; the rest is doubtful."""
         certain, doubtful = look_for_notices(self._memory, text) if self._notices else ([], [])
         self._remember(session, certain)
-        return tuple((question(one), partial(self._remember, session, (one,))) for one in doubtful)
+        self._doubts = tuple((question(one), partial(self._remember, session, (one,))) for one in doubtful)
 
     def end(self, session: Session, status: str) -> None:
         """Note how a turn ended, and tell what signs of a person's opinion taught."""

@@ -163,7 +163,7 @@ class Repl:
 
     async def _ask_about_doubts(self, parts: Parts) -> None:
         """What may have been meant for this turn alone is kept only where the person says so."""
-        doubts, parts.app.doubts = parts.app.doubts, ()
+        doubts = parts.app.lessons.take_doubts()
         if not self._terminal.takes_keys or self._turns.ahead.busy:
             return
         for question, keep in doubts[:MAX_QUESTIONS]:
