@@ -5,7 +5,8 @@ they cost counts like the rest. They are never offered more tools than their sen
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from msgspec import structs
@@ -21,6 +22,7 @@ from clio.context.found_windows import WindowBook
 from clio.context.shrink import cut_text
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
+from clio.messages import AssistantMessage
 from clio.providers.base import Limits, Provider
 from clio.security.actions import FileChange
 from clio.security.approval import Answer, ApprovalRequest, Approver
@@ -71,6 +73,7 @@ class Delegation:
         self._room = asyncio.Semaphore(MAX_AT_ONCE)
         self._changing = asyncio.Lock()
         self._asking = asyncio.Lock()
+        self._working = self._to_work = 0
 
     def tool(self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator) -> Tool:
         """The tool that sends them, for one loop."""
@@ -84,34 +87,50 @@ class Delegation:
         return structs.replace(agent, description=clean(agent.description).text, text=clean(agent.text).text)
 
     async def _run(
-        self,
-        config: Config,
-        provider: Provider,
-        estimator: TokenEstimator,
-        task: Task,
-        progress: Progress,
+        self, config: Config, provider: Provider, estimator: TokenEstimator, task: Task, progress: Progress
+    ) -> ToolOutput:
+        with self._shares():
+            async with self._room:
+                return await self._work(config, provider, estimator, task, progress)
+
+    @contextmanager
+    def _shares(self) -> Generator[None]:
+        """While one works, what may still be spent is shared out among all that were sent with it."""
+        spending = self._assembly.spending
+        if not self._working:
+            self._to_work = _sent_together(self._assembly.session_of())
+        self._working += 1
+        spending.sharers = min(self._to_work, MAX_AT_ONCE)
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._to_work -= 1
+            spending.sharers = min(self._to_work, MAX_AT_ONCE) if self._working else 1
+
+    async def _work(
+        self, config: Config, provider: Provider, estimator: TokenEstimator, task: Task, progress: Progress
     ) -> ToolOutput:
         model = task.model or (task.agent.model if task.agent else "")
-        async with self._room:
-            if model and model != provider.model:
-                provider = self._provider_for(model)
-            limits = self._windows.fitted(provider, await provider.limits())
-            name = f"{task.name}: {' '.join(task.text.split())}"[:_NAME_CHARS]
-            session = self._store.new(
-                self._assembly.project,
-                persist=self._persist,
-                name=name,
-                parent=self._assembly.session_of().id,
-                delegated=task.name,
-            )
-            listener = _Listener(progress, self._assembly.emit, task.name)
-            loop = self._make_loop(config, provider, limits, TokenEstimator(estimator.ratio), session, task, listener)
-            try:
-                finished = await loop.run_turn(task.text)
-            finally:
-                session.close()
-                self._windows.keep(provider, loop.context.limits)
-                self._spent(session)
+        if model and model != provider.model:
+            provider = self._provider_for(model)
+        limits = self._windows.fitted(provider, await provider.limits())
+        name = f"{task.name}: {' '.join(task.text.split())}"[:_NAME_CHARS]
+        session = self._store.new(
+            self._assembly.project,
+            persist=self._persist,
+            name=name,
+            parent=self._assembly.session_of().id,
+            delegated=task.name,
+        )
+        listener = _Listener(progress, self._assembly.emit, task.name)
+        loop = self._make_loop(config, provider, limits, TokenEstimator(estimator.ratio), session, task, listener)
+        try:
+            finished = await loop.run_turn(task.text)
+        finally:
+            session.close()
+            self._windows.keep(provider, loop.context.limits)
+            self._spent(session)
         return _report(task, session, finished, listener)
 
     def _make_loop(
@@ -188,6 +207,12 @@ class Delegation:
     def _allowed(tools: Sequence[Tool], task: Task) -> list[Tool]:
         limits = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
         return [tool for tool in tools if all(tool.name in names for names in limits)]
+
+
+def _sent_together(session: Session) -> int:
+    """How many sub-agents the model has just sent with one answer."""
+    answer = next((one for one in reversed(session.messages) if isinstance(one, AssistantMessage)), None)
+    return sum(call.name == DelegateTool.name for call in answer.tool_calls) if answer else 1
 
 
 class _OneAtATime:

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from clio.agent.events import ContextTrimmed, Emit, Notice, StepStarted, StreamRestarted
 from clio.agent.recovery import ModelCaller
-from clio.agent.spending import Spending
+from clio.agent.spending import Reservation, Spending
 from clio.agent.stream import Answer
 from clio.context.builder import Built
 from clio.context.window import ContextWindow
@@ -21,10 +21,6 @@ from clio.sessions.state import Bill
 
 MAX_OVERFLOWS = 3
 """How many smaller requests follow one that a server found too large."""
-
-
-class TooDear(Exception):
-    """The next request would cost more than the person allows; it was not sent."""
 
 
 class Asking:
@@ -63,25 +59,22 @@ class Asking:
         """
         built = self._context.build()
         self._tell_trim(built)
-        built = self._affordable(built)
-        self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
-        built, answer = await self._ask_smaller(built)
-        if self._context.accepted(built, answer.usage.prompt_tokens if answer.usage else 0):
-            self._session.set_token_ratio(self._context.ratio)
-        if answer.usage is not None:
-            return answer, self._bill(answer.usage, answer.cost)
-        self._spending.assume(self._provider, built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
-        return answer, None
-
-    def _affordable(self, built: Built) -> Built:
-        """The request, its answer no longer than can be paid for. Raises TooDear where the request itself cannot."""
-        if refusal := self._spending.refusal(self._provider, built.prompt_tokens):
-            raise TooDear(refusal)
-        most = self._spending.affordable_output(self._provider, built.prompt_tokens)
-        asked = built.request.max_output_tokens or self._context.limits.max_output_tokens
-        if most is None or most >= asked:
-            return built
-        return structs.replace(built, request=structs.replace(built.request, max_output_tokens=most))
+        wanted = built.request.max_output_tokens or self._context.limits.max_output_tokens
+        with await self._spending.reserve(
+            self._provider, built.prompt_tokens, output_tokens=wanted, conversation=self._session.id
+        ) as held:
+            if held.most_output is not None:
+                built = structs.replace(
+                    built, request=structs.replace(built.request, max_output_tokens=held.most_output)
+                )
+            self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
+            built, answer = await self._ask_smaller(built)
+            if self._context.accepted(built, answer.usage.prompt_tokens if answer.usage else 0):
+                self._session.set_token_ratio(self._context.ratio)
+            if answer.usage is not None:
+                return answer, self._bill(held, answer.usage, answer.cost)
+            held.assume(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
+            return answer, None
 
     async def _ask_smaller(self, built: Built) -> tuple[Built, Answer]:
         """The answer to a request, or to a smaller one where the server finds it too large, and which it was."""
@@ -111,7 +104,7 @@ class Asking:
         if built.trimmed is not None:
             self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
 
-    def _bill(self, usage: Usage, stated: int | None) -> Bill:
+    def _bill(self, held: Reservation, usage: Usage, stated: int | None) -> Bill:
         bill = Bill(
             model=self._provider.model,
             prompt_tokens=usage.prompt_tokens,
@@ -119,7 +112,7 @@ class Asking:
             cached_tokens=usage.cached_tokens,
             timestamp=self._now(),
             server=self._provider.name,
-            cost=self._spending.bill(self._provider, usage, stated),
+            cost=held.bill(usage, stated),
         )
         self._session.add_bill(bill)
         return bill

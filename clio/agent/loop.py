@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from clio.agent.asking import Asking, TooDear
+from clio.agent.asking import Asking
 from clio.agent.events import (
     EXIT_CODES,
     Emit,
@@ -25,7 +25,7 @@ from clio.agent.events import (
 from clio.agent.interrupts import Mailbox
 from clio.agent.keeping import Keeping
 from clio.agent.repetition import RepetitionGuard
-from clio.agent.spending import Spending
+from clio.agent.spending import Spending, TooDear
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden

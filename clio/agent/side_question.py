@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from clio.agent.spending import Spending
+from clio.agent.spending import Spending, TooDear
 from clio.errors import ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider
@@ -46,14 +46,20 @@ class SideQuestion:
     async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
         """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
         request = ChatRequest(system=system, messages=(UserMessage(content=prompt),), max_output_tokens=max_tokens)
-        provider, spending = self._provider_of(), self._spending
-        if spending is not None and (refusal := spending.refusal(provider, len(prompt + system) // 4)):
-            raise ServerFailed(refusal, retryable=False)
+        provider = self._provider_of()
+        if self._spending is None:
+            return "".join([chunk.text async for chunk in provider.stream(request)])
+        tokens = len(prompt + system) // 4
+        try:
+            held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
+        except TooDear as error:
+            raise ServerFailed(str(error), retryable=False) from error
         parts: list[str] = []
-        async for chunk in provider.stream(request):
-            parts.append(chunk.text)
-            if spending is not None and chunk.usage is not None:
-                spending.bill(provider, chunk.usage, chunk.cost)
+        with held:
+            async for chunk in provider.stream(request):
+                parts.append(chunk.text)
+                if chunk.usage is not None:
+                    held.bill(chunk.usage, chunk.cost)
         return "".join(parts)
 
 

@@ -3,6 +3,7 @@
 A request that broke off is counted with the least it must have cost, and so is an answer the server did not bill.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -22,10 +23,15 @@ LEAST_ANSWER = 256
 _A_MILLION = 1_000_000
 
 
+class TooDear(Exception):
+    """The next request would cost more than the person allows; it was not sent."""
+
+
 class Spending:
     """What one running clio has spent. cap: the most it may, in micro-dollars; None is no limit.
 
     problem: why prices are not known, such as a wrong file; "" where nothing is wrong.
+    sharers: how many ask side by side by now: what is left is shared out among them, not all held by the first.
     """
 
     def __init__(self, book: PriceBook, ledger: Ledger | None = None, *, cap: int | None = None) -> None:
@@ -34,9 +40,12 @@ class Spending:
         self.cap = cap
         self.run = Cost()
         self.problem = ""
+        self.sharers = 1
         self._assumed = 0  # micro-dollars no server has billed
-        self._pending = 0  # of the request that was sent last and is not billed yet
-        self._seen: tuple[str, int] = ("", 0)  # model, and the input tokens its server saw last
+        self._open: list[Reservation] = []  # of requests that were sent and are not billed yet
+        self._waiting: list[asyncio.Future[None]] = []
+        # Model, and the input tokens its server saw last, by conversation; "" is the newest of all.
+        self._seen: dict[str, tuple[str, int]] = {}
         self._unbilled = ""  # why the limit cannot be kept any more
         self._session_id, self._bills, self._session_cost = "", 0, Cost()
 
@@ -47,37 +56,45 @@ class Spending:
         if self.book.price_of(provider.name, provider.model) is None:
             raise ConfigError(f"--max-cost cannot be kept: {unknown_price(provider.name, provider.model)}")
 
-    def refusal(self, provider: Provider, prompt_tokens: int) -> str:
-        """Why a request with so many input tokens must not be sent; "" where it may, and it counts as sent then."""
+    async def reserve(
+        self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
+    ) -> "Reservation":
+        """Room for one request: what its input costs at least, and as long an answer as its share of the rest pays.
+
+        output_tokens: the longest answer wanted. conversation: whose it is; what the server saw of it a moment ago
+        counts as cached. Where only requests on their way stand between it and the limit, it waits for their bills.
+        Raises TooDear where it must not be sent.
+        """
         if self.cap is None:
-            return ""
-        self._assumed += self._pending
-        self._pending = 0
-        if self._unbilled:
-            return self._unbilled
-        price = self._price(provider)
-        least = self._least(price, provider.model, prompt_tokens)
-        answer = _cost(LEAST_ANSWER, price.rate_for(prompt_tokens).output) if price else 0
-        if self._spent + least + answer > self.cap:
-            return (
-                f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the next "
-                f"request costs {format_money(least + answer)} or more; raise it, or ask for less"
-            )
-        self._pending = least
-        return ""
+            return Reservation(self, provider, conversation)
+        while True:
+            if self._unbilled:
+                raise TooDear(self._unbilled)
+            price = self._price(provider)
+            rate = price.rate_for(prompt_tokens).output if price else 0
+            least = self._least(price, provider.model, prompt_tokens, conversation)
+            answer = _cost(min(LEAST_ANSWER, output_tokens), rate)
+            free = self.cap - self._spent - sum(one.amount for one in self._open)
+            if least + answer <= free:
+                break
+            if least + answer > self.cap - self._spent - sum(one.least for one in self._open) or not self._open:
+                raise TooDear(
+                    f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
+                    f"next request costs {format_money(least + answer)} or more; raise it, or ask for less"
+                )
+            await self._settled()
+        share = max(free // max(self.sharers - len(self._open), 1) - least, answer)
+        most = max(share * _A_MILLION // rate, 1) if rate else None
+        if most is not None and most >= output_tokens:
+            most, share = None, _cost(output_tokens, rate)
+        held = Reservation(self, provider, conversation, least=least, answer=share if rate else 0, most_output=most)
+        self._open.append(held)
+        return held
 
-    def affordable_output(self, provider: Provider, prompt_tokens: int) -> int | None:
-        """The longest answer what is left will pay for, in tokens; None where that is no limit."""
-        price = self._price(provider) if self.cap is not None else None
-        if self.cap is None or price is None or not (output := price.rate_for(prompt_tokens).output):
-            return None
-        left = self.cap - self._spent - self._least(price, provider.model, prompt_tokens)
-        return max(left * _A_MILLION // output, 1)
-
-    def bill(self, provider: Provider, usage: Usage, stated: int | None) -> int | None:
-        """Count a request: what the server says it cost, else by price; None where neither is known."""
-        self._pending = 0
-        self._seen = (provider.model, usage.prompt_tokens)
+    def count(self, held: "Reservation", usage: Usage, stated: int | None) -> int | None:
+        """See `Reservation.bill`."""
+        provider = held.provider
+        self._seen[held.conversation] = self._seen[""] = (provider.model, usage.prompt_tokens)
         price = self._price(provider) if stated is None else None
         cost = stated if stated is not None else price.cost(usage) if price else None
         if cost is None:
@@ -85,16 +102,30 @@ class Spending:
             self._unbilled = f"--max-cost cannot be kept: {unknown_price(provider.name, provider.model)}"
         else:
             self.run += Cost(micro_dollars=cost)
+        self.settle(held, 0)
         return cost
 
-    def assume(self, provider: Provider, prompt_tokens: int, answer_tokens: int) -> None:
-        """Count a request whose server sent no bill towards the limit, by estimate."""
-        self._pending = 0
-        price = self._price(provider) if self.cap is not None else None
-        if price is not None:
-            self._assumed += price.cost(Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
-        elif self.cap is not None:
-            self._unbilled = f"--max-cost cannot be kept: {provider.name} did not say what its answer cost"
+    def count_unbilled(self, held: "Reservation", usage: Usage) -> None:
+        """See `Reservation.assume`."""
+        price = self._price(held.provider) if self.cap is not None else None
+        if price is None and self.cap is not None:
+            self._unbilled = f"--max-cost cannot be kept: {held.provider.name} did not say what its answer cost"
+        self.settle(held, price.cost(usage) if price else 0)
+
+    def settle(self, held: "Reservation", assumed: int) -> None:
+        """What a request held is free; so many micro-dollars no server has billed count from now on."""
+        self._assumed += assumed
+        if held in self._open:
+            self._open.remove(held)
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
+
+    async def _settled(self) -> None:
+        one = asyncio.get_running_loop().create_future()
+        self._waiting.append(one)
+        await one
 
     def of_session(self, session: Session) -> Cost | None:
         """What the session has cost so far; None before its first bill. Looks only at bills that came since."""
@@ -110,11 +141,12 @@ class Spending:
     def _spent(self) -> int:
         return self.run.micro_dollars + self._assumed
 
-    def _least(self, price: Price | None, model: str, prompt_tokens: int) -> int:
+    def _least(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
         """What the input costs at least: what the server saw a moment ago counts as cached."""
         if price is None:
             return 0
-        seen = min(self._seen[1], prompt_tokens) if self._seen[0] == model else 0
+        of, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
+        seen = min(tokens, prompt_tokens) if of == model else 0
         return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen))
 
     def _price(self, provider: Provider) -> Price | None:
@@ -123,6 +155,51 @@ class Spending:
         except ConfigError as error:
             price, self.problem = None, f"costs are not counted: {error}"
         return price
+
+
+class Reservation:
+    """One request on its way, as a context: it ends with a bill, with an estimate, or broken off.
+
+    least, answer: micro-dollars held for its input and its answer. most_output: the longest answer they pay for, in
+    tokens; None where that is no limit.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        provider: Provider,
+        conversation: str,
+        *,
+        least: int = 0,
+        answer: int = 0,
+        most_output: int | None = None,
+    ) -> None:
+        self.provider = provider
+        self.conversation = conversation
+        self.least = least
+        self.amount = least + answer
+        self.most_output = most_output
+        self._spending = spending
+        self._is_open = True
+
+    def bill(self, usage: Usage, stated: int | None) -> int | None:
+        """Count it: what the server says it cost, else by price; None where neither is known."""
+        self._is_open = False
+        return self._spending.count(self, usage, stated)
+
+    def assume(self, prompt_tokens: int, answer_tokens: int) -> None:
+        """Count it towards the limit by estimate, where the server sent no bill."""
+        self._is_open = False
+        self._spending.count_unbilled(self, Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """One that broke off counts as the least it must have cost."""
+        if self._is_open:
+            self._is_open = False
+            self._spending.settle(self, self.least)
 
 
 def open_spending(loaded: Loaded, now: Callable[[], float] = time.time) -> Spending:

@@ -1,0 +1,162 @@
+"""`--max-cost` with sub-agents side by side, over real HTTP: it stops where it must, and not before."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from clio.agent.spending import Spending, TooDear
+from clio.algorithms.money import MICROS
+from clio.config.schema import Config
+from clio.messages import Usage
+from clio.providers.price_book import PriceBook
+from clio.providers.registry import make_provider
+from tests.support.chat_server import Part, Pause, Recorded, Reply, text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+PRICES = (
+    "'*':\n  test-model: {input: 100, output: 1000}\n"  # dollars a million: an answer of 1,000 tokens is one dollar
+)
+
+
+class Together:
+    """Answers so many sub-agents only once all of their requests are there."""
+
+    def __init__(self, children: int) -> None:
+        self.children = children
+        self.asked: list[int] = []
+
+    def __call__(self, body: dict[str, Any]) -> Reply:
+        if "sub-agent of clio" in body["messages"][0]["content"]:
+            self.asked.append(body.get("max_tokens") or body["max_completion_tokens"])
+            return Reply(self._when_all_are_here)
+        if body["messages"][-1]["role"] == "user":
+            return tool_calls([("delegate", {"task": f"look {number}"}) for number in range(self.children)])
+        return text("All looked.")
+
+    def _when_all_are_here(self, request: Recorded) -> Iterator[Part]:
+        for _ in range(500):
+            if len(self.asked) == self.children:
+                break
+            yield Pause(0.01)
+        yield from text("Looked.").render(request)
+
+
+def begin(make_desk: MakeDesk, server: Any, cap: float) -> Desk:
+    desk = make_desk(server, max_cost=str(cap))
+    desk.app.home.mkdir(exist_ok=True)
+    (desk.app.home / "prices.yaml").write_text(PRICES, encoding="utf-8")
+    return desk
+
+
+def test_what_is_left_is_shared_out_and_all_work_at_once(make_desk: MakeDesk) -> None:
+    server = Together(4)
+    desk = begin(make_desk, server, 12.0)
+    finished = asyncio.run(desk.turn("go"))
+    assert (finished.status, finished.text) == ("done", "All looked.")
+    assert len(server.asked) == 4
+    assert sum(server.asked) < 12_000  # together they can never write more than is left
+    assert max(server.asked) - min(server.asked) < 0.1 * max(server.asked)
+    assert desk.app.spending.sharers == 1
+
+
+class Desks:
+    """A limit and a price, without a server."""
+
+    def __init__(self, tmp_path: Any, cap: float) -> None:
+        (tmp_path / "prices.yaml").write_text(PRICES, encoding="utf-8")
+        self.spending = Spending(PriceBook(tmp_path), cap=round(cap * MICROS))
+        self.provider = make_provider(Config(base_url="http://127.0.0.1:9/v1", model="test-model"), {})
+
+    async def reserve(self, prompt: int = 1_000, output: int = 100_000, of: str = "a") -> Any:
+        return await self.spending.reserve(self.provider, prompt, output_tokens=output, conversation=of)
+
+
+def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
+    """A request that was on its way counts once: as held, then as billed."""
+    desk = Desks(tmp_path, 2.0)
+
+    async def story() -> None:
+        desk.spending.sharers = 2
+        first, second = await desk.reserve(of="a"), await desk.reserve(of="b")
+        assert first.least == second.least == 100_000
+        assert first.amount + second.amount == 2 * MICROS
+        first.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
+        second.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
+        desk.spending.sharers = 1
+        assert desk.spending.run.micro_dollars == 400_000
+        last = await desk.reserve(of="c")
+        assert last.amount == 2 * MICROS - 400_000  # all that is left, to the last micro-dollar
+
+    asyncio.run(story())
+
+
+def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: Any) -> None:
+    desk = Desks(tmp_path, 1.0)
+
+    async def story(written: int) -> str:
+        first = await desk.reserve(of="a")  # alone, it may write for all that is left
+        waiting = asyncio.create_task(desk.reserve(of="b"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        first.bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
+        try:
+            held = await asyncio.wait_for(waiting, 5)
+        except TooDear as error:
+            return str(error)
+        assert held.amount <= MICROS - desk.spending.run.micro_dollars
+        with held:
+            pass
+        return "went on"
+
+    assert asyncio.run(story(200)) == "went on"  # and broke off: its input counts, $0.10
+    assert "$0.70 is spent, and the next request costs $0.356" in asyncio.run(story(200))
+
+
+def test_where_it_cannot_fit_nobody_waits(tmp_path: Any) -> None:
+    desk = Desks(tmp_path, 0.4)
+
+    async def story() -> None:
+        with await desk.reserve(), pytest.raises(TooDear, match=r"the next request costs \$0\.456 or more"):
+            await desk.reserve(2_000, of="b")
+
+    asyncio.run(story())
+
+
+def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> None:
+    desk = Desks(tmp_path, 1.0)
+
+    async def story() -> None:
+        first = await desk.reserve()
+        waiting = asyncio.create_task(desk.reserve(of="b"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        first.bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
+        assert (await desk.reserve(of="c")).amount == MICROS - 100_000
+
+    asyncio.run(story())
+
+
+def test_one_that_broke_off_counts_as_its_input(tmp_path: Any) -> None:
+    desk = Desks(tmp_path, 1.0)
+
+    async def story() -> None:
+        with pytest.raises(ConnectionError), await desk.reserve():
+            raise ConnectionError
+        assert (await desk.reserve()).amount == MICROS - 100_000
+
+    asyncio.run(story())
+
+
+def test_what_the_server_saw_counts_by_conversation(tmp_path: Any) -> None:
+    desk = Desks(tmp_path, 100.0)
+    (tmp_path / "prices.yaml").write_text(PRICES.replace("input: 100,", "input: 100, cached: 10,"), encoding="utf-8")
+
+    async def story() -> list[int]:
+        (await desk.reserve(50_000, of="a")).bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
+        (await desk.reserve(10_000, of="b")).bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
+        return [(await desk.reserve(60_000, 1, of=name)).least for name in "abc"]
+
+    assert asyncio.run(story()) == [1_500_000, 5_100_000, 5_100_000]
