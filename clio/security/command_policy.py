@@ -12,6 +12,7 @@ from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess
 from clio.security.never_list import never
+from clio.security.open_words import settled
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
@@ -19,6 +20,7 @@ from clio.security.rules import Rule, allows, denies, suggest, suggest_exact
 from clio.security.shell_dialects import doubt, line_shell, runs_bash
 from clio.security.shell_syntax import parse
 from clio.security.shell_words import Redirect, SimpleCommand, Word
+from clio.security.shell_wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
@@ -45,6 +47,7 @@ class CommandView:
         self.workspace = workspace
         self.clio_home = clio_home
         self.start = str(action.cwd)
+        self.text = action.command
         shell = line_shell()
         self.line = parse(action.command, plain=not runs_bash(shell))
         self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell))))
@@ -64,7 +67,7 @@ class CommandView:
     def risk(self) -> Risk:
         """The most dangerous part, and why; what could not be understood counts as high."""
         unknown = [high(reason) for reason in self.unknown]
-        dynamic = [low("an argument is only known when it runs")] if any(map(_dynamic, self.line.commands)) else []
+        dynamic = [low("an argument is only known when it runs")] if any(map(self._open, self.line.commands)) else []
         return worst([*dynamic, *self.risks, *self.redirect_risks, *unknown])
 
     @property
@@ -74,7 +77,7 @@ class CommandView:
             not self.unknown
             and bool(self.line.commands)
             and all(risk.level == "low" for risk in (*self.risks, *self.redirect_risks))
-            and not any(command.dynamic for command in self.line.commands)
+            and not any(map(self._open, self.line.commands))
             and not any(redirect.writes and not _harmless(redirect) for redirect in self.line.redirects)
         )
 
@@ -94,7 +97,7 @@ class CommandView:
                 return None
         used: list[str] = []
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            if risk.level == "low" and not command.dynamic:
+            if risk.level == "low" and not self._open(command):
                 continue
             rule = next((rule for rule in rules if allows(rule, command, self._needed(command, risk))), None)
             if rule is None:
@@ -109,10 +112,20 @@ class CommandView:
         wanted: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             needed = self._needed(command, risk)
-            if (risk.level == "low" and not command.dynamic) or any(allows(rule, command, needed) for rule in rules):
+            if (risk.level == "low" and not self._open(command)) or any(
+                allows(rule, command, needed) for rule in rules
+            ):
                 continue
             wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level))
         return wanted.pop() if len(wanted) == 1 else None
+
+    def _open(self, command: SimpleCommand) -> bool:
+        """Whether a word of a command is only known when it runs, in a way that matters."""
+        return not settled(command, None if self._nested else self.text)
+
+    @cached_property
+    def _nested(self) -> bool:
+        return any((SHELLS | SAME_SHELL) & set(command.wrappers) for command in self.line.commands)
 
     def _needed(self, command: SimpleCommand, risk: Risk) -> Level:
         """The danger a rule must cover: a reader that leaves the workspace needs its path spelled out."""
@@ -223,10 +236,6 @@ def _like_option(base: str, pattern: str) -> bool:
     """Whether a pattern may match a name that begins with a dash, which a program takes for an option."""
     matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
     return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
-
-
-def _dynamic(command: SimpleCommand) -> bool:
-    return command.dynamic
 
 
 def _harmless(redirect: Redirect) -> bool:

@@ -4,6 +4,7 @@ import re
 
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
+from clio.security.open_words import own_name
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium
 from clio.security.shell_state import decides
 from clio.security.shell_words import SimpleCommand, names
@@ -18,6 +19,8 @@ _HARMLESS = names("""
     GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
+_SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
+_SOURCES = re.compile(rf"{_SOURCE}(?::{_SOURCE})*:?")
 _SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
 _SED_SUBSTITUTE = "|".join(
     rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*"
@@ -25,7 +28,8 @@ _SED_SUBSTITUTE = "|".join(
 )
 _SED_COMMAND = rf"(?:{_SED_PART}(?:,\s?[+~]?{_SED_PART})?)?\s?!?\s?(?:[pdq=]|{_SED_SUBSTITUTE})"
 _SED_SAFE = re.compile(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")
-_AWK_RISKY = re.compile(r"system|getline|[|>@`]|ARGV|ENVIRON|close\s*\(")
+# A `>` compares, unless `print` stands before it; `>=` compares everywhere.
+_AWK_RISKY = re.compile(r"system|getline|[|@`]|\\\n|ARGV|ENVIRON|close\s*\(|print(?s:.*)>(?!=)")
 
 
 def assess(command: SimpleCommand) -> Risk:
@@ -46,8 +50,10 @@ def assess(command: SimpleCommand) -> Risk:
 def assess_env(command: SimpleCommand) -> Risk:
     """The danger of the variables a command sets: some choose which code runs."""
     for name, value in command.env:
-        if harmless_variable(name, value):
+        if harmless_variable(name, value) or _its_own(command, name):
             continue
+        if names_own_code(command, name, value):
+            return medium(f"the variable {name} says where the project's code lies")
         if decides(name):
             return high(f"the variable {name} can change which code runs")
         return medium(f"it sets the variable {name}")
@@ -59,6 +65,19 @@ def harmless_variable(name: str, value: str) -> bool:
     if name in ("PAGER", "GIT_PAGER"):
         return value in ("cat", "")
     return name in _HARMLESS or name.startswith("LC_")
+
+
+def names_own_code(command: SimpleCommand, name: str, value: str) -> bool:
+    """Whether a variable leads a run of the project's tests, which run its code as they are, to that very code."""
+    tests = command.program in ("pytest", "export") or command.argv[1:3] in (("-m", "pytest"), ("-m", "unittest"))
+    return name == "PYTHONPATH" and tests and _SOURCES.fullmatch(value) is not None
+
+
+def _its_own(command: SimpleCommand, name: str) -> bool:
+    """Whether a variable is nobody's but the line's: `count=0`, and how `read` parts what it reads."""
+    if name == "IFS":
+        return command.program == "read" and not command.wrappers
+    return not command.words and own_name(name)
 
 
 def known_name(text: str) -> bool:

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from clio.security.command_risk import assess, harmless_variable, known_name
+from clio.security.command_risk import assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
 from clio.security.shell_words import SimpleCommand, Word, names
@@ -58,7 +58,7 @@ def allows(rule: Rule, command: SimpleCommand, level: Level) -> bool:
     covers `git commit`, not `git push`, which needs `git push *`. Variables set for the command block it unless they
     only change how things look.
     """
-    if not rule.words or any(not harmless_variable(name, value) for name, value in command.env):
+    if not rule.words or _sets_something(command):
         return False
     if not command.words or command.words[0].dynamic:
         return False
@@ -93,7 +93,7 @@ def suggest(command: SimpleCommand, level: Level) -> str | None:
     their arguments say.
     """
     words = _plain(command.words)
-    if level == "high" or not words or any(not harmless_variable(name, value) for name, value in command.env):
+    if level == "high" or not words or _sets_something(command):
         return None
     program = words[0].text
     if program.rsplit("/", 1)[-1] in _NO_RULE or program in SHELLS or words[0].dynamic:
@@ -115,6 +115,12 @@ def suggest_exact(command: SimpleCommand) -> str | None:
     if command.env or any(word.dynamic or word.glob or _GLOB & set(word.text) for word in command.words):
         return None
     return shlex.join(command.argv)
+
+
+def _sets_something(command: SimpleCommand) -> bool:
+    return any(
+        not (harmless_variable(name, value) or names_own_code(command, name, value)) for name, value in command.env
+    )
 
 
 def _head(words: tuple[Word, ...]) -> tuple[Word, ...]:

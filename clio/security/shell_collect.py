@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from clio.security.shell_dialects import counts_on
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import CALCULATES, DECLARES, declared, declares_array, state_risk
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
@@ -107,6 +108,8 @@ class Collector:
                 self.unknown.append(CALCULATES)
             words, env = declared(command)
             command = replace(command, words=words, env=env)
+        if self.plain and counts_on(command):
+            self.unknown.append(CALCULATES)
         if why := state_risk(command):
             self.unknown.append(why)
         if command.program in ("cd", "pushd", "popd", "chdir") and command.words[0].text == command.program:

@@ -9,11 +9,16 @@ import re
 import shutil
 import sys
 
+from clio.security.shell_words import SimpleCommand, names
+
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
 # `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` (which zsh, called `sh`, takes for `>| x`).
 _PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>!")
 # There `/x` is an option, and almost every sign means something.
 _CMD_PLAIN = re.compile(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
+_CALCULATE = names("shift exit return break continue")
+_NUMBERED = re.compile(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
+_NAME = re.compile(r"[A-Za-z_]")
 # Before version 4, bash looked for the end of `$( )` without reading what stands in it.
 _OLD_HERE = re.compile(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
 _OLD_COMMENT = re.compile(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
@@ -35,6 +40,14 @@ def runs_bash(shell: tuple[str, ...]) -> bool:
 def plain_doubt(text: str) -> str:
     """Why a plain shell may read a script otherwise than bash does; "" where it reads it alike."""
     return "a plain shell reads it otherwise than bash" if _PLAIN_DOUBT.search(text) else ""
+
+
+def counts_on(command: SimpleCommand) -> bool:
+    """Whether a builtin is given a name for a number: a plain shell that is zsh calculates it, and what it holds."""
+    texts = [word.text for word in command.words[1:] if not word.dynamic]
+    if command.program == "printf":
+        return len(texts) > 1 and _NUMBERED.search(texts[0]) is not None and any(map(_NAME.search, texts[1:]))
+    return command.program in _CALCULATE and any(map(_NAME.search, texts))
 
 
 def doubt(text: str, shell: tuple[str, ...]) -> str:

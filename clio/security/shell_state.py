@@ -67,13 +67,14 @@ def is_number(name: str) -> bool:
 
 
 def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
-    """Whether arithmetic, as written, uses a name that is not known to hold a number.
+    """Whether arithmetic, as written, uses a name that is not known to hold a number, or one that decides what runs.
 
-    counted: such names; the text may set others to a number itself.
+    counted: such names; the text may set others to a number itself. `PATH=1` leads to the programs in a folder `1`.
     """
     plain = _HEX.sub("0", text)
     plain = _READ.sub(lambda match: match[1] or match[2] if (match[1] or match[2]) in counted else match[0], plain)
-    return bool(_OUTSIDE.search(plain)) or not set(_NAME.findall(plain)) <= counted | set(_ZERO.findall(plain))
+    used = set(_NAME.findall(plain))
+    return bool(_OUTSIDE.search(plain)) or any(map(decides, used)) or not used <= counted | set(_ZERO.findall(plain))
 
 
 def counted(text: str) -> frozenset[str]:

@@ -7,14 +7,14 @@ caught by a second look at the raw text: whatever is not accounted for makes the
 import re
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.security import shell_state, shell_words
-from clio.security.shell_collect import Collector, Folders, Place
+from clio.security import shell_state
+from clio.security.shell_collect import Folders, Place
 from clio.security.shell_dialects import plain_doubt
+from clio.security.shell_reader import EXPANSIONS, Reader
 from clio.security.shell_second_look import below, lone_dash, second_look, test_hides
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word
 
@@ -31,15 +31,10 @@ _MAX_JOINTS = 2000
 
 _SCOPES = frozenset({"subshell", "command_substitution", "process_substitution"})
 _LOOPS = frozenset({"while_statement", "for_statement", "c_style_for_statement", "function_definition"})
-_EXPANSIONS = frozenset(
-    {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
-    | {"brace_expression", "arithmetic_expression"}
-)
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 _STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
-_BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
 def parse(command: str, *, plain: bool = False) -> CommandLine:
@@ -86,14 +81,10 @@ def _parser() -> "Parser":
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-class _Walk(Collector):
+class _Walk(Reader):
     def __init__(self, source: bytes, nesting: int, counted: frozenset[str], *, plain: bool) -> None:
-        super().__init__(lambda script, plainly: _parse(script, nesting + 1, plainly), plain=plain)
-        self.source = source
+        super().__init__(source, lambda script, plainly: _parse(script, nesting + 1, plainly), plain=plain)
         self.counted = counted
-
-    def text(self, node: "Node") -> str:
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
 
     def visit(self, node: "Node", place: Place) -> None:
         """Walk one node of the tree; commands are collected in the order they stand."""
@@ -126,7 +117,7 @@ class _Walk(Collector):
                 self.add(SimpleCommand(words=(), env=(self.assignment(node),), folders=place.folders.paths))
                 self.children(node, place)
             case "test_command":
-                dynamic = any(each.type in _EXPANSIONS for each in below(node))
+                dynamic = any(each.type in EXPANSIONS for each in below(node))
                 if test_hides(node, self.source, self.counted):
                     self.unknown.append(shell_state.CALCULATES)
                 word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
@@ -176,8 +167,7 @@ class _Walk(Collector):
             if not child.is_named:
                 continue
             before, own = len(self.commands), Folders(place.folders.paths)
-            body = child.child_by_field_name("body") if child.type == "redirected_statement" else None
-            if child.type == "list" or (body is not None and body.type == "list"):
+            if _first(child).type == "list":
                 # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, and behind a here-document only the
                 # first: the others run in the shell itself, so where they lead is where `b` runs, and all that follows.
                 own = place.folders
@@ -217,10 +207,6 @@ class _Walk(Collector):
             self.children(child, place)
         call = tuple(words)
         self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=place.folders.paths), place)
-
-    def assignment(self, node: "Node") -> tuple[str, str]:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        return (self.text(name) if name else "", self.word(value).text if value else "")
 
     def redirected(self, node: "Node", place: Place) -> None:
         """A statement with redirects; the grammar gives words that follow a redirect to the redirect."""
@@ -355,43 +341,14 @@ class _Walk(Collector):
             place,
         )
 
-    def word(self, node: "Node") -> Word:
-        """A word with its quotes taken off."""
+
+def _first(node: "Node") -> "Node":
+    """The statement a part of a pipe begins with, out of the redirects and the pipes the grammar puts around it."""
+    while True:
         match node.type:
-            case "word" | "number" | "variable_name" | "test_operator" | "special_variable_name":
-                raw = self.text(node)
-                if node.child_count:
-                    return Word(raw, dynamic=True)
-                if _BARE_META.search(raw):
-                    self.unknown.append(f"the word {raw[:40]!r} was not split")
-                return Word(shell_words.unquoted(raw), shell_words.has_braces(raw), shell_words.has_glob(raw))
-            case "raw_string":
-                return Word(self.text(node)[1:-1])
-            case "ansi_c_string":
-                return Word(shell_words.in_ansi_quotes(self.text(node)[2:-1]))
-            case "string":
-                return self.string(node)
-            case "command_name" if len(node.children) == 1:
-                return self.word(node.children[0])
-            case "concatenation":
-                return self.concatenation(node)
-            case _ if not node.is_named and not node.child_count:
-                return Word(self.text(node))
+            case "redirected_statement" if (body := node.child_by_field_name("body")) is not None:
+                node = body
+            case "pipeline" | "negated_command" if inner := [child for child in node.children if child.is_named]:
+                node = inner[0]
             case _:
-                return Word(self.text(node), dynamic=True, glob=True)
-
-    def string(self, node: "Node") -> Word:
-        dynamic = any(child.type in _EXPANSIONS or child.is_error for child in node.children)
-        inside = self.text(node)[1:-1]
-        return Word(inside if dynamic else shell_words.in_double_quotes(inside), dynamic=dynamic)
-
-    def concatenation(self, node: "Node") -> Word:
-        parts = [self.word(child) for child in node.children]
-        for before, after in pairwise(node.children):
-            if self.text(before).endswith("$") and after.type in ("string", "raw_string"):
-                self.unknown.append(f"the word {self.text(node)[:40]!r} may be translated")
-        bare = "".join(
-            self.text(child) if child.type in ("word", "number", "brace_expression") else "x" for child in node.children
-        )
-        dynamic = any(part.dynamic for part in parts) or shell_words.has_braces(bare)
-        return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
+                return node

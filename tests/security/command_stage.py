@@ -133,15 +133,18 @@ class Stage:
 
     def at_home(self, word: Word) -> Word:
         """A word with a `~` before it filled in."""
-        path = re.sub(r"^~(?=/|$)", str(self.home / "sub"), word.text)
-        return Word(path, dynamic=word.dynamic, glob=word.glob)
+        return Word(self.filled(word.text), dynamic=word.dynamic, glob=word.glob)
+
+    def filled(self, path: str) -> str:
+        """A path with a `~` before it filled in."""
+        return re.sub(r"^~(?=/|$)", str(self.home / "sub"), path)
 
     def named(self, parsed: CommandLine, path: str) -> bool:
         """Whether a redirect of the line may have made a file."""
         for redirect in parsed.redirects:
             if redirect.target.dynamic or redirect.target.glob or redirect.folders is None:
                 return True
-            name = redirect.target.text.replace("~", str(self.home / "sub"), 1)
+            name = self.filled(redirect.target.text)
             targets = (os.path.join(self.place(each), name) for each in redirect.folders)  # noqa: PTH118
             if redirect.writes and path in map(os.path.realpath, targets):
                 return True
@@ -149,7 +152,7 @@ class Stage:
 
     def place(self, folder: str) -> str:
         """A folder as `parse` names it, from where the line starts."""
-        return os.path.realpath(self.home / folder.replace("~", str(self.home / "sub"), 1))
+        return os.path.realpath(self.home / self.filled(folder))
 
 
 def _wait_for_end(pipe: int) -> None:

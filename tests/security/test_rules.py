@@ -32,6 +32,7 @@ def covered(rule: str, line: str) -> bool:
         ("rm -rf build", "rm -rf build"),
         ("python -m pytest *", "python -m pytest -x tests"),
         ("pytest *", "pytest $ARGS"),
+        ("pytest *", "PYTHONPATH=. pytest"),
         ("*", "make all"),
     ],
 )
@@ -50,7 +51,8 @@ def test_covers(rule: str, line: str) -> None:
         ("git *", "git push"),
         ("git *", "git reset --hard"),
         ("pytest", "pytest -q"),
-        ("pytest *", "PYTHONPATH=. pytest"),
+        ("pytest *", "PYTHONPATH=../x pytest"),
+        ("ruff *", "PYTHONPATH=. ruff check"),
         ("pytest *", "FOO=1 pytest"),
         ("pytest *", "env LD_PRELOAD=x pytest"),
         ("pytest *", "sudo pytest"),

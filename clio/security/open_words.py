@@ -1,0 +1,65 @@
+"""Open words that need no question: numbers the shell itself keeps, and what a line prints of its own. Pure."""
+
+import re
+
+from clio.security.shell_state import decides
+from clio.security.shell_words import SimpleCommand, Word, names
+
+# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
+_NUMBERS = re.compile(r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}")
+_VARIABLE = re.compile(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
+_FREE = re.compile(r"[$`{]")
+# POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
+_OWN = re.compile(r"[a-z_][a-z0-9_]*")
+_TOLD = ("npm_", "git_", "ac_")
+_PLAIN = names("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE_ENV SECONDS LINENO PIPESTATUS OSTYPE")
+# What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
+_PART = r"(?!\.[.*?])[\w.*?@:+-]+"
+_ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
+_ABOUT_FILES = re.compile(r"\s-[a-mp-yA-Z]\s")
+
+
+def own_name(name: str) -> bool:
+    """Whether a variable belongs to the line alone: no program looks at it, and no secret comes in it."""
+    return _OWN.fullmatch(name) is not None and not decides(name) and not name.startswith(_TOLD)
+
+
+def settled(command: SimpleCommand, line: str | None) -> bool:
+    """Whether nothing about a command is open that could matter to what it does.
+
+    That is so without open words; where a test compares, or `echo` and `printf` print, numbers of the shell; and where
+    they do so with what the commands of the line say, each of them judged by itself. So it is with a here-document.
+    line: all of the text, in which each variable must be one the line sets: others may hold what is nobody's business;
+    None where a shell in the line reads a text of its own.
+    """
+    opened, fed = [word for word in command.words if word.dynamic], command.stdin == ""
+    if opened and not _only_shows(command):
+        return False
+    if not fed and not any(_FREE.search(_NUMBERS.sub("", word.text)) for word in opened):
+        return True
+    if line is None or any(word.glob for word in opened):
+        return False
+    text = line.replace("\\\n", "")
+    return all(name in _PLAIN or _set_in(text, name) for name in set(_VARIABLE.findall(text)))
+
+
+def _only_shows(command: SimpleCommand) -> bool:
+    match command.words[0]:
+        case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
+            return True
+        case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
+            return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
+        case Word("[", dynamic=False):
+            return _ABOUT_FILES.search(command.words[-1].text) is None
+        case _:
+            return False
+
+
+def _set_in(line: str, name: str) -> bool:
+    """Whether a line gives a variable of its own a value (`x=`, `read -r x`, `for x in`), and no names from outside."""
+    if not own_name(name):
+        return False
+    loops = len(re.findall(rf"\bfor\s+{name}\b", line))
+    if loops != len(re.findall(rf"\bfor {name} in(?: +{_ITEM})+ *[;\n]", line)) or re.search(rf"\b{name}\+?=\(", line):
+        return False
+    return loops > 0 or re.search(rf"\b{name}\+?=|\bread\b[^\n;&|]*\s{name}\b", line) is not None
