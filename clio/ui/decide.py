@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rich.padding import Padding
 from rich.text import Text
 
-from clio.security.actions import ChangeFiles
+from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.describe import Display
 from clio.ui.desk import Desk
@@ -139,6 +140,8 @@ class ChangeDecision(Decision):
 def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
     verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
-    yield desk.title(clean_line(visible(request.title)), f"{verdict.risk} risk", risk)
+    whole = not isinstance(request.action, RunCommand)  # a command stands below, every line of it
+    yield desk.title(clean_line(visible(request.title)), f"{verdict.risk} risk", risk, whole=whole)
     if verdict.reason:
-        yield Part(body=Text(f"  {clean_line(visible(verdict.reason))}", theme.faint))
+        reason = Text(clean_line(visible(verdict.reason)), theme.faint)
+        yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))

@@ -21,13 +21,14 @@ from clio.ui.pause import Suspended
 from clio.ui.questions import Questions
 from clio.ui.theme import Terminal
 from clio.ui.todo_view import todo_rows
-from clio.ui.width import cut
+from clio.ui.width import cells_of, crop, cut
 
 _MAX_KEPT = 2_000
 _MAX_CHARS = 20_000
 """Of a longer line no more is shown while it is scrolled over."""
 _MAX_ROWS_OF_A_LINE = 4
 """The same, in rows, for one that is printed in an excerpt."""
+_MIN_NAME = 8
 
 
 class Desk:
@@ -69,9 +70,13 @@ class Desk:
         """Columns that may be used."""
         return self._painter.width
 
-    def title(self, name: str, more: str, style: str = "") -> Part:
-        """The first line of a question: what it is about. more: in this style, such as the risk."""
+    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
+        """The first line of a question: what it is about. more: in this style, such as the risk.
+
+        whole: False cuts a name that has no room on the line, because what follows says it in full.
+        """
         theme = self.theme
+        name = name if whole else crop(name, max(self.width - cells_of(f"?  {more}"), _MIN_NAME))
         return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
 
     def question(self, text: str) -> list[Part]:

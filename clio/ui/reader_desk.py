@@ -52,7 +52,7 @@ class ReaderDesk(Desk):
             return super()._make_questions(stream, terminal, keyboard, display)
         return ReaderQuestions(stream, self.size, keyboard=keyboard)
 
-    def title(self, name: str, more: str, style: str = "") -> Part:
+    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
         """The question's number and what it is about."""
         return Part(body=Text(f"{self._number()}: {name}, {more}"))
 
