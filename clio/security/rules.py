@@ -17,7 +17,7 @@ FETCH = "fetch"
 _SUBCOMMANDS = names(
     """
     git npm pnpm yarn bun cargo make gmake pip pip3 go docker podman kubectl uv poetry pipenv pdm just task dotnet mvn
-    gradle gradlew ./gradlew ./mvnw rake bundle composer gh hatch pre-commit conda mamba nx deno terraform helm rails
+    gradle gradlew mvnw rake bundle composer gh hatch pre-commit conda mamba nx deno terraform helm rails
     mix
     brew apt apt-get dnf bazel cmake invoke nox stack cabal swift zig flutter dart rustup pipx ruff docker-compose
     """
@@ -90,13 +90,15 @@ def suggest(command: SimpleCommand, level: Level) -> str | None:
     """The narrowest rule worth keeping for a command: program and sub-command, or the program; None for none.
 
     No rule is offered for what is dangerous, for interpreters with program text, and for programs that do whatever
-    their arguments say.
+    their arguments say; for a script run in the shell itself only one of that very script.
     """
     words = _plain(command.words)
     if level == "high" or not words or _sets_something(command):
         return None
-    program = words[0].text
-    if program.rsplit("/", 1)[-1] in _NO_RULE or program in SHELLS or words[0].dynamic:
+    program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` does whatever its arguments say as well
+    if program in ("source", ".") and len(words) == 2:
+        return suggest_exact(command)
+    if program in _NO_RULE or program in SHELLS or words[0].dynamic:
         return None
     if program in INTERPRETERS:
         head = _interpreter_head(words)
@@ -129,15 +131,15 @@ def _head(words: tuple[Word, ...]) -> tuple[Word, ...]:
         return words
     if words[1].text.startswith("-"):
         return ()
-    two = (
-        len(words) > 2 and f"{words[0].text}/{words[1].text}" in _TWO_SUBCOMMANDS and not words[2].text.startswith("-")
-    )
+    name = words[0].text.rsplit("/", 1)[-1]
+    two = len(words) > 2 and f"{name}/{words[1].text}" in _TWO_SUBCOMMANDS and not words[2].text.startswith("-")
     return words[: 3 if two else 2]
 
 
 def _interpreter_head(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """`python -m name` or `python script.py`; nothing for program text or an unknown option."""
-    if len(words) > 2 and words[0].text.startswith(("python", "pypy")) and words[1].text == "-m":
+    name = words[0].text.rsplit("/", 1)[-1]
+    if len(words) > 2 and name.startswith(("python", "pypy")) and words[1].text == "-m":
         return () if words[2].text in ("pdb", "code", "timeit", "http.server", "runpy") else words[:3]
     if len(words) > 1 and not words[1].text.startswith("-"):
         return words[:2]
