@@ -18,7 +18,7 @@ from clio.tools.search.file_index import list_files
 if TYPE_CHECKING:  # the commands' names must be known before this room is needed
     from clio.memory.vectors.documents import DocumentSource, Taken
 
-READING = "reading documents"
+READING, SEARCHING = "reading documents", "searching documents"
 _STOPPED = "Stopped; nothing was changed."
 _SHOWN_LEFT_OUT = 5
 _FOUND = 5
@@ -114,10 +114,17 @@ def search(shell: Shell, argument: str) -> CommandResult:
     question = read(argument).text.strip()
     if not question:
         return refuse("Search for what? Write /docs search QUESTION")
-    documents = shell.memory.documents
-    if not documents.sources():
+    if not shell.memory.documents.sources():
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    documents.catch_up()
+    return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(shell, question, track)))
+
+
+def _search(shell: Shell, question: str, track: Track) -> CommandResult:
+    """Read what changed since, then look."""
+    documents = shell.memory.documents
+    documents.catch_up(track.stop, track.tell)
+    if track.stop():
+        return CommandResult(text="Stopped; what was read by then is kept, and nothing was searched.", data=[])
     hits = documents.search(question, _FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:

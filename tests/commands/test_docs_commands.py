@@ -135,6 +135,24 @@ def test_several_documents_have_one_bar_and_one_that_is_stopped_at_once_adds_not
     assert [row["path"] for row in data(desk, "/docs list")] == ["notes/staging.md"]
 
 
+def test_a_search_reads_what_changed_beside_the_shell_and_can_be_stopped(desk: Desk) -> None:
+    for number in range(4):
+        (desk.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
+    ok(desk, "/docs add notes")
+    for path in (desk.loaded.project / "notes").glob("*.md"):
+        path.write_text("# Zoo\n\nThe giraffe lives in the house of tall animals, beside the pond.\n", encoding="utf-8")
+    step = long_work(desk, "/docs search where does the giraffe live")  # so far nothing was read
+    assert [one["changed"] for one in data(desk, "/docs list")] == [5]
+    told: list[tuple[int, int]] = []
+    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    assert step.work(track).text == "Stopped; what was read by then is kept, and nothing was searched."
+    assert told == [(0, 5), (1, 5), (2, 5)]
+    assert [one["changed"] for one in data(desk, "/docs list")] == [2]
+    found = step.work(Track())
+    assert found.table is not None and "giraffe" in found.table.rows[0][2]
+    assert [one["changed"] for one in data(desk, "/docs list")] == [0]
+
+
 def test_an_incognito_shell_has_no_documents(tmp_path: Path) -> None:
     desk = make_desk(tmp_path, incognito=True)
     for line in ("/docs", "/docs add .", "/docs search x", "/docs refresh", "/docs remove x"):

@@ -132,15 +132,19 @@ class Documents:
             files = [path for file in source.files if (path := self._project / file).is_file()]
         return self._take(source, files, stop, tell)
 
-    def catch_up(self, stop: Callable[[], bool] = never) -> int:
-        """Read what changed or has no vectors, for a thread in the background; how many files were read."""
+    def catch_up(self, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> int:
+        """Read what changed or has no vectors, for a thread in the background; how many files were read.
+
+        stop: ends it before the next file. tell: told of how many files are done, and of how many there are.
+        """
         read = 0
         files = dict.fromkeys(file for source in self.sources() for file in source.files)
         marks = self._vectors.marks()
         self._vectors.remove(self._vectors.groups() - files.keys(), wipe=True)
-        for file in files:
+        for done, file in enumerate(files):
             if stop():
                 break
+            tell(done, len(files))
             if file not in marks or self._changed(file, marks[file]):
                 read += self._read(file) is None
         return read
