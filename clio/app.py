@@ -13,12 +13,12 @@ from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
+from clio.agent.prompt_command import output_of
 from clio.agent.spending import open_spending
 from clio.agent.spending_note import SpendingNotes
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_frame import TurnFrame
-from clio.algorithms.money import Cost
 from clio.assembly import Assembly, project_checkpoints
 from clio.commands.added import AddedCommands
 from clio.commands.called import MakeMeaning, Meaning
@@ -26,7 +26,6 @@ from clio.commands.custom_commands import CustomCommands
 from clio.commands.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
-from clio.config.schema import ApprovalMode
 from clio.config.trust import remember_rule
 from clio.context.found_windows import WindowBook
 from clio.context.ratios import RatioBook
@@ -35,16 +34,15 @@ from clio.context.window import ContextWindow
 from clio.delegation import Delegation
 from clio.errors import ClioError
 from clio.hooks.hooks import Hooks
-from clio.ids import new_id
 from clio.mcp.opening import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.messages import ToolCall
 from clio.providers.base import Provider
 from clio.providers.registry import make_provider
 from clio.sandbox.sandbox import open_sandbox
-from clio.security.approval import Approver, Policy
+from clio.security.approval import Approver
+from clio.security.opening import open_policy
 from clio.security.path_policy import Workspace
 from clio.security.redact_settings import redactor_for
 from clio.sessions.opening import open_store
@@ -79,31 +77,20 @@ class App:
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
         self.redactor = redactor_for(self.config, env)
-        self.policy = Policy(
-            self.workspace,
-            self.config.approve,
-            allow=self.config.allow,
-            deny=self.config.deny,
-            private_network=self.config.private_network,
-            incognito=self.config.incognito,
-            clio_home=loaded.home,
-        )
+
+        def clean(text: str) -> str:
+            return self.redactor.redact(text).text
+
+        self.policy = open_policy(loaded, self.workspace)
         self.planning = Planning(self.policy, lambda: self.session)
         self.sandbox = open_sandbox(loaded, env)
         self.jobs = JobTable(self.sandbox)
         self.checkpoints = project_checkpoints(loaded, self.jobs)
         scenarios = read_scenarios(self.home)
-        self.memory = open_memory(
-            loaded,
-            self.store,
-            redact=lambda text: self.redactor.redact(text).text,
-            env=env,
-            scenarios=scenarios,
-        )
+        self.memory = open_memory(loaded, self.store, redact=clean, env=env, scenarios=scenarios)
         self.memory.scenario = check_scenario(scenarios, self.config.scenario) if self.config.scenario else None
         self.emit = emit
         self._env = env
-        self._now = now
         self.lessons = Lessons(self.memory, emit, notices=self.config.notice)
         self._closing = threading.Event()
         self._retired: list[Provider] = []
@@ -111,7 +98,7 @@ class App:
             self.checkpoints,
             session_of=lambda: self.session,
             only_reads=self.policy.only_reads,
-            clean=lambda text: self.redactor.redact(text).text,
+            clean=clean,
             emit=emit,
             enabled=self.config.checkpoints,
         )
@@ -119,13 +106,11 @@ class App:
             loaded.hooks if self.config.hooks else (),
             project=self.project,
             env=env,
-            clean=lambda text: self.redactor.redact(text).text,
+            clean=clean,
             tell=lambda text, warning: emit(Notice(text=text, level="warning" if warning else "info")),
         )
         self.mailbox = Mailbox()
-        self.servers = open_servers(
-            loaded, env, clean=lambda text: self.redactor.redact(text).text, tell=self._warn, ask=asker.ask
-        )
+        self.servers = open_servers(loaded, env, clean=clean, tell=self._warn, ask=asker.ask)
         custom = CustomCommands(loaded.owner, self.home, env)
         self.added = AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
         self.tool_limit = ToolLimit(self.policy)
@@ -230,23 +215,11 @@ class App:
 
     async def output_of(self, command: str) -> str:
         """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
-        runner = self._assembly.prompt_runner(self.config)
-        arguments = msgspec.json.encode({"command": command}).decode()
-        outcome = await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))
-        message = outcome.message
-        if message.deeds is None or not message.deeds.command:
-            return f"[not run: {command}: {message.content}]"
-        state, _, printed = message.content.partition("\n")
-        return printed if message.ok else f"{printed}\n{state}"
+        return await output_of(command, self._assembly.prompt_runner(self.config))
 
     def _warn_all(self, sentences: Sequence[str]) -> None:
         for sentence in sentences:
             self._warn(sentence)
-
-    @property
-    def cost_so_far(self) -> Cost | None:
-        """What the running session has cost; None before its first bill. Cheap enough for every frame."""
-        return self.spending.of_session(self.session)
 
     @property
     def context(self) -> ContextWindow | None:
@@ -298,10 +271,6 @@ class App:
         """Start the MCP servers anew; the next request has the tools they offer then."""
         await self.servers.reload()
         self._current.leave()
-
-    def set_approval(self, mode: ApprovalMode) -> None:
-        """Decide anew who says yes to writes and commands."""
-        self.planning.set_mode(mode)
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread.

@@ -136,7 +136,7 @@ class EditorSession:
 
     def set_mode(self, mode: ApprovalMode) -> None:
         """Decide anew who says yes, because the editor says so."""
-        self.app.set_approval(mode)
+        self.app.planning.set_mode(mode)
         self._told["mode"] = mode
 
     def heard_step(self, usage: Usage | None) -> None:
@@ -154,7 +154,7 @@ class EditorSession:
         if title:
             self._tell("title", title, lambda: self._make.titled(title))
         if self._usage is not None and app.context is not None:
-            cost = app.cost_so_far
+            cost = app.spending.of_session(session)
             dollars = cost.micro_dollars / MICROS if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
             full = (used, app.context.limits.context_window, dollars)
@@ -252,7 +252,7 @@ class EditorSession:
                 app.set_model(name)
                 listener.note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
-                app.set_approval(mode)
+                app.planning.set_mode(mode)
             case Confirm(question=question, then=then, word=word):
                 return await self._confirm(question, then, typed=bool(word))
             case ExportSession(path=path):

@@ -112,7 +112,7 @@ class Commands:
                 app.set_model(name)
                 screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
-                app.set_approval(mode)
+                app.planning.set_mode(mode)
             case ReviewPlan():
                 await self._run_turn(parts, await review_plan(parts), None)
             case RunPrompt(text=text):

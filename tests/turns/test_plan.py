@@ -104,7 +104,7 @@ def test_a_job_is_looked_at_and_not_ended(make_desk: MakeDesk) -> None:
 
     async def story() -> None:
         await desk.turn("start it")
-        desk.app.set_approval("plan")
+        desk.app.planning.set_mode("plan")
         await desk.turn("and now?")
         assert len(desk.app.jobs.running()) == 1
         await desk.app.close()
@@ -119,9 +119,9 @@ def test_the_model_is_told_of_the_mode_and_the_prefix_stays_the_same(make_desk: 
 
     async def story() -> None:
         await desk.turn("hello")
-        desk.app.set_approval("plan")
+        desk.app.planning.set_mode("plan")
         await desk.turn("plan the fix")
-        desk.app.set_approval("edits")
+        desk.app.planning.set_mode("edits")
         await desk.turn("never mind")
         await desk.turn("and now?")
 
@@ -146,7 +146,7 @@ def test_a_plan_is_proposed_approved_and_carried_out(make_desk: MakeDesk) -> Non
     planning = desk.app.planning
 
     async def story() -> None:
-        desk.app.set_approval("plan")
+        desk.app.planning.set_mode("plan")
         await desk.turn("plan the fix of add")
         assert [todo.title for todo in planning.proposed] == ITEMS
         assert planning.before == "edits"
@@ -183,7 +183,7 @@ def test_an_answer_in_words_proposes_nothing_nor_does_a_list_of_another_mode(mak
     async def story() -> None:
         await desk.turn("what does calc do?")
         assert desk.app.planning.proposed == ()
-        desk.app.set_approval("ask")
+        desk.app.planning.set_mode("ask")
         await desk.turn("make a list")
 
     asyncio.run(story())
@@ -211,7 +211,7 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_desk: MakeDesk) -> N
     desk = make_desk([tool_calls([PLAN]), text("Two steps."), text("Still planning."), text("Over.")])
 
     async def story() -> None:
-        desk.app.set_approval("plan")
+        desk.app.planning.set_mode("plan")
         await desk.turn("plan it")
         session_id = desk.app.session.id
         again = reopened(desk, session_id)
@@ -221,7 +221,7 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_desk: MakeDesk) -> N
         later = reopened(desk, session_id)
         assert (later.policy.mode, later.planning.proposed) == ("plan", ())
         await desk.turn("where were we?")
-        desk.app.set_approval("ask")
+        desk.app.planning.set_mode("ask")
         assert reopened(desk, session_id).policy.mode == "ask"
         await desk.turn("never mind")
 

@@ -70,7 +70,7 @@ def test_what_it_names_comes_with_it(make_desk: MakeDesk) -> None:
 
     async def story() -> None:
         await desk.turn("indent it")
-        desk.app.set_approval("ask")
+        desk.app.planning.set_mode("ask")
         await desk.turn("go on")
 
     asyncio.run(story())
