@@ -117,7 +117,8 @@ def refuse_newer(path: Path, version: int, newest: int) -> None:
     """Raise NewerDocument if `version` is one this clio does not know."""
     if version > newest:
         raise NewerDocument(
-            f"{str(path)!r} has version {version} and this clio knows versions up to {newest}; update clio to open it."
+            f"{str(path)!r} was written by a later clio: it has version {version}, and this one knows versions up to "
+            f"{newest}. It is left as it is; update clio to open it."
         )
 
 

@@ -161,7 +161,7 @@ def test_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path, part: str)
     path.write_bytes(re.sub(rb'"version":\d', b'"version":9', path.read_bytes(), count=1))
     before = {path.name: path.read_bytes() for path in store.folder.iterdir()}
     for _ in range(2):
-        with pytest.raises(NewerDocument, match="version 9"):
+        with pytest.raises(NewerDocument, match=r"by a later clio: it has version 9, .* left as it is; update clio"):
             store.open(session_id)
         with pytest.raises(NewerDocument):
             store.read(session_id)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -154,6 +155,18 @@ def test_killed_outright_the_session_still_goes_on(project: Path) -> None:
     assert len(tool_results) == 2
     assert "def add" in tool_results[0]
     assert "interrupted" in tool_results[1]
+
+
+def test_a_session_of_a_later_clio_is_refused_in_one_sentence(project: Path) -> None:
+    with ChatServer([text("Hello.")]) as server:
+        assert clio(project, "-p", "hello", server=server).returncode == 0
+        [session] = (project / ".clio" / "sessions").glob("*.json")
+        later = re.sub(r'"version": ?\d+', '"version": 99', session.read_text(encoding="utf-8"), count=1)
+        session.write_text(later, encoding="utf-8")
+        done = clio(project, "-c", "-p", "go on", server=server)
+    assert (done.returncode, done.stdout, len(server.requests)) == (1, "", 1)
+    assert done.stderr.endswith("It is left as it is; update clio to open it.\n") and done.stderr.count("\n") == 1
+    assert session.read_text(encoding="utf-8") == later
 
 
 def test_an_empty_prompt_is_a_usage_error(project: Path) -> None:
