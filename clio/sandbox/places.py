@@ -20,8 +20,6 @@ CACHES = (
 
 Of ~/.cargo only these two: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs.
 """
-SETTINGS = ("config.yaml", "config.yml", "mcp.yaml", "mcp.yml", "hooks.yaml")
-"""Of `.clio` and of clio's home, the files that decide what clio may do and what it starts."""
 _DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
 """Sockets of programs that do anything for whoever reaches them; those in /run and /tmp are hidden with these."""
 _MAX_MODULES = 200

@@ -5,13 +5,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from clio.config.deciding import OWN_FILES
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.guard import Guard
-from clio.sandbox.places import SETTINGS, make_fence
+from clio.sandbox.places import make_fence
 from clio.sandbox.probe import enclose, why_not
 from clio.sandbox.watches import Watches
 from clio.storage.reasons import cause
@@ -158,7 +159,7 @@ class Sandbox:
                 return Guard(())
             case "landlock" | "seatbelt":  # that one seals them as well, by their paths; a hard link has another
                 fence = self.fence(root)
-                own = (folder / name for folder in folders for name in SETTINGS)
+                own = (folder / name for folder in folders for name in OWN_FILES)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
                 return Guard(
                     (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)

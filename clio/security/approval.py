@@ -10,9 +10,10 @@ from clio.config.schema import ApprovalMode
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.command_policy import CommandJudge, CommandView
 from clio.security.path_policy import Workspace
-from clio.security.protected import is_protected
+from clio.security.protected import decides_for_clio, is_protected
 from clio.security.rules import FETCH, allows, host_matches, read_rule, tool_matches
 from clio.security.url_policy import UrlRefused, read_url
+from clio.security.written_settings import settings_written
 
 PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
 
@@ -190,13 +191,14 @@ class Policy:
     def _changes(self, action: ChangeFiles) -> Verdict:
         if self.mode == "plan":
             return Deny(PLAN_REASON)
-        if self.mode == "all":
-            return Allow("mode 'all'")
         paths = _touched(action)
-        special = [(path, why) for path in paths if (why := self._why_special(path)) and path not in self._paths]
+        why_not = self._why_never_unasked if self.mode == "all" else self._why_special
+        special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
             path, why = special[0]
             return Ask("high", f"{self.workspace.display(path)!r} {why}")
+        if self.mode == "all":
+            return Allow("mode 'all'")
         if self.mode == "edits" or self._writes_inside or all(path in self._paths for path in paths):
             return Allow("writes inside the workspace")
         deletes = any(change.kind == "delete" for change in action.changes)
@@ -207,6 +209,10 @@ class Policy:
         if not self.workspace.contains(path):
             return "is outside the workspace"
         return is_protected(path, self.workspace.root, self._home)
+
+    def _why_never_unasked(self, path: Path) -> str:
+        """Why a write needs a person even in mode "all"; "" where it does not: else a mode could widen itself."""
+        return decides_for_clio(path, self.workspace.root, self._home)
 
     def _permitted(self, path: Path) -> bool:
         return any(place in self._paths or place in self._readable for place in (path, *path.parents))
@@ -220,9 +226,7 @@ class Policy:
         if action.outside:
             return self._outside(action)
         if self.mode == "all":
-            if self._deny and view.unknown:
-                return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
-            return Allow("mode 'all'")
+            return self._unless_it_widens(action, view)
         if view.only_reads:
             return Allow("only reads inside the workspace")
         if self.mode == "plan":
@@ -230,6 +234,15 @@ class Policy:
         if action in self._commands:
             return Allow("allowed for this session")
         return self._by_rules(view)
+
+    def _unless_it_widens(self, action: RunCommand, view: CommandView) -> Verdict:
+        """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""
+        if self._deny and view.unknown:
+            return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
+        widens = settings_written(view.line, view.start, self._why_never_unasked)
+        if widens and action not in self._commands:
+            return Ask("high", f"it may write {widens}")
+        return Allow("mode 'all'")
 
     def _outside(self, action: RunCommand) -> Verdict:
         """No rule and no mode lets a command out of the sandbox: whoever wanted one wants to know."""

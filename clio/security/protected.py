@@ -1,26 +1,35 @@
-"""Files inside the workspace that decide what runs later, and so are never written without a person's word."""
+"""Files that decide what runs later, and so are never written without a person's word."""
 
 import os
-from itertools import pairwise
 from pathlib import Path
 
-_SETTINGS = {"config.yaml", "config.yml", "mcp.yaml", "mcp.yml", "hooks.yaml"}
+from clio.config.deciding import why_deciding
 
 
 def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
     """Why a file is protected, as the end of a sentence; "" where it is not.
 
-    path: absolute with links resolved, inside `root`. Names are compared without regard to case, since on some disks
-    `.GIT` is `.git`.
+    path: absolute with links resolved, inside `root`.
+    """
+    if why := decides_for_clio(path, root, clio_home):
+        return why
+    return "belongs to git, which may run what it holds" if ".git" in _below(path, root) else ""
+
+
+def decides_for_clio(path: Path, root: Path, clio_home: Path | None) -> str:
+    """Why a file decides what clio itself does, so that no mode lets it be written unasked; "" where it does not.
+
+    path: absolute with links resolved, anywhere: the person's own files of these kinds need no trust to take effect.
+    Names are compared without regard to case, since on some disks `.GIT` is `.git`.
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
         return "belongs to clio's own settings"
-    parts = tuple(_folded(part) for part in path.relative_to(root).parts)
-    if ".git" in parts:
-        return "belongs to git, which may run what it holds"
-    if any(folder == ".clio" and name in _SETTINGS for folder, name in pairwise(parts)):
-        return "decides what clio may do"
-    return ""
+    return why_deciding(_below(path, root))
+
+
+def _below(path: Path, root: Path) -> tuple[str, ...]:
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else path.parts
+    return tuple(_folded(part) for part in parts)
 
 
 def _folded(name: str) -> str:

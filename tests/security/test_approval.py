@@ -51,22 +51,45 @@ def test_writes(root: Path) -> None:
     assert judged(root, write(root / "app.py")) == {"ask": "ask", "edits": "allow", "all": "allow", "plan": "deny"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config", ".clio/config.yaml", ".clio/mcp.yaml"],
-)
+@pytest.mark.parametrize("name", [".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config"])
 def test_writes_that_decide_what_runs_later(root: Path, name: str) -> None:
     expected = {"ask": "ask", "edits": "ask", "all": "allow", "plan": "deny"}
-    assert judged(root, write(root / "app.py", root / name)) == expected
-    moved = FileChange(path=root / "app.py", kind="move", before="a", after="a", moved_to=root / name)
-    assert judged(root, ChangeFiles(changes=(moved,))) == expected
+    assert written(root, name) == expected
     assert judged(root, RunCommand(command=f"echo x > {name}", cwd=root))["edits"] == "ask"
 
 
-def test_writes_outside_and_to_clios_home(root: Path) -> None:
-    expected = {"ask": "ask", "edits": "ask", "all": "allow", "plan": "deny"}
-    assert judged(root, write(root.parent / "outside.txt")) == expected
-    assert judged(root, write(root / "home" / "styles.json"), clio_home=root / "home") == expected
+@pytest.mark.parametrize("name", [".clio/config.yaml", ".mcp.json", "sub/.clio/mcp.yaml", ".Claude/Skills/a/run.sh"])
+def test_writes_that_decide_what_clio_does_are_asked_in_every_mode(root: Path, name: str) -> None:
+    expected = {"ask": "ask", "edits": "ask", "all": "ask", "plan": "deny"}
+    assert written(root, name) == expected
+    assert judged(root, RunCommand(command=f"echo x > {name}", cwd=root)) == expected
+    every = policy(root, "all", allow=("echo *", "rm *"))
+    line = RunCommand(command=f"rm {name}", cwd=root)
+    assert kind(every.judge(line)) == "ask", "no rule covers it"
+    every.allow_for_session(line)
+    every.allow_for_session(write(root / name))
+    assert (kind(every.judge(line)), kind(every.judge(write(root / name)))) == ("allow", "allow")
+    assert kind(every.judge(write(root / ".clio" / "hooks.yaml"))) == "ask", "it was asked about that one only"
+
+
+def written(root: Path, name: str) -> dict[str, str]:
+    """The verdicts on a write to it among others, and on a move to it, which are the same."""
+    found = judged(root, write(root / "app.py", root / name))
+    moved = FileChange(path=root / "app.py", kind="move", before="a", after="a", moved_to=root / name)
+    assert judged(root, ChangeFiles(changes=(moved,))) == found
+    return found
+
+
+def test_writes_outside_and_to_the_persons_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"ask": "ask", "edits": "ask", "plan": "deny"}
+    assert judged(root, write(root.parent / "outside.txt")) == {**asked, "all": "allow"}
+    assert judged(root, write(root / "home" / "styles.json"), clio_home=root / "home") == {**asked, "all": "ask"}
+    home = root.parent / "home"
+    assert judged(root, write(home / "hooks.yaml"), clio_home=home) == {**asked, "all": "ask"}
+    assert judged(root, write(root.parent / ".claude" / "commands" / "x.md")) == {**asked, "all": "ask"}
+    monkeypatch.setenv("AT", str(root.parent))
+    for line in (f"cp x {home}", "echo x > $AT/home/hooks.yaml", 'echo x >> "${AT}/home/hooks.yaml"'):
+        assert judged(root, RunCommand(command=line, cwd=root), clio_home=home)["all"] == "ask", line
 
 
 def test_other_project_files_of_clio_are_ordinary(root: Path) -> None:

@@ -84,6 +84,7 @@ def test_verdict_in_ask(row: Row, workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.line[:60])
 def test_verdict_in_other_modes(row: Row, workspace: Workspace) -> None:
-    """`all` refuses only the never-list; `plan` runs only what provably reads."""
-    assert verdict_of(Policy(workspace, "all"), row.line) == ("never" if row.verdict == "never" else "run")
+    """`all` refuses the never-list and asks for what decides what clio does; `plan` runs only what provably reads."""
+    every = "high" if "> .clio/" in row.line else "run"
+    assert verdict_of(Policy(workspace, "all"), row.line) == ("never" if row.verdict == "never" else every)
     assert verdict_of(Policy(workspace, "plan"), row.line) == ("run" if row.verdict == "run" else "never")

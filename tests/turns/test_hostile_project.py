@@ -72,18 +72,27 @@ def test_nothing_of_it_counts_before_a_person_trusts_the_folder(project: Path, o
     assert done.returncode != 0 or prompt.startswith("/")
 
 
-@pytest.mark.parametrize("name", [".clio/config.yaml", ".clio/hooks.yaml", ".clio/mcp.yaml", ".git/hooks/pre-commit"])
-def test_a_model_cannot_grant_itself_anything(project: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        (".clio/config.yaml", "edits"),
+        (".clio/hooks.yaml", "all"),
+        (".mcp.json", "all"),
+        (".git/hooks/pre-commit", "edits"),
+    ],
+)
+def test_a_model_cannot_grant_itself_anything(project: Path, name: str, mode: str) -> None:
     write = ("write_file", {"path": name, "content": "stop:\n  - run: touch x\n"})
     with ChatServer([tool_calls([write]), text("ok")]) as server:
-        done = clio(project, "-p", "help yourself", "--approve", "edits", server=server)
+        done = clio(project, "-p", "help yourself", "--approve", mode, server=server)
     assert done.returncode == 4, (done.stdout, done.stderr)
     assert not (project / name).exists()
 
 
-def test_what_it_writes_where_all_is_approved_still_waits_for_trust(project: Path, owned: Path) -> None:
+def test_what_a_script_writes_where_all_is_approved_still_waits_for_trust(project: Path, owned: Path) -> None:
     hook = f"stop:\n  - run: {OWNED.format(name='hook')}\n"
-    write = ("write_file", {"path": ".clio/hooks.yaml", "content": hook})
+    (project / "setup.py").write_text(f"open('.clio/hooks.yaml', 'w').write({hook!r})", encoding="utf-8")
+    write = ("run_command", {"command": "mkdir -p .clio/memory && python3 setup.py"})
     with ChatServer([tool_calls([write]), text("ok"), text("again")]) as server:
         for words in ("write it", "and again"):
             done = clio(project, "-p", words, "--approve", "all", server=server, CLIO_TEST_OWNED=str(owned))

@@ -1,0 +1,89 @@
+"""Everything of a project that waits for trust lies in a file that no mode writes unasked, and the page says so."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from clio.commands.brought import brought
+from clio.config.deciding import OWN_FILES, PLACES
+from clio.config.layers import load
+from clio.config.loaded import Widening
+from clio.config.options import Options
+from clio.security.protected import decides_for_clio, is_protected
+from clio.skills.folders import PLACES as SKILLS
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCES = {
+    "config/trust.py": ".clio/config.yaml",
+    "config/hook_files.py": ".clio/hooks.yaml",
+    "config/mcp_files.py": ".mcp.json",
+    "skills/shelf.py": ".agents/skills",
+    "subagents/definitions.py": ".claude/agents",
+    "commands/custom_commands.py": ".claude/commands",
+    "repository/programs.py": ".git/config",
+    "config/team_folder.py": "",
+}
+"""Where the code says that something waits for trust, and one file each is about; none for what the memory learned."""
+AGENT = "---\ndescription: d\n---\nDo it.\n"
+SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
+
+
+def filled(project: Path) -> tuple[Widening, ...]:
+    """What waits for trust in a project with one of everything."""
+    server = json.dumps({"mcpServers": {"NAME": {"command": "x"}}})
+    files = {
+        ".clio/config.yaml": "approve: all\nprivate_network: true\nallow:\n  - x\n",
+        ".clio/hooks.yaml": "stop:\n  - run: x\n",
+        ".mcp.json": server.replace("NAME", "one"),
+        ".clio/mcp.yaml": server.replace("NAME", "two"),
+        **{f"{place}/s{number}/SKILL.md": SKILL.format(name=f"s{number}") for number, place in enumerate(SKILLS)},
+        **{f"{place}/agents/a-{place[1:]}.md": AGENT for place in (".clio", ".claude")},
+        **{f"{place}/commands/deep/c-{place[1:]}.md": "!`x`\n" for place in (".clio", ".claude")},
+    }
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
+    env = {"HOME": str(project.parent / "person"), "CLIO_HOME": str(project.parent / "home")}
+    loaded = load(Options(cwd=project), env)
+    return (*loaded.withheld, *brought(loaded, env))
+
+
+def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    waiting = {re.sub(r":\d+$", "", value.where) for value in filled(project)}
+    assert {place for place in PLACES if not any(one.startswith(place) for one in waiting)} == {
+        ".clio/config.yml",
+        ".clio/mcp.yml",
+    }, "what clio does not read under that name, but might be taken to"
+    for name in waiting:
+        assert decides_for_clio(project / name, project, None), name
+        assert decides_for_clio(project / "sub" / name, project, None), name
+
+
+def test_nothing_else_in_the_code_waits_for_trust() -> None:
+    """Whoever adds something that does adds its file here, to `config.deciding` and to docs/approvals.md."""
+    made = {
+        path.relative_to(ROOT / "clio").as_posix()
+        for path in (ROOT / "clio").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Widening"
+    }
+    assert made == set(SOURCES)
+    assert all(is_protected(ROOT / name, ROOT, None) for name in SOURCES.values() if name)
+
+
+def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name in (*OWN_FILES, "commands/x.md", "trusted.json"):
+        assert decides_for_clio(home / name, tmp_path / "project", home) == "belongs to clio's own settings"
+
+
+def test_the_page_names_every_place() -> None:
+    page = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
+    table = page[page.index("## What decides what clio does") :].split("\n## ")[0]
+    named = set(re.findall(r"`([^`]+)`", "\n".join(row for row in table.splitlines() if "| asks" in row)))
+    assert {place.rstrip("/") for place in named if not place.startswith("~")} == {
+        place for place in PLACES if not place.endswith(".yml")
+    }
