@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -39,6 +39,7 @@ from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.providers.base import Provider
+from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
 from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver
@@ -74,6 +75,7 @@ class App:
         self.project = loaded.project
         self.home = loaded.home
         self.provider = provider
+        self._providers = OpenedProviders(self.config, env, provider)
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
         self.redactor = redactor_for(self.config, env)
@@ -90,10 +92,8 @@ class App:
         self.memory = open_memory(loaded, self.store, redact=clean, env=env, scenarios=scenarios)
         self.memory.scenario = check_scenario(scenarios, self.config.scenario) if self.config.scenario else None
         self.emit = emit
-        self._env = env
         self.lessons = Lessons(self.memory, emit, notices=self.config.notice)
         self._closing = threading.Event()
-        self._retired: list[Provider] = []
         self.turn_files = TurnFiles(
             self.checkpoints,
             session_of=lambda: self.session,
@@ -117,7 +117,6 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
-        notes = SpendingNotes(self.spending, loaded.owner)
         self._assembly = Assembly(
             project=self.project,
             start=loaded.start or loaded.project,
@@ -150,7 +149,7 @@ class App:
         )
         learned = None if self.config.incognito else loaded.home
         windows = WindowBook(learned, self._warn, now)
-        self._current = CurrentLoop(
+        self._current: CurrentLoop = CurrentLoop(
             lambda limits, estimator, read_log: self._assembly.make_loop(
                 self.config, self.provider, limits, estimator, read_log
             ),
@@ -163,22 +162,22 @@ class App:
         self._turns = TurnFrame(
             self._current,
             spending=self.spending,
-            notes=notes,
+            notes=SpendingNotes(self.spending, loaded.owner),
             sandbox=self.sandbox,
             hooks=self.hooks,
             lessons=self.lessons,
             planning=self.planning,
             turn_files=self.turn_files,
-            warn=self._warn_all,
+            warn=self._warn,
         )
         self._delegation = Delegation(
             self._assembly,
             self.store,
             agents_of=self.agents.usable,
             persist=not self.config.incognito,
-            provider_for=self._provider_for,
+            provider_for=self._providers.open,
             windows=windows,
-            spent=lambda session: self._warn_all(notes.note(session, session.bills)),
+            spent=lambda session: self._turns.note(session, session.bills),
         )
         self.session = self._new()
         self.turn_files.recover()
@@ -217,10 +216,6 @@ class App:
         """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
         return await output_of(command, self._assembly.prompt_runner(self.config))
 
-    def _warn_all(self, sentences: Sequence[str]) -> None:
-        for sentence in sentences:
-            self._warn(sentence)
-
     @property
     def context(self) -> ContextWindow | None:
         """The same where it is known already; None until somebody spoke, or `window` was awaited."""
@@ -257,15 +252,8 @@ class App:
         """Talk to another model of the same server from the next turn on."""
         self._current.leave()
         self.config = msgspec.structs.replace(self.config, model=model)
-        self._retired.append(self.provider)
-        self.provider = make_provider(self.config, self._env)
+        self.provider = self._providers.open(model)
         self.session.set_model(model)
-
-    def _provider_for(self, model: str) -> Provider:
-        """The same server with another model, for a sub-agent."""
-        provider = make_provider(msgspec.structs.replace(self.config, model=model), self._env)
-        self._retired.append(provider)
-        return provider
 
     async def reload_servers(self) -> None:
         """Start the MCP servers anew; the next request has the tools they offer then."""
@@ -291,8 +279,7 @@ class App:
         await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
-        for provider in (*self._retired, self.provider):
-            await provider.close()
+        await self._providers.close()
 
     def _close_session(self) -> None:
         known = self.session.unsaved

@@ -14,10 +14,11 @@ from clio.hooks.hooks import Hooks
 from clio.providers.base import Provider
 from clio.sandbox.sandbox import Sandbox
 from clio.sessions.session import Session
+from clio.sessions.state import Bill
 
 
 class TurnFrame:
-    """Of one running clio. warn: says these sentences to the person."""
+    """Of one running clio. warn: says a sentence to the person."""
 
     def __init__(
         self,
@@ -30,7 +31,7 @@ class TurnFrame:
         lessons: Lessons,
         planning: Planning,
         turn_files: TurnFiles,
-        warn: Callable[[Sequence[str]], None],
+        warn: Callable[[str], None],
     ) -> None:
         self._current = current
         self._spending = spending
@@ -48,7 +49,7 @@ class TurnFrame:
         Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
         """
         self._spending.check_start(provider)
-        self._warn(await asyncio.to_thread(self._sandbox.trouble))
+        self._warn_all(await asyncio.to_thread(self._sandbox.trouble))
         await self._hooks.finish()
         loop, billed = await self._current.ready(), len(session.bills)
         self._lessons.begin(session, text)
@@ -57,10 +58,18 @@ class TurnFrame:
         except asyncio.CancelledError:
             self._turn_files.cut_off()
             self._lessons.end(session, "interrupted")  # in this thread: one that is cancelled waits for no other
-            self._warn(self._notes.note(session, session.bills[billed:]))
+            self.note(session, session.bills[billed:])
             raise
         self._planning.end_turn(done=finished.status == "done")
         await self._turn_files.end_turn()
         await asyncio.to_thread(self._lessons.end, session, finished.status)
-        self._warn(await asyncio.to_thread(self._notes.note, session, session.bills[billed:]))
+        self._warn_all(await asyncio.to_thread(self._notes.note, session, session.bills[billed:]))
         return finished
+
+    def note(self, session: Session, bills: list[Bill]) -> None:
+        """Write down what these bills of a session come to."""
+        self._warn_all(self._notes.note(session, bills))
+
+    def _warn_all(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            self._warn(sentence)
