@@ -193,10 +193,16 @@ class CommandView:
                     return f"{text!r}, which {why}"
         return ""
 
+    @cached_property
+    def _runs_input(self) -> bool:
+        return any(command.program in SHELLS | tables.INTERPRETERS | {"source", "."} for command in self.line.commands)
+
     def _redirect_risk(self, redirect: Redirect) -> Risk:
         target = redirect.target
         if _harmless(redirect):
             return low("it redirects to nowhere")
+        if redirect.operator == "<" and target.text.startswith("<(") and not self._runs_input:
+            return low("it reads what a command of the line says")
         if target.dynamic or target.glob:
             return high("a redirect goes where only the run can tell")
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):

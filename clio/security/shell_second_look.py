@@ -24,6 +24,8 @@ _ON_ONE_LINE = frozenset(
     | {"file_redirect", "herestring_redirect", "negated_command"}
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
+_BARE = frozenset({"word", "extglob_pattern", "regex"})
+_SIGN = re.compile(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
 _INDEX = re.compile(r"\[(?!\d+\]=)[^\n]*\]\+?=")
@@ -85,7 +87,7 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             found.append("a comment may not be one")
     if b"<<" in source and b"\n\\\n" in source:
         found.append("a here-document may begin otherwise")
-    if any(each.type == "test_command" and _redirects(each) for each in below(root)):
+    if any(each.type == "test_command" and _redirects(each, source) for each in below(root)):
         found.append("a redirect stands inside a test")
     skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
     if _SKIPPED.search(skipped):
@@ -123,10 +125,16 @@ def test_hides(node: "Node", source: bytes, counted: frozenset[str]) -> bool:
     return shell_state.test_hides(_text(node, source), literals, counted, splits=splits)
 
 
-def _redirects(node: "Node") -> bool:
-    """Whether a `>` or `<` stands in a `[ … ]`, where it makes or reads a file, and compares nothing."""
-    compared = (each for each in below(node) if each.parent is not None and each.parent.type == "binary_expression")
-    return node.children[0].type == "[" and any(not each.is_named and set("<>") & set(each.type) for each in compared)
+def _redirects(node: "Node", source: bytes) -> bool:
+    """Whether a sign stands bare in a `[ … ]`, where it makes or reads a file, or ends it, and compares nothing."""
+    if node.children[0].type != "[":
+        return False
+    inside = list(below(node))
+    compared = (each for each in inside if each.parent is not None and each.parent.type == "binary_expression")
+    bare = (each for each in inside if each.type in _BARE and not each.child_count)
+    return any(not each.is_named and set("<>") & set(each.type) for each in compared) or any(
+        _SIGN.search(_text(each, source)) for each in bare
+    )
 
 
 def lone_dash(node: "Node", source: bytes) -> int | None:

@@ -123,6 +123,8 @@ class _Walk(Reader):
                 word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
                 self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=place.folders.paths))
                 self.children(node, place)
+            case "file_redirect" | "herestring_redirect" | "heredoc_redirect":  # of no command: `$(<x)`
+                self.lone(node, place)
             case "compound_statement" if node.children and node.children[0].type == "((":
                 self.add(
                     SimpleCommand(words=(Word("let"), Word(self.text(node), dynamic=True)), written=(Word("let"),))
@@ -241,6 +243,14 @@ class _Walk(Reader):
             mark, start = (len(self.commands), len(self.redirects)), place.folders.paths
             self.visit(late, replace(place, stdin=None, upstream=programs if piped else place.upstream))
             self.loosen(mark, start)  # its first statement may belong to what is before it: `a <<E || cd x && b`
+
+    def lone(self, node: "Node", place: Place) -> None:
+        """A redirect that no command and no statement has around it."""
+        extra: list[Word] = []
+        after: list[tuple[Node, str | None]] = []
+        self.redirect(node, place, extra, after)
+        if extra or after:
+            self.unknown.append("words follow a redirect")
 
     def append(self, body: "Node | None", extra: list[Word]) -> bool:
         """Give a `-` before a here-document to the last command of a list; False where that is not plain."""
