@@ -1,16 +1,13 @@
 """/last: what the calls of the last turn gave, whole; and what the model thought aloud in it."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.errors import ClioError
-from clio.export.document import Call
-from clio.export.wording import call_title
-from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.export.wording import named_call
+from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.reasons import cause
@@ -62,7 +59,8 @@ def last_calls(messages: Sequence[Message]) -> list[DoneCall]:
     turn = _last_turn(messages)
     asked = {call.id: call for message in turn if isinstance(message, AssistantMessage) for call in message.tool_calls}
     results = [message for message in turn if isinstance(message, ToolMessage)]
-    return [DoneCall(number, _title(asked.get(one.tool_call_id), one), one) for number, one in enumerate(results, 1)]
+    titles = {call_id: named_call(call) for call_id, call in asked.items()}
+    return [DoneCall(number, titles.get(one.tool_call_id, one.name), one) for number, one in enumerate(results, 1)]
 
 
 def whole_output(session: Session, call: DoneCall) -> str:
@@ -85,17 +83,6 @@ def _last_turn(messages: Sequence[Message]) -> Sequence[Message]:
         if isinstance(message, UserMessage) and message.origin == "user":
             return messages[index:]
     return messages
-
-
-def _title(call: ToolCall | None, result: ToolMessage) -> str:
-    if call is None:
-        return result.name
-    arguments: Any
-    try:
-        arguments = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
-        arguments = call.arguments
-    return f"{call.name} {call_title(Call(id=call.id, name=call.name, arguments=arguments))}".strip()
 
 
 def _thinking(messages: Sequence[Message]) -> CommandResult:

@@ -16,6 +16,7 @@ from clio.config.trust import decline_all, grant_all, should_ask
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl_parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
+from clio.export.wording import named_call
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
@@ -122,6 +123,8 @@ def recap(session: Session) -> Iterator[str]:
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
     """The last messages as lines of plain text, each message cut to a few lines."""
+    near = messages[-2 * count :]  # what asked for the first result may stand before it
+    asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
     for message in messages[-count:]:
         match message:
             case UserMessage(origin="user"):
@@ -129,7 +132,9 @@ def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[st
             case AssistantMessage() if message.content.strip():
                 yield from _cut(message.content, "  ")
             case ToolMessage():
-                yield f"● {message.name} … {message.summary or ('done' if message.ok else 'failed')}"
+                call = asked.get(message.tool_call_id)
+                title = named_call(call) if call else message.name
+                yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
             case _:
                 pass  # calls are shown by their results; what clio itself said is not shown
 

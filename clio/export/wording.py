@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 
 from clio.export.document import Call, Cut
-from clio.messages import Usage
+from clio.messages import ToolCall, Usage
 
 TITLE_CHARS = 100
 _PATH_CHARS = 48
@@ -89,6 +89,16 @@ def call_title(call: Call) -> str:
     elif not parts:
         parts = [plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
     return one_line(" ".join(parts))
+
+
+def named_call(call: ToolCall) -> str:
+    """A call as a message keeps it: the tool's name and what it was about."""
+    arguments: Any
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except msgspec.DecodeError:
+        arguments = call.arguments
+    return f"{call.name} {call_title(Call(id=call.id, name=call.name, arguments=arguments))}".strip()
 
 
 def _short_path(path: str) -> str:

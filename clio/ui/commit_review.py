@@ -75,8 +75,10 @@ class CommitReviewer:
             desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_ROWS))
             if len(lines) > MAX_ROWS:
                 desk.remark("/trust shows them all")
-            choices = {"y": "let it, and remember", "n": "commit nothing"}
+            choices = {"y": "run them, now and later", "n": "commit nothing"}
             key = await desk.questions.key(choices, guarded=desk.is_typing())
+            if key == "y":
+                desk.remark("they may run with commits here, until one of them changes")
         return key == "y"
 
     async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:

@@ -61,7 +61,7 @@ def said(*, proposed: bool = False, open_call: bool = False) -> Session:
     """A session that was talked in, still open."""
     session = open_store(loaded()).new(Path.cwd(), name="Retries")
     session.append(UserMessage(content="does the client retry?"))
-    calls = (ToolCall(id="c", name="read_file"),) if open_call else ()
+    calls = (ToolCall(id="c", name="read_file", arguments='{"path": "clio/retry.py"}'),) if open_call else ()
     session.append(AssistantMessage(content="it doubles the delay", tool_calls=calls))
     if proposed:
         session.set_planned(Planned(proposed=True))
@@ -118,7 +118,9 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
     again = open_store(loaded()).open(session.id)
     assert len(again.messages) == 3  # the call nobody answered is answered, once and on disk
     again.close()
-    assert "session Retries · 3 messages" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "session Retries · 3 messages" in shown
+    assert "● read_file clio/retry.py … interrupted" in shown
 
 
 def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
