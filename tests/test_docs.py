@@ -8,8 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec import to_builtins
 
 from clio.config.flags import parse
+from clio.config.mcp_files import Entry, make_server, read_entries
+from clio.config.mcp_write import add_server
 from clio.config.schema import Config
 from clio.config.yaml_settings import read_settings
 
@@ -84,3 +87,18 @@ def test_the_example_is_a_valid_configuration_with_and_without_its_comments(tmp_
     path.write_text(re.sub(r"(?m)^#(?! \S)", "", text), encoding="utf-8")
     named = {setting.key[0] for setting in read_settings(path, "config.yaml") or ()}
     assert named == set(Config.__struct_fields__) - {"api_key", "debug", "incognito"}
+
+
+def test_the_example_of_servers_is_valid_with_and_without_its_comments(tmp_path: Path) -> None:
+    data = (ROOT / ".clio.example" / "mcp.yaml").read_bytes()
+    assert read_entries(data, "mcp.yaml") == ({}, [])
+    found, problems = read_entries(re.sub(rb"(?m)^#(?! \S)", b"", data), "mcp.yaml")
+    assert problems == []
+    said = {key for entry, _ in found.values() for key, value in to_builtins(entry).items() if value is not None}
+    assert said | {"disabled"} == set(Entry.__struct_fields__)
+    assert b"disabled: true" in data
+    path = tmp_path / "mcp.yaml"
+    path.write_bytes(data)
+    add_server(path, make_server("new", {"command": "x"}, "here", own=False))
+    assert path.read_bytes().startswith(data)
+    assert list(read_entries(path.read_bytes(), "mcp.yaml")[0]) == ["new"]

@@ -22,6 +22,7 @@ _COVERING = {FOLDER_NAME, _LINE, f"/{FOLDER_NAME}", f"/{_LINE}", f"{_LINE}*", f"
 WHAT: dict[str, str] = {
     "README.md": "what lies in this folder",
     "config.yaml": "settings, every one of them still off",
+    "mcp.yaml": "MCP servers, every one of them still off",
     _INSTRUCTIONS: "what every conversation here should know",
     ".gitignore": "keeps it all out of git; git add -f shares a file",
 }

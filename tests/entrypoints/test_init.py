@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.mcp_files import Found, read_servers
 from clio.config.yaml_settings import read_settings
 from clio.context.instructions import find_instructions
 from tests.entrypoints.repl_support import ROOT, Place
 from tests.support.desk import make_repository
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-FILES = {"README.md", "config.yaml", "instructions.md", ".gitignore"}
+FILES = {"README.md", "config.yaml", "mcp.yaml", "instructions.md", ".gitignore"}
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
     done = init(place)
     assert (done.returncode, done.stderr) == (0, "")
     assert {path.name for path in (place.project / ".clio").iterdir()} == FILES
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:5]] == [
-        "README.md", "config.yaml", "instructions.md", ".gitignore",
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:6]] == [
+        "README.md", "config.yaml", "mcp.yaml", "instructions.md", ".gitignore",
     ]  # fmt: skip
     assert not (place.project / ".gitignore").exists()
     assert ".gitignore was not changed; clio init --yes adds .clio/" in done.stdout
@@ -58,6 +59,7 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
 def test_what_it_writes_changes_nothing_until_somebody_writes_in_it(place: Place) -> None:
     init(place)
     assert read_settings(place.project / ".clio" / "config.yaml", "config.yaml") == ()
+    assert read_servers(place.home / ".clio", place.project, lambda value: False) == Found()
     assert asked(place) == []
     path = place.project / ".clio" / "instructions.md"
     path.write_text(path.read_text(encoding="utf-8") + "\n- Use tabs.\n", encoding="utf-8")
