@@ -169,8 +169,9 @@ class Loop:
 
     def _safe_words(self, text: str) -> str:
         safe = self._redactor.message(unhidden(text))  # what was pasted may hold words its owner never saw
-        if safe.counts:
-            self._emit(Notice(text=f"{sum(safe.counts.values())} secret(s) replaced in your message"))
+        if secrets := sum(safe.counts.values()):
+            what = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
+            self._emit(Notice(text=f"{what} replaced in your message before it was kept or sent"))
         return safe.text
 
     def _fit(self, words: str) -> Words:

@@ -46,7 +46,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != shell.session.id), None)
     # Without a running session nothing holds a next line.
-    resume = f"Enter resumes {code(_title(first))}." if first and shell.session.id else ""
+    resume = f"Enter resumes “{code(_title(first))}”." if first and shell.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
         table=Table(

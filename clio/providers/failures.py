@@ -144,13 +144,13 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             return _rate_limited(error, at, failure.body, wait_s)
         case 408 | 409 | 425:
             return ServerFailed(
-                f"{at.name} was not ready (status {status}){_quoted(error.message)}", retry_after_s=wait_s
+                f"{at.name} was not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
             )
         case _ if 400 <= status < 500:
             return _bad_request(error, at, models)
         case _:
             said = f"status {status}" if status else "an error"
-            return ServerFailed(f"{at.name} failed ({said}){_quoted(error.message)}", retry_after_s=wait_s)
+            return ServerFailed(f"{at.name} failed{_quoted(error.message, said)}", retry_after_s=wait_s)
 
 
 def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
@@ -235,12 +235,13 @@ def _is_budget(body: str) -> bool:
     return bool(re.search(r"rate_limit|per minute|\bTPM\b", body))
 
 
-def _quoted(message: str) -> str:
-    """The server's own words in brackets: one line, bounded, without anything that looks like a key."""
+def _quoted(message: str, status: str = "") -> str:
+    """The server's own words in brackets, after its status: one line, bounded, nothing in it that looks like a key."""
     text = _KEY.sub("[key]", " ".join(message.split()))
     if len(text) > _MAX_QUOTE:
         text = text[: _MAX_QUOTE - 1] + "…"
-    return f" ({text.rstrip('.')})" if text else ""
+    told = ": ".join(filter(None, (status, text.rstrip("."))))
+    return f" ({told})" if told else ""
 
 
 def _place(url: str) -> str:

@@ -83,7 +83,7 @@ def test_search_groups_by_session_and_puts_the_best_on_the_next_line(desk: Desk)
     assert row[0] == "2"  # as in the list
     assert row[1] == "Retries"
     assert "retry policy doubles" in row[3]
-    assert "Enter resumes `Retries`" in found.text
+    assert "Enter resumes “`Retries`”." in found.text
     assert "exact words 3" in found.text
     assert data(found)["query"] == "retry policy"
 

@@ -39,7 +39,7 @@ def test_enter_resumes_what_a_search_found(place: Place) -> None:
         clio.line("/session search retry policy")
         clio.wait_for(r"❯ /session switch [0-9a-f-]+\n", regex=True)
         shown = " ".join(clio.text.split())
-        assert "Enter resumes Retries." in shown
+        assert "Enter resumes “Retries”." in shown
         assert "the retry policy doubles the delay" in shown
         clio.key("enter")
         clio.wait_for("session Retries · 2 messages")

@@ -216,6 +216,11 @@ def test_keys_are_not_repeated() -> None:
     assert "abcdef0123" not in str(error)
 
 
+def test_a_status_and_what_the_server_said_share_their_brackets() -> None:
+    assert str(status(503, said("overloaded."))) == "openai failed (status 503: overloaded)"
+    assert str(status(503, "")) == "openai failed (status 503)"
+
+
 def test_long_answers_are_cut() -> None:
     assert len(str(status(500, "x" * 100_000))) < 400
 

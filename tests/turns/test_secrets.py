@@ -2,7 +2,7 @@
 
 import asyncio
 
-from clio.agent.events import TextDelta, ToolFinished
+from clio.agent.events import Notice, TextDelta, ToolFinished
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeDesk
 
@@ -29,6 +29,9 @@ def test_in_a_file_in_words_and_in_an_answer(make_desk: MakeDesk) -> None:
         await desk.app.close()
 
     asyncio.run(story())
+    assert [notice.text for notice in desk.seen(Notice)][:1] == [
+        "1 secret was replaced in your message before it was kept or sent"
+    ]
     assert all("1 secret replaced" in call.summary for call in desk.seen(ToolFinished))
     sent = b"".join(request.raw for request in desk.server.requests)
     shown = "".join(event.text for event in desk.seen(TextDelta))
