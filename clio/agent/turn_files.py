@@ -110,9 +110,7 @@ class TurnFiles:
         lines = [line for record in records if (line := _line(record, known))]
         if not lines:
             return []
-        text = "\n".join(
-            [*lines, "What you remember of these files may be out of date; read them before you edit them."]
-        )
+        text = "\n".join([*lines, _ADVICE])
         reason = "the user put files back"
         return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
 

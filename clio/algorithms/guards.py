@@ -48,11 +48,6 @@ def differences(one: str, other: str) -> frozenset[Difference]:
     return frozenset(found)
 
 
-def contradicts(one: str, other: str) -> bool:
-    """Whether the second says something else about what the first is about, so that it takes its place."""
-    return bool(differences(one, other) - {"script"})
-
-
 def before_assignment(text: str) -> str:
     """What stands before the first word that assigns ("is", "uses", "listens on", ":"); all of it where none does."""
     found = _ASSIGNS.search(text.casefold())

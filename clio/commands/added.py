@@ -18,12 +18,8 @@ class AddedCommands:
 
     def __init__(self, *sources: CommandSource, problems: Callable[[], Sequence[str]] = tuple) -> None:
         """problems: sentences on what was meant as a command and is none."""
-        self._sources = list(sources)
+        self._sources = sources
         self.problems = problems
-
-    def add_source(self, source: CommandSource) -> None:
-        """Ask this one too, after those before it."""
-        self._sources.append(source)
 
     def all(self) -> tuple[Command, ...]:
         """Every command once."""

@@ -115,16 +115,6 @@ class KnownOfProject:
         self._refuse_incognito()
         return self._ltm.archived()
 
-    def export_knowledge(self) -> str:
-        """The whole of `ltm.json`, secrets taken out."""
-        self._refuse_incognito()
-        return self._redact(self._ltm.export())
-
-    def import_knowledge(self, text: str, provenance: Provenance) -> tuple[int, int]:
-        """Take in another `ltm.json`: how many entries were new, how many were known and are now confirmed."""
-        self._refuse_incognito()
-        return self._ltm.import_(text, provenance, self._redact)
-
     @property
     def sharing(self) -> Sharing:
         """What of the project knowledge is shared through git, and turning that on and off."""

@@ -129,8 +129,6 @@ def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
         lambda: memory.prune(dry_run=True),
         memory.ltm_stats,
         memory.archived,
-        memory.export_knowledge,
-        lambda: memory.import_knowledge("{}", SOMEBODY),
         lambda: memory.search("zebra"),
         lambda: memory.recall_sessions("zebra"),
         memory.undo,
@@ -151,7 +149,6 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     memory.add(Entry(kind="solution", text="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY)
     memory.add(Entry(kind="workflow", text="", steps=("say hunter2", "stop")), SOMEBODY)
     memory.update(added.id, text="was hunter2")
-    memory.import_knowledge('{"patterns": {"discoveries": [{"fact": "imports hunter2"}]}}', SOMEBODY)
     files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
     assert {"ltm.json", "memory.undo.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
