@@ -124,8 +124,8 @@ class Stage:
 
     def covers(self, command: SimpleCommand, name: str, folder: str, arguments: list[str]) -> bool:
         """Whether a simple command is this call."""
-        if command.program in ("bash", "sh") and name in command.argv[1:]:
-            return True  # a script, which bash looks for on PATH too
+        if command.program in ("bash", "sh", ".", "source") and name in command.argv[1:]:
+            return True  # a script, which is looked for on PATH too
         folders = command.folders
         there = folders is None or any(self.place(each) == os.path.realpath(folder) for each in folders)
         words = tuple(map(self.at_home, command.words[1:]))
