@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.example import example
 from clio.config.options import Options
 from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, versions
 from clio.entrypoints.doctor.finding import Finding, Ground
@@ -23,6 +24,7 @@ from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.stamps import SessionFolder
 from clio.messages import AssistantMessage, UserMessage
+from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore
 from clio.storage.filelock import FileLock
 from tests.support.chat_server import ChatServer
@@ -256,6 +258,29 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert line.endswith("; clio --sandbox auto, or --approve edits")
     ((mark, line),) = lines(look(project, env), "sandbox")
     assert mark == "ok" and ", approve is ask; " in line
+
+
+def test_what_holds_commands_in_part_is_said(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.sandbox.sandbox.why_not", lambda level, env: "" if level == "landlock" else "not here")
+    ((mark, line),) = lines(look(project, env, provider="offline", sandbox="auto"), "sandbox")
+    assert mark == "ok" and line.startswith("sandbox: landlock holds commands to the project, in part: files' modes")
+        "ok",
+        " landlock holds commands to the project, in part",
+    )
+    ((_, line),) = lines(look(project, env, provider="offline"), "sandbox")
+    assert line.endswith("; landlock would hold them here, in part")
+    auto = Sandbox("auto", home=project, person=project, env={})
+    auto.level()
+    assert auto.word == "sandbox landlock, partly"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
+def test_no_example_is_taken_for_a_file_with_a_key(project: Path, env: dict[str, str]) -> None:
+    for name in ("config.yaml", "mcp.yaml"):
+        (project / ".clio" / name).write_bytes(example(name))
+    assert lines(look(project, env), "keys") == [("ok", "keys: no file of clio's holds one")]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from clio.sandbox.sandbox import Sandbox
 
 _CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _SHORT_CHARS = 100
+_PARTLY = ", in part: files' modes and times, and other terminals, stay open to them"
 
 
 def check_sandbox(ground: Ground) -> Iterator[Finding]:
@@ -28,11 +29,12 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
     why = _why(sandbox)
     if config.sandbox != "off":
         none = f"none holds here: {why}{_around()}"
-        held = f"{level} holds commands to the project" + (", in part" if level == "landlock" else "")
+        held = f"{level} holds commands to the project{_PARTLY if level == 'landlock' else ''}"
         install = "install bubblewrap, or run clio in a container"
         yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
         return
-    would = f"{level} would hold them here" if level != "off" else f"none would hold them here: {why}"
+    in_part = ", in part" if level == "landlock" else ""
+    would = f"{level} would hold them here{in_part}" if level != "off" else f"none would hold them here: {why}"
     text = f"off, commands run with your rights{_around()}, approve is {config.approve}; {would}"
     if config.approve != "all" or _container():
         yield ok("sandbox", text)
