@@ -11,6 +11,7 @@ from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.mentioned import Mentioned
 from clio.agent.planning import Planning
+from clio.agent.progress_page import ProgressPage
 from clio.agent.side_question import SideQuestion
 from clio.agent.spending import Spending
 from clio.agent.tool_limit import ToolLimit
@@ -24,15 +25,12 @@ from clio.config.paths import user_home
 from clio.config.schema import Config
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
-from clio.context.checkpoint import checkpoint_text
 from clio.context.encodings import encoding_folders, encoding_for, find_encoding
 from clio.context.folder_instructions import FolderInstructions
 from clio.context.instructions import find_instructions, instruction_fragments, left_out
-from clio.context.recovery_notes import git_activity, recovery_note
 from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
-from clio.errors import StorageError
 from clio.fragments import Fragment
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import Servers
@@ -50,7 +48,6 @@ from clio.sessions.session import Session
 from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.shelf import SkillShelf, skills_fragment
 from clio.skills.skill import Skill
-from clio.storage.reasons import cause
 from clio.tokens import TokenEstimator
 from clio.tools.ask import Asker
 from clio.tools.base import Tool
@@ -129,6 +126,13 @@ class Assembly(Struct, kw_only=True, frozen=True):
         hooks = TurnHooks(self.hooks, session, estimator)
         folders = self.folder_instructions(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
+        page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
+
+        def before_trim(summary: ThreadSummary, task: str) -> None:
+            if folders is not None:
+                folders.forget()
+            page.write(summary, task)
+
         loop = Loop(
             provider=provider,
             runner=ToolRunner(
@@ -151,8 +155,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 session,
                 builder,
                 limits,
-                before_trim=lambda summary, task: self._before_trim(summary, task, folders),
-                recovery=lambda budget: self._recovery_note(estimator, budget),
+                before_trim=before_trim,
+                recovery=lambda budget: page.recovery(estimator, budget),
                 now=self.now,
             ),
             redactor=self.redactor,
@@ -254,45 +258,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
         encoding = encoding_for(provider.model)
         path = find_encoding(encoding, encoding_folders(self.env, self.home))
         return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
-
-    def _before_trim(self, summary: ThreadSummary, task: str, folders: FolderInstructions | None) -> None:
-        if folders is not None:
-            folders.forget()
-        self._write_checkpoint(summary, task)
-
-    def _write_checkpoint(self, summary: ThreadSummary, task: str) -> None:
-        """Note how the work stands, for a session that is resumed; without it the trim goes on all the same."""
-        self.memory.window_trimmed()
-        session = self.session_of()
-        git = git_activity(self.project)
-        page = checkpoint_text(
-            session=session.id,
-            now=self.now(),
-            summary=summary,
-            todos=session.todos,
-            task=task,
-            git=git.text if git else "",
-        )
-        try:
-            self.memory.write_progress(page)
-        except (StorageError, OSError) as error:
-            self._warn(f"the progress note was not written: {cause(error)}")
-
-    async def _recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
-        git = await asyncio.to_thread(git_activity, self.project)
-        try:
-            progress = self.memory.read_progress()
-        except (StorageError, OSError):
-            progress = ""  # the summary says most of it
-        note = recovery_note(
-            estimator=estimator,
-            budget_tokens=budget_tokens,
-            git=git,
-            progress=progress,
-            session=self.session_of().id,
-            now=self.now(),
-        )
-        return self.redactor.redact(note).text
 
     def _usable_skills(self) -> tuple[Skill, ...]:
         """The skills of a whole session; what lies in the person's own may be read."""
