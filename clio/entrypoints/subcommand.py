@@ -54,6 +54,7 @@ _SLASH = re.compile(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)"
 )
 _SWITCH = "/session switch "
+_HELP_COLUMNS, _MIN_SUMMARY = 100, 20
 _OPTIONS = """\
 options that may stand anywhere before "--":
   --json                                print one JSON document
@@ -235,17 +236,25 @@ async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResul
     return await work()
 
 
-def help_text(word: str) -> str:
-    """What `clio NAME --help` prints: every form of the sub-command."""
+def help_text(word: str, columns: int = 0) -> str:
+    """What `clio NAME --help` prints: every form of the sub-command, in so many columns, 0 for the terminal's."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    columns = columns or get_terminal_size((_HELP_COLUMNS, 24)).columns
     table, called = _table(word)
     rows = [(form, summary) for form, summary in forms(table, called)]
     if word == "mcp":
         rows[0] = ("clio mcp [--read-only]", "offer this memory to other agents, over MCP")
     width = min(max(len(form) for form, _ in rows), 36)
-    lines = [
-        f"  {form:<{width}}  {summary}" if len(form) <= width else f"  {form}\n  {'':<{width}}  {summary}"
-        for form, summary in rows
-    ]
+    lines: list[str] = []
+    for form, summary in rows:
+        told = wrap(summary, max(columns - width - 4, _MIN_SUMMARY)) or [""]
+        if len(form) > width:
+            told.insert(0, "")
+        lines += [
+            f"  {left:<{width}}  {line}".rstrip() for left, line in zip([form, *[""] * len(told)], told, strict=False)
+        ]
     return "\n".join([*lines, "", _OPTIONS])
 
 
