@@ -43,6 +43,8 @@ class NobodyThere:
         way = (
             "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
             if outside
+            else "it decides what clio does and no mode allows it: do it by hand, or start clio without -p and say yes"
+            if request.verdict.in_every_mode
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
         )

@@ -25,11 +25,15 @@ class Allow(Struct, frozen=True, tag="allow"):
 
 
 class Ask(Struct, frozen=True, tag="ask"):
-    """A person must say yes. `rule` is what "always" would add; None where no rule is narrow enough."""
+    """A person must say yes. `rule` is what "always" would add; None where no rule is narrow enough.
+
+    in_every_mode: no other mode and no rule would spare the question.
+    """
 
     risk: Literal["low", "medium", "high"]
     reason: str
     rule: str | None = None
+    in_every_mode: bool = False
 
 
 class Deny(Struct, frozen=True, tag="deny"):
@@ -195,8 +199,9 @@ class Policy:
         why_not = self._why_never_unasked if self.mode == "all" else self._why_special
         special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
-            path, why = special[0]
-            return Ask("high", f"{self.workspace.display(path)!r} {why}")
+            path, why = next((one for one in special if self._why_never_unasked(one[0])), special[0])
+            never = bool(self._why_never_unasked(path))
+            return Ask("high", f"{self.workspace.display(path)!r} {why}", in_every_mode=never)
         if self.mode == "all":
             return Allow("mode 'all'")
         if self.mode == "edits" or self._writes_inside or all(path in self._paths for path in paths):
@@ -241,7 +246,7 @@ class Policy:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
         widens = settings_written(view.line, view.start, self._why_never_unasked)
         if widens and action not in self._commands:
-            return Ask("high", f"it may write {widens}")
+            return Ask("high", f"it may write {widens}", in_every_mode=True)
         return Allow("mode 'all'")
 
     def _outside(self, action: RunCommand) -> Verdict:
