@@ -5,6 +5,7 @@ from typing import TextIO, assert_never
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output as Display
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
@@ -102,7 +103,9 @@ class ReaderDesk(Desk):
         """Each as one line; the terminal breaks those that are too long."""
         for part in parts:
             exact = isinstance(part, Text)  # a line of what is asked about; a part is a sentence
-            line = undrawn(str(part if exact else part.body)).strip()
+            body = part if exact else part.body
+            words = body.renderable if isinstance(body, Padding) else body  # a margin is nothing to be heard
+            line = undrawn(str(words)).strip()
             if line:
                 self._lines.write(f"{line if exact else broken(line, self.width)}\n")
 
