@@ -194,7 +194,7 @@ class Repl:
         if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
-        asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line.redraw)
+        asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
         self._news = asyncio.create_task(self._tell_shifts(parts))
 
     async def _tell_shifts(self, parts: Parts) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from clio.ui.session_facts import SessionFacts
     from clio.ui.typed_state import Held
 
+_AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
 
@@ -72,6 +73,11 @@ def make_line(
 
         return list_files(loaded.project)
 
+    def list_ahead() -> Sequence[str] | None:
+        from clio.tools.search.file_index import list_within
+
+        return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
+
     if terminal.aloud:
         from clio.ui.reader_line import ReaderLine
 
@@ -79,7 +85,7 @@ def make_line(
             sys.stdout,
             terminal_size,
             history=history or InMemoryHistory(),
-            completer=LineCompleter(app, list_files),
+            completer=LineCompleter(app, list_files, list_ahead),
             status=facts.spoken,
             aside=aside,
             held=held,
@@ -91,7 +97,7 @@ def make_line(
     return PromptLine(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
-        completer=LineCompleter(app, list_files),
+        completer=LineCompleter(app, list_files, list_ahead),
         status=facts.parts,
         aside=aside,
         held=held,
@@ -191,10 +197,10 @@ def this_terminal(config: Config) -> Terminal:
     return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
 
 
-def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> None:
-    """Import what the first turn needs, and bring the index up to date; for a thread, while the person types.
+def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -> None:
+    """Import what the first turn needs, list the project's files, and bring the index up to date; for a thread.
 
-    facts: are told how far long work is. redraw: of the line they stand on.
+    facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
     """
     from clio.providers.openai_chat import OpenAIChatProvider
     from clio.ui.markdown import preload
@@ -209,7 +215,8 @@ def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> No
     if app.sandbox.wanted:
         with suppress(ClioError):  # it is said before the first turn
             app.sandbox.level()
-        redraw()
+        line.redraw()
+    line.warm_up()
     garbage.settle()
     begun = time.monotonic()
 
@@ -217,13 +224,13 @@ def warm_up(app: "App", facts: "SessionFacts", redraw: Callable[[], None]) -> No
         work = Progress("indexing", begun, done, total).short(time.monotonic())
         if work != facts.work:
             facts.work = work
-            redraw()
+            line.redraw()
 
     try:
         app.refresh_index(tell)
     finally:
         facts.work = ""
-        redraw()
+        line.redraw()
 
 
 def terminal_size() -> tuple[int, int]:

@@ -9,6 +9,7 @@ from prompt_toolkit.document import Document
 
 from clio.commands.base import Shell
 from clio.commands.registry import complete, is_command
+from clio.ui.file_names import FileNames
 from clio.ui.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
 from clio.ui.plain import clean_line
 
@@ -18,13 +19,19 @@ _MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>
 class LineCompleter(Completer):
     """Completes commands while they are typed, mentions after "@", paths on Tab.
 
-    shell: gives the running App, None while it is being built. list_files: relative posix paths of the project.
-    Called in a thread: neither blocks the line.
+    shell: gives the running App, None while it is being built. list_files, list_ahead: see `FileNames`.
+    Called in a thread: nothing of it blocks the line.
     """
 
-    def __init__(self, shell: Callable[[], Shell | None], list_files: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self,
+        shell: Callable[[], Shell | None],
+        list_files: Callable[[], Sequence[str]],
+        list_ahead: Callable[[], Sequence[str] | None] | None = None,
+    ) -> None:
         self._shell = shell
-        self._mentions = MentionMenu(shell, list_files)
+        self.files = FileNames(list_files, list_ahead)
+        self._mentions = MentionMenu(shell, self.files)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Everything that fits what stands before the cursor."""
@@ -43,7 +50,7 @@ class LineCompleter(Completer):
                 yield _offered(path, len(word), path)
 
     def _paths(self, typed: str) -> Iterator[str]:
-        found = folder_entries(typed) if typed.startswith(("/", "~")) else matching_paths(self._mentions.files, typed)
+        found = folder_entries(typed) if typed.startswith(("/", "~")) else matching_paths(self.files.now()[0], typed)
         yield from found[:MAX_SHOWN]
 
 

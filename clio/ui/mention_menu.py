@@ -1,16 +1,16 @@
 """What the menu offers after "@": the project's files by fuzzy match, earlier sessions, notes, servers' resources."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.fuzzy import FuzzyNames, score
+from clio.algorithms.fuzzy import score
 from clio.commands.base import Shell
 from clio.context.mentions import write_mention
 from clio.messages import Message, ToolMessage, UserMessage
+from clio.ui.file_names import FileNames
 from clio.ui.plain import clean_line
 
 MAX_SHOWN = 60
@@ -18,7 +18,6 @@ RECENT_BOOST = 12.0
 """Points of the file used last; earlier ones get less, down to a quarter."""
 _MAX_RECENT = 40
 _MAX_LOOKED_AT = 300  # messages, from the newest
-_FRESH_S = 5.0  # a listing of the project serves this long; new files appear soon enough
 _WORDS = {"session": "an earlier session", "note": "a note"}
 
 
@@ -33,26 +32,12 @@ class Offer(Struct, frozen=True, kw_only=True):
 class MentionMenu:
     """Offers for a mention that is being typed; called in a thread, one call at a time.
 
-    shell: gives the running App, None while it is being built. list_files: relative posix paths of the project.
+    shell: gives the running App, None while it is being built.
     """
 
-    def __init__(self, shell: Callable[[], Shell | None], list_files: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, shell: Callable[[], Shell | None], files: FileNames) -> None:
         self._shell = shell
-        self._list_files = list_files
-        self._files: Sequence[str] = ()
-        self._names = FuzzyNames(())
-        self._listed_at = float("-inf")
-
-    @property
-    def files(self) -> Sequence[str]:
-        """The project's files, at most five seconds old."""
-        if time.monotonic() - self._listed_at > _FRESH_S:
-            files = self._list_files()
-            if files != self._files:
-                self._files = files
-                self._names = FuzzyNames((*files, *_folders(files)))
-            self._listed_at = time.monotonic()
-        return self._files
+        self._files = files
 
     def offers(self, typed: str) -> Iterator[Offer]:
         """What may stand for `typed`, the text behind the "@", quotes included."""
@@ -87,11 +72,11 @@ class MentionMenu:
         return found
 
     def _paths(self, typed: str) -> Iterator[Offer]:
-        files = self.files
+        files, names = self._files.now()
         shell = self._shell()
         boosts = recent_boosts(shell.session.messages if shell else ())
         if typed and not typed.endswith("/"):
-            found = self._names.best(typed.removeprefix("./"), MAX_SHOWN, boosts)
+            found = names.best(typed.removeprefix("./"), MAX_SHOWN, boosts)
         else:
             used = sorted(boosts, key=lambda path: -boosts[path]) if not typed else []
             known = set(files) if used else set[str]()
@@ -163,17 +148,6 @@ def folder_entries(typed: str) -> list[str]:
     except (OSError, RuntimeError):  # nothing can be listed there, so there is nothing to offer
         return []
     return sorted(found)
-
-
-def _folders(files: Sequence[str]) -> list[str]:
-    """Every folder of the files, with its slash."""
-    folders: dict[str, None] = {}
-    for path in files:
-        end = path.rfind("/")
-        while end > 0 and path[: end + 1] not in folders:
-            folders[path[: end + 1]] = None
-            end = path.rfind("/", 0, end)
-    return list(folders)
 
 
 def _matching(offers: Sequence[Offer], typed: str) -> Iterator[Offer]:

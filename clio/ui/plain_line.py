@@ -79,6 +79,9 @@ class PlainLine:
     def redraw(self) -> None:
         """Nothing is drawn here."""
 
+    def warm_up(self) -> None:
+        """Nothing is offered here."""
+
     def stop(self, error: BaseException) -> None:
         """End the running `read` with this error; nothing where none runs."""
         if self._reading is not None and not self._reading.done():

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -18,7 +19,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from clio.context.shelf import Shelf
-from clio.ui.completer import open_mention, takes_offer
+from clio.ui.completer import LineCompleter, open_mention, takes_offer
 from clio.ui.fast_paste import quicken
 from clio.ui.line_extras import SEARCH_HINT, LineExtras
 from clio.ui.line_rules import fit, fit_counted, open_part
@@ -88,6 +89,9 @@ class PromptLine:
             shelf=shelf,
             look_up=look_up,
         )
+        self._files = completer.files if isinstance(completer, LineCompleter) else None
+        if self._files is not None:
+            self._files.changed = self._files_changed
         self._on_ready: Callable[[], None] | None = None
         self._keys = self._bindings()
         self._session: PromptSession[str] = PromptSession(
@@ -199,6 +203,25 @@ class PromptLine:
         """What the open completion menu offers."""
         state = self._session.default_buffer.complete_state
         return [completion.text for completion in state.completions] if state else []
+
+    def warm_up(self) -> None:
+        """Make ready what the menus offer; for a thread, while nobody waits."""
+        if self._files is not None:
+            self._files.prepare()
+
+    def _files_changed(self) -> None:
+        """In another thread: a menu behind "@" that stands there is made anew, unless something in it is chosen."""
+
+        def offer_again() -> None:
+            buffer = self._session.default_buffer
+            chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
+            if self.is_reading and not chosen and open_mention(buffer.document.text_before_cursor) is not None:
+                buffer.complete_state = None  # while there is one, none is begun
+                buffer.start_completion(select_first=False)
+
+        if (loop := self._session.app.loop) is not None:
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(offer_again)
 
     def stop(self, error: BaseException) -> None:
         """End the running `read` with this error; nothing where none runs."""

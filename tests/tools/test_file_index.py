@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.tools.search.file_index import list_files, ripgrep
+from clio.tools.search.file_index import list_files, list_within, ripgrep
 
 ENGINES = pytest.mark.parametrize("rg", ["auto", None], ids=["ripgrep", "python"])
 GIT = pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])
@@ -179,3 +179,14 @@ def test_the_walk_agrees_with_git(tmp_path_factory: pytest.TempPathFactory, top:
     command = ["git", "ls-files", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
     assert set(list_files(root, hidden=True, rg=None)) == {name for name in listed.split("\0") if name}
+
+
+@pytest.mark.parametrize("has_rg", [True, False])
+def test_a_bounded_listing_is_whole_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rg: bool) -> None:
+    if not has_rg:
+        monkeypatch.setattr("clio.tools.search.file_index.ripgrep", lambda: None)
+    for name in "abc":
+        (tmp_path / name).write_text("", encoding="utf-8")
+    assert list_within(tmp_path, limit_s=20, most=3) == ["a", "b", "c"]
+    assert list_within(tmp_path, limit_s=20, most=2) is None
+    assert list_within(tmp_path, limit_s=0.0, most=3) is None

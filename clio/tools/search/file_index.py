@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -58,17 +59,34 @@ def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, r
     return sorted((prefix + name for name in names), key=path_key)
 
 
+def list_within(root: Path, *, limit_s: float, most: int) -> list[str] | None:
+    """The same where it takes no longer and there are no more; else None."""
+    ends = time.monotonic() + limit_s
+    names: list[str] | None
+    if program := ripgrep():
+        names = _with_ripgrep(program, root, root, False, limit_s)
+    else:
+        names = []
+        for name in walk(root, root, hidden=False):
+            names.append(name)
+            if len(names) > most or time.monotonic() > ends:
+                return None
+    return sorted(names, key=path_key) if names is not None and len(names) <= most else None
+
+
 def path_key(path: str) -> list[str]:
     """The order of paths: folder by folder, name by name."""
     return path.split("/")
 
 
-def _with_ripgrep(program: str, root: Path, folder: Path, hidden: bool) -> list[str] | None:
-    """None where ripgrep cannot be run."""
+def _with_ripgrep(
+    program: str, root: Path, folder: Path, hidden: bool, limit_s: float = _TIMEOUT_S
+) -> list[str] | None:
+    """None where ripgrep cannot be run, or takes longer."""
     command = [program, "--files", "--null", *ripgrep_options(root, folder, hidden=hidden), "./"]
     try:
         done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

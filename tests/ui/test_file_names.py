@@ -1,0 +1,156 @@
+"""The names behind "@": listed ahead, given at once, renewed beside."""
+
+import asyncio
+import threading
+
+import pytest
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from clio.ui import file_names
+from clio.ui.completer import LineCompleter
+from clio.ui.file_names import FRESH_S, FileNames
+from clio.ui.prompt_line import PromptLine
+
+
+class Project:
+    """Files, and how often and in which threads they were listed; a listing may be held up."""
+
+    def __init__(self, *files: str) -> None:
+        self.files = list(files)
+        self.asked: list[threading.Thread] = []
+        self.may_end = threading.Event()
+        self.may_end.set()
+        self.now = 100.0
+
+    def __call__(self) -> list[str]:
+        self.asked.append(threading.current_thread())
+        self.may_end.wait(20)
+        return list(self.files)
+
+    def names(self) -> FileNames:
+        return FileNames(self, clock=lambda: self.now)
+
+    def end_of_listing(self) -> None:
+        self.may_end.set()
+        self.asked[-1].join(20)
+
+
+def offered(names: FileNames, query: str) -> list[str]:
+    return names.now()[1].best(query, 9)
+
+
+def test_what_was_listed_ahead_is_not_listed_again() -> None:
+    project = Project("src/app.py")
+    names = project.names()
+    names.prepare()
+    assert offered(names, "app") == ["src/app.py"]
+    assert offered(names, "src") == ["src/", "src/app.py"]
+    assert len(project.asked) == 1
+
+
+def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
+    project = Project("app.py")
+    names = project.names()
+    project.may_end.clear()
+    ahead = threading.Thread(target=names.prepare)
+    ahead.start()
+    while not project.asked:
+        pass
+    found: list[list[str]] = []
+    asking = threading.Thread(target=lambda: found.append(offered(names, "app")))
+    asking.start()
+    project.may_end.set()
+    for thread in (ahead, asking):
+        thread.join(20)
+    assert (found, len(project.asked)) == ([["app.py"]], 1)
+
+
+def test_too_many_are_listed_when_somebody_asks() -> None:
+    project = Project("app.py")
+    names = FileNames(project, lambda: None, clock=lambda: project.now)
+    names.prepare()
+    assert not project.asked
+    assert offered(names, "app") == ["app.py"]
+
+
+def test_an_old_listing_is_given_at_once_and_renewed_beside() -> None:
+    project = Project("app.py")
+    names = project.names()
+    told: list[list[str]] = []
+    names.changed = lambda: told.append(offered(names, "py"))
+    names.prepare()
+    project.files.append("new.py")
+    project.now += FRESH_S
+    assert offered(names, "py") == ["app.py"]  # still fresh
+    project.now += 1
+    project.may_end.clear()
+    for _ in range(3):
+        assert offered(names, "py") == ["app.py"]  # given while the listing is held up
+    assert len(project.asked) == 2 and project.asked[1] is not threading.current_thread()
+    project.end_of_listing()
+    assert told == [["app.py", "new.py"]]
+
+
+def test_nothing_is_told_where_nothing_changed_and_a_failing_listing_leaves_what_was() -> None:
+    project = Project("app.py")
+    names = project.names()
+    names.changed = lambda: pytest.fail("nothing changed")
+    names.prepare()
+    index = names.now()[1]
+    project.now += FRESH_S + 1
+    names.now()
+    project.end_of_listing()
+    assert names.now()[1] is index
+
+    def fails() -> list[str]:
+        project.asked.append(threading.current_thread())
+        raise OSError("gone")
+
+    project.now += FRESH_S + 1
+    names._list_files = fails  # type: ignore[assignment]
+    assert offered(names, "app") == ["app.py"]
+    project.end_of_listing()
+    assert offered(names, "app") == ["app.py"]
+
+
+def test_an_open_menu_is_made_anew_with_what_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project("app.py")
+
+    async def story() -> list[list[str]]:
+        with create_pipe_input() as pipe:
+            completer = LineCompleter(lambda: None, project)
+            line = PromptLine(
+                text="> ",
+                history=InMemoryHistory(),
+                completer=completer,
+                status=lambda: (),
+                input=pipe,
+                output=DummyOutput(),
+            )
+            ready = asyncio.Event()
+            reading = asyncio.create_task(line.read(on_ready=ready.set))
+            await ready.wait()
+            await asyncio.to_thread(line.warm_up)
+            monkeypatch.setattr(file_names, "FRESH_S", -1.0)
+            project.files.append("apply.py")
+            project.may_end.clear()
+            pipe.send_text("@app")
+            seen = [await until(line, lambda offers: bool(offers))]
+            project.may_end.set()
+            seen.append(await until(line, lambda offers: len(offers) == 2))
+            monkeypatch.setattr(file_names, "FRESH_S", 5.0)
+            pipe.send_text("\x03\x04")
+            with pytest.raises(EOFError):
+                await reading
+        return seen
+
+    assert asyncio.run(story()) == [["@app.py"], ["@app.py", "@apply.py"]]
+
+
+async def until(line: PromptLine, is_so: object) -> list[str]:
+    async with asyncio.timeout(20):
+        while not is_so(line.choices()):  # type: ignore[operator]
+            await asyncio.sleep(0.01)
+    return line.choices()
