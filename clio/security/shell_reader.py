@@ -73,3 +73,10 @@ class Reader(Collector):
         )
         dynamic = any(part.dynamic for part in parts) or shell_words.has_braces(bare)
         return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
+
+    def touching(self, first: Word, second: Word) -> Word:
+        """Two words the grammar parts and the shell does not, as nothing stands between them."""
+        word = Word(first.text + second.text, first.dynamic or second.dynamic, first.glob or second.glob)
+        if first.text.endswith("$"):
+            self.unknown.append(f"the word {word.text[:40]!r} may be translated")
+        return word

@@ -58,6 +58,10 @@ def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[st
             for before, after in pairwise(node.children)
         ):
             found.append("a value and a program are not parted")
+        if any(
+            before.end_byte == after.start_byte and _parted(before, after) for before, after in pairwise(node.children)
+        ):
+            found.append("a word goes on behind a redirect")
         if _breaks(node, source):
             found.append("the end of a line parts what the shell grammar joins")
         if node.type == "array" and any(_INDEX.match(_text(child, source)) for child in node.children):
@@ -135,6 +139,13 @@ def _redirects(node: "Node", source: bytes) -> bool:
     return any(not each.is_named and set("<>") & set(each.type) for each in compared) or any(
         _SIGN.search(_text(each, source)) for each in bare
     )
+
+
+def _parted(before: "Node", after: "Node") -> bool:
+    """Whether a word that touches what is before it may belong to the file, the text or the end of a redirect."""
+    if before.type not in ("file_redirect", "herestring_redirect", "heredoc_start"):
+        return False
+    return after.is_named and not after.type.endswith("_redirect") and after.type != "heredoc_body"
 
 
 def lone_dash(node: "Node", source: bytes) -> int | None:

@@ -273,7 +273,7 @@ class _Walk(Reader):
         stdin: str | None = None
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = list[Word]()
-        quoted, joined = False, ""
+        quoted, joined, end = False, "", -1
         for child in node.children:
             match child.type:
                 case "heredoc_start":
@@ -289,7 +289,9 @@ class _Walk(Reader):
                 case "pipeline" | "list" | "command" | "redirected_statement" | "subshell" | "compound_statement":
                     after.append((child, joined))
                 case _ if child.is_named:
-                    targets.append(self.word(child))
+                    whole = self.touching(targets.pop(), self.word(child)) if end == child.start_byte else None
+                    targets.append(whole or self.word(child))
+                    end = child.end_byte
                     self.children(child, place)
                     if child.is_error:
                         self.unknown.append("a redirect could not be read")
@@ -328,11 +330,8 @@ class _Walk(Reader):
                 place = replace(place, stdin=stdin) if stdin is not None else place
             else:
                 word = self.word(child)
-                if end == child.start_byte and words:  # the grammar sometimes parts what the shell does not
-                    last = words.pop()
-                    word = Word(last.text + word.text, last.dynamic or word.dynamic, last.glob or word.glob)
-                    if last.text.endswith("$"):
-                        self.unknown.append(f"the word {word.text[:40]!r} may be translated")
+                if end == child.start_byte and words:
+                    word = self.touching(words.pop(), word)
                 words.append(word)
                 self.children(child, place)
                 end = child.end_byte
