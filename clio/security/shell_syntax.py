@@ -169,7 +169,7 @@ class _Walk(Reader):
             if not child.is_named:
                 continue
             before, own = len(self.commands), Folders(place.folders.paths)
-            if _first(child).type == "list":
+            if _holds_list(child):
                 # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, and behind a here-document only the
                 # first: the others run in the shell itself, so where they lead is where `b` runs, and all that follows.
                 own = place.folders
@@ -351,13 +351,13 @@ class _Walk(Reader):
         )
 
 
-def _first(node: "Node") -> "Node":
-    """The statement a part of a pipe begins with, out of the redirects and the pipes the grammar puts around it."""
-    while True:
-        match node.type:
-            case "redirected_statement" if (body := node.child_by_field_name("body")) is not None:
-                node = body
-            case "pipeline" | "negated_command" if inner := [child for child in node.children if child.is_named]:
-                node = inner[0]
-            case _:
-                return node
+def _holds_list(node: "Node") -> bool:
+    """Whether a part of a pipe is a list, or has one in the redirects and the pipes the grammar puts around it."""
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        if inner.type == "list":
+            return True
+        if inner.type in ("redirected_statement", "pipeline", "negated_command"):
+            waiting += inner.children
+    return False
