@@ -261,9 +261,12 @@ def test_errors_inside_the_stream() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('{"error": "`max_new_tokens` must be greater than 0, but is 0."}', "(`max_new_tokens` must be greater than 0"),
-        ('{"error": "no kernel "sdpa" for \\d here"}', '(no kernel "sdpa" for \\d here)'),
-        ('{"error": "the first of\ntwo lines"}', "(the first of)"),
+        (
+            '{"error": "`max_new_tokens` must be greater than 0, but is 0."}',
+            "an error: `max_new_tokens` must be greater than 0",
+        ),
+        ('{"error": "no kernel "sdpa" for \\d here"}', 'an error: no kernel "sdpa" for \\d here)'),
+        ('{"error": "the first of\ntwo lines"}', "an error: the first of)"),
     ],
 )
 def test_an_error_whose_words_stand_in_the_stream_as_they_are(line: str, words: str) -> None:
