@@ -6,6 +6,7 @@ count more. A query in lower case matches both cases; one upper-case letter make
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 
 WORD_START = 8.0
@@ -63,13 +64,16 @@ class FuzzyNames:
     def __init__(self, names: Sequence[str]) -> None:
         ordered = sorted(set(names), key=lambda name: (name.count("/"), len(name), name))
         self._exact = {name: name for name in ordered}
-        self._folded: dict[str, str] = {}
-        for name in ordered:
-            self._folded.setdefault(name.lower() if name.lower() not in self._folded else name, name)
-        self._bases = {text: text.rstrip("/").rpartition("/")[2] for text in (*self._folded, *self._exact)}
-        self._whole = {False: list(self._folded), True: ordered}
-        self._joined = {exact: "\n".join(texts) for exact, texts in self._whole.items()}
+        # Of most projects all names are small already: they are held once.
+        self._folded = _folded(ordered) if any(name != name.lower() for name in ordered) else self._exact
+        self._whole = {False: ordered if self._folded is self._exact else list(self._folded), True: ordered}
+        self._joined: dict[bool, str] = {}
         self._narrowed: tuple[str, list[str]] = ("", self._whole[False])
+
+    @cached_property
+    def _bases(self) -> dict[str, str]:
+        """The last part of each text; made when somebody first searches, for many never do."""
+        return {text: text.rstrip("/").rpartition("/")[2] for text in (*self._folded, *self._exact)}
 
     def __len__(self) -> int:
         return len(self._exact)
@@ -103,10 +107,24 @@ class FuzzyNames:
             if len(wanted) == 1:
                 pool = [text for text in pool if wanted in text]
             else:
-                joined = "\n".join(pool) if before else self._joined[exact]
+                joined = "\n".join(pool) if before else self._whole_text(exact)
                 pool = re.findall(f"^{_pattern(wanted)}.*$", joined, re.MULTILINE)
             self._narrowed = (wanted, pool)
         return pool
+
+    def _whole_text(self, exact: bool) -> str:
+        if exact not in self._joined:
+            self._joined[exact] = "\n".join(self._whole[exact])
+        return self._joined[exact]
+
+
+def _folded(ordered: Sequence[str]) -> dict[str, str]:
+    """The names by how they are searched: in small letters, but for a second one that would be the same so."""
+    folded: dict[str, str] = {}
+    for name in ordered:
+        small = name.lower()
+        folded.setdefault(name if small == name or small in folded else small, name)
+    return folded
 
 
 def _likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:

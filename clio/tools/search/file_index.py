@@ -74,9 +74,9 @@ def list_within(root: Path, *, limit_s: float, most: int) -> list[str] | None:
     return sorted(names, key=path_key) if names is not None and len(names) <= most else None
 
 
-def path_key(path: str) -> list[str]:
-    """The order of paths: folder by folder, name by name."""
-    return path.split("/")
+def path_key(path: str) -> str:
+    """The order of paths: folder by folder, name by name, for no letter of a name comes before this one."""
+    return path.replace("/", "\0")
 
 
 def _with_ripgrep(
