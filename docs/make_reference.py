@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from clio.agent.events import EXIT_CODES  # noqa: E402 the path must be set first
-from clio.commands.base import Command  # noqa: E402
+from clio.commands.command import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
 from clio.commands.key_table import key_table  # noqa: E402
 from clio.commands.registry import command_table, find  # noqa: E402

@@ -7,7 +7,7 @@ except over one the person wrote themselves where it yields, as /review does.
 
 from collections.abc import Callable, Sequence
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 
 CommandSource = Callable[[], Sequence[Command]]
 """The commands there are now. Called at every key of a slash line, from any thread: remembers what is costly."""

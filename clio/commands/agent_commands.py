@@ -5,8 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, EditText, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, EditText, refuse
+from clio.commands.tables import Table
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import Trust
 from clio.errors import ClioError, UserError

@@ -1,7 +1,6 @@
-"""What a line stands for that calls a command which is not built in, the turn that begins with it, and git's steps."""
+"""What a line stands for that calls a command which is not built in, and the turn that begins with it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Literal
 
 from msgspec import Struct
 
@@ -36,15 +35,3 @@ class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
 
     said: str
     make: MakeMeaning
-
-
-class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
-    """Commit with the person's yes to message and files, or put into words what a branch holds; nothing is pushed.
-
-    words: for a commit what its message is to say, for "pr" the branch to compare with; "" leaves it to be found out.
-    file: where the text of a pull request is written; "" shows it.
-    """
-
-    kind: Literal["commit", "pr"]
-    words: str = ""
-    file: str = ""

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import Given, join, read
-from clio.commands.base import Command, CommandResult, Confirm, Shell, Suggestion, code, refuse
 from clio.commands.checkpoint_rewind import rewind
 from clio.commands.checkpoint_words import (
     WHY,
@@ -22,7 +21,11 @@ from clio.commands.checkpoint_words import (
     turn_numbered,
     turn_title,
 )
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import Confirm
+from clio.commands.markdown_code import code
 from clio.commands.memory_words import count
+from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError, UserError
 
 if TYPE_CHECKING:  # the line can be typed on before these are needed

@@ -4,7 +4,6 @@ import time
 from typing import TYPE_CHECKING, Literal
 
 from clio.commands.arguments import Given, join, read
-from clio.commands.base import CommandResult, Confirm, FollowUp, NewSession, Shell, SwitchSession, Table, code, refuse
 from clio.commands.checkpoint_words import (
     WHY,
     SessionTurn,
@@ -18,8 +17,13 @@ from clio.commands.checkpoint_words import (
     shown_steps,
     turn_numbered,
 )
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm, NewSession, SwitchSession
+from clio.commands.markdown_code import code
 from clio.commands.memory_words import count, short_age
+from clio.commands.result import CommandResult, FollowUp, refuse
 from clio.commands.session_table import id_length, shortened
+from clio.commands.tables import Table
 from clio.errors import UsageError
 
 if TYPE_CHECKING:  # the line can be typed on before these are needed

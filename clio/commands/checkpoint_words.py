@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clio.commands.arguments import Given
-from clio.commands.base import CommandResult, Shell, Table, code
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult
 from clio.commands.session_table import age, shortened
+from clio.commands.tables import Table
 from clio.errors import UserError
 from clio.messages import begins_turn
 

@@ -7,17 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from clio.agent.events import ContextTrimmed
-from clio.commands.base import (
-    Bar,
-    BarPart,
-    Command,
-    CommandResult,
-    LoadWindow,
-    Shell,
-    Suggestion,
-    Table,
-    refuse,
-)
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import LoadWindow
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Bar, BarPart, Table
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:

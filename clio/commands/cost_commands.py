@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from clio.commands.base import Command, CommandResult, Shell, refuse
+from clio.commands.command import Command, Shell
 from clio.commands.cost_looks import days, prices, projects, show, suggest_all
+from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError
 from clio.providers.price_words import day_of
 from clio.sessions.turn_costs import sum_of

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 from clio.algorithms.counts import format_tokens
 from clio.algorithms.money import Cost, format_money
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Shell, Suggestion
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import ConfigError
 from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost, unknown_price
 from clio.sessions.turn_costs import Sum, sum_of, turn_costs

@@ -5,10 +5,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from clio.commands.base import Command, CommandResult, Shell, code, refuse
 from clio.commands.called import MakePrompt, Meaning
+from clio.commands.command import Command, Shell
 from clio.commands.custom_files import CustomFile, CustomFolders
 from clio.commands.custom_template import commands_of, fill, fill_command, join, pieces, put_output
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
 from clio.config.loaded import Widening
 from clio.config.trust import Trust
 

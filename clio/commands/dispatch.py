@@ -1,7 +1,8 @@
 """From a command's record and what follows its name to its result; for the shell's line and the command line alike."""
 
-from clio.commands.base import Command, CommandResult, Shell, refuse
+from clio.commands.command import Command, Shell
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError, UsageError
 from clio.storage.reasons import sentence
 

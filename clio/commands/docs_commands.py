@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from clio.algorithms.listeners import Tell
 from clio.commands.arguments import join, read
-from clio.commands.base import Command, CommandResult, LongWork, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.long_work import Track
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, date
+from clio.commands.result import CommandResult, LongWork, refuse
 from clio.commands.session_export import suggest_paths
+from clio.commands.tables import Table
 from clio.errors import ClioError, UserError
 from clio.tools.search.file_index import list_files
 

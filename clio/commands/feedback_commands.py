@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from clio.algorithms.feedback import CATEGORIES
-from clio.commands.base import Command, CommandResult, Handler, Shell, Suggestion, Table, refuse
+from clio.commands.command import Command, Handler, Shell, Suggestion
 from clio.commands.feedback_words import (
     SIGNS,
     because,
@@ -17,6 +17,8 @@ from clio.commands.feedback_words import (
 )
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, short_age
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 
 _SHOWN = 20
 _NOTHING = (

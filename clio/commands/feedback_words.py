@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clio.algorithms.feedback import CATEGORIES, Category
-from clio.commands.base import code
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.errors import UsageError
 

@@ -5,7 +5,8 @@ import re
 from msgspec import Struct
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, refuse
+from clio.commands.command import Command, Shell
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 
 _DAY_S = 86_400.0

@@ -2,22 +2,13 @@
 
 from collections.abc import Iterable
 
-from clio.commands.base import (
-    ClearScreen,
-    Command,
-    CommandResult,
-    Confirm,
-    GrantTrust,
-    Quit,
-    SetApproval,
-    Shell,
-    Suggestion,
-    Table,
-    code,
-    refuse,
-)
 from clio.commands.brought import brought, brought_to_git
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import ClearScreen, Confirm, GrantTrust, Quit, SetApproval
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.config.schema import ApprovalMode
 from clio.config.trust import Trust
 

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from functools import partial
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, refuse
-from clio.commands.called import GitWork, MakePrompt, Meaning
+from clio.commands.called import MakePrompt, Meaning
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import GitWork
 from clio.commands.git_review import review_meaning
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UserError
 from clio.repository.run import git
 

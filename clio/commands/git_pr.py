@@ -6,7 +6,9 @@ from pathlib import Path
 
 from clio.agent.git_words import pr_prompt, task_of
 from clio.agent.side_question import SideQuestion
-from clio.commands.base import CommandResult, Shell, code
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult
 from clio.errors import ProviderError, UserError
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from clio.commands.base import Table
+from clio.commands.tables import Table
 
 _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (

@@ -1,6 +1,8 @@
 """`/hooks`: which commands run at which event, and which wait for the folder to be trusted."""
 
-from clio.commands.base import Command, CommandResult, Shell, Table, refuse
+from clio.commands.command import Command, Shell
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 
 _EMPTY = (
     "No hooks: commands that run at clio's events go into ~/.clio/hooks.yaml, a project's into .clio/hooks.yaml; "

@@ -7,8 +7,9 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, refuse
+from clio.commands.command import Command, Shell
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 from clio.importing.pieces import AGENTS, Agent
 from clio.memory.temporal.when import parse_when

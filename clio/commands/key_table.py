@@ -5,7 +5,7 @@ A test compares `bound` with what the line really binds, so that no key is added
 
 from msgspec import Struct
 
-from clio.commands.base import Table
+from clio.commands.tables import Table
 
 
 class Key(Struct, frozen=True, kw_only=True):

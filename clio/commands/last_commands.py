@@ -4,7 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import ClioError
 from clio.export.wording import named_call
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, WaitFor, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, WaitFor, refuse
+from clio.commands.tables import Table
 from clio.config.mcp_files import make_server, project_file, shown_server, user_file
 from clio.config.mcp_trust import trust_added
 from clio.config.mcp_write import add_server, remove_server

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clio.commands.base import Command, CommandResult, Shell, refuse
 from clio.commands.called import MakePrompt, Meaning
+from clio.commands.command import Command, Shell
+from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
 

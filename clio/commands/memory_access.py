@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from clio.commands.base import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, refuse
+from clio.commands.command import Handler, Shell, Suggest, Suggestion, SuggestWord
+from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError
 from clio.memory.records import KINDS, Entry, Freshness, Knowledge, Note, Provenance
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clio.commands.base import CommandResult, Shell, Table, code, refuse
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import entry_data, remembers
 from clio.commands.memory_words import (
     WHO,
@@ -19,6 +20,8 @@ from clio.commands.memory_words import (
     short_age,
     size,
 )
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.memory.brain.why import WhyItem, WhyReport
 from clio.memory.records import LtmStats
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import msgspec
 
-from clio.commands.base import CommandResult, EditText, Shell, code, refuse
+from clio.commands.command import Shell
 from clio.commands.free_text import Text, as_number, read_text
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import by_user, entry_data, remembers
 from clio.commands.memory_draft import FORMS, changes_of, fields_of
 from clio.commands.memory_form import read_form, with_problem, write_form
 from clio.commands.memory_reword import memory_named, reword
 from clio.commands.memory_words import kind_named
+from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import ClioError
 from clio.memory.records import Added, Entry
 from clio.storage.reasons import cause

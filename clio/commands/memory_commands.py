@@ -1,6 +1,6 @@
 """The table of all subcommands of /memory, and what completes them."""
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 from clio.commands.memory_access import suggest_entry, suggest_options, suggest_words
 from clio.commands.memory_account import stats, why
 from clio.commands.memory_changes import add, edit, undo

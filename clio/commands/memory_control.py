@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from clio.commands.base import Command, Shell, Suggestion
+from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.memory_access import suggest_options
 from clio.commands.memory_export import WHAT, export
 from clio.commands.memory_import import import_

@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Shell, code, refuse
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, entries_of, size
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 from clio.memory.control.bundle import SECTIONS, Section, encode_bundle
 from clio.memory.control.export import entries_in, knowledge_alone, make_bundle

@@ -9,11 +9,14 @@ import msgspec
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.commands.arguments import Given, read
-from clio.commands.base import CommandResult, LongWork, Shell, Table, code, refuse
+from clio.commands.command import Shell
 from clio.commands.long_work import Track
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import remembers
 from clio.commands.memory_export import places_of
 from clio.commands.memory_words import count, size
+from clio.commands.result import CommandResult, LongWork, refuse
+from clio.commands.tables import Table
 from clio.errors import UsageError, UserError
 from clio.memory.control.bundle import Bundle, KnowledgePart, decode_bundle, is_bundle
 from clio.memory.control.intake import take_in

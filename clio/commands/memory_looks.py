@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Shell, Table, code, refuse
+from clio.commands.command import Shell
 from clio.commands.free_text import read_text
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import (
     entry_data,
     newest_first,
@@ -28,6 +29,8 @@ from clio.commands.memory_words import (
     short_key,
     who_said,
 )
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.memory.records import KINDS, Entry, Hit
 
 _ARCHIVE = ("archive", "archived")

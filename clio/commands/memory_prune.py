@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Confirm, Shell, Table, refuse
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm
 from clio.commands.free_text import as_number
 from clio.commands.memory_access import entry_data, remembers
 from clio.commands.memory_words import (
@@ -13,6 +14,8 @@ from clio.commands.memory_words import (
     entries_of,
     short_age,
 )
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.records import Entry
 

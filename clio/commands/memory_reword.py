@@ -1,9 +1,11 @@
 """/memory edit for memories: other words, as the person's own; the words before stay in its history."""
 
-from clio.commands.base import CommandResult, EditText, Shell, code, refuse
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import by_user
 from clio.commands.memory_verbs import OWNERS, record_data
 from clio.commands.pref_words import short_id
+from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import ClioError, UserError
 from clio.memory.typed.record import MemoryRecord, short
 from clio.storage.reasons import cause

@@ -5,9 +5,12 @@ import time
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Confirm, Shell, Suggestion, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import Confirm
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import entry_data, remembers
 from clio.commands.memory_words import count, entries_of, entry_table
+from clio.commands.result import CommandResult, refuse
 from clio.config.paths import FOLDER_NAME
 from clio.config.team_folder import SHARED_NAME
 from clio.errors import UsageError

@@ -6,8 +6,11 @@ from typing import Any
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, SleepNow, code, refuse
+from clio.commands.command import Command, Shell
+from clio.commands.follow_ups import SleepNow
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import remembers, suggest_options
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 from clio.memory.sleep.report import MAX_REPORTS, Report
 

@@ -1,7 +1,8 @@
 """/memory off and on: a part of a conversation that nothing is brought into and nothing is remembered of."""
 
-from clio.commands.base import CommandResult, Shell, refuse
+from clio.commands.command import Shell
 from clio.commands.memory_access import remembers
+from clio.commands.result import CommandResult, refuse
 
 _OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one that has none from the beginning."
 

@@ -7,11 +7,13 @@ from typing import Any, cast
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, Table, refuse
+from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers, suggest_entry, suggest_options
 from clio.commands.memory_verbs import suggest_memories
 from clio.commands.memory_words import PLURALS, WHO, count, date
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import UsageError
 from clio.memory.handles import find_handle
 from clio.memory.ltm_versions import EntryVersion

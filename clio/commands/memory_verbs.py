@@ -7,13 +7,17 @@ from typing import Any, cast
 import msgspec
 
 from clio.commands.arguments import join, read
-from clio.commands.base import CommandResult, Confirm, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Shell, Suggestion
+from clio.commands.follow_ups import Confirm
 from clio.commands.free_text import Text, as_number, read_text
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import by_user, entry_data, remembers, suggest_several
 from clio.commands.memory_words import bare_line, count, entries_of, short_age
 from clio.commands.pref_changes import add as add_preference
 from clio.commands.pref_words import short_id
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.memories import SCOPES
 from clio.memory.records import Entry

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Confirm, Shell, Table, code, refuse
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
 from clio.commands.memory_export import places_of
 from clio.commands.memory_words import count, size
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.config.paths import display
 from clio.errors import SessionLocked, SessionNotFound, UsageError
 from clio.memory.control.hoards import WIPE_SCOPES, WipeScope, hoards_of

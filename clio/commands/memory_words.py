@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.commands.base import Shell, Table
+from clio.commands.command import Shell
 from clio.commands.matching import nearest
 from clio.commands.session_table import title_of
+from clio.commands.tables import Table
 from clio.errors import UsageError
 from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind

@@ -5,7 +5,11 @@ from contextlib import suppress
 
 from clio.algorithms.counts import format_tokens
 from clio.algorithms.money import format_money
-from clio.commands.base import Command, CommandResult, SetModel, Shell, Suggestion, Table, WaitFor, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import SetModel
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, WaitFor, refuse
+from clio.commands.tables import Table
 from clio.errors import ClioError
 from clio.providers.base import OFFLINE, ListsModels
 from clio.providers.limits import configured

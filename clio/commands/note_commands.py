@@ -2,11 +2,14 @@
 
 import time
 
-from clio.commands.base import Command, CommandResult, EditText, Shell, Table, code, refuse
+from clio.commands.command import Command, Shell
 from clio.commands.free_text import read_text
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import note_data, remembers, suggest_notes
 from clio.commands.memory_words import around, count, date, short_age, short_key
+from clio.commands.result import CommandResult, EditText, refuse
+from clio.commands.tables import Table
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
 from clio.storage.reasons import cause

@@ -5,8 +5,11 @@ from functools import partial
 
 import msgspec
 
-from clio.commands.base import Command, CommandResult, EditText, ReviewPlan, RunPrompt, Shell, Suggestion, code, refuse
 from clio.commands.checklist import HELP, to_markdown
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import ReviewPlan, RunPrompt
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, EditText, refuse
 from clio.commands.todo_commands import store_edited
 
 NO_PLAN = "There is no plan yet; say what is to be planned"

@@ -4,10 +4,14 @@ from typing import Any
 
 from clio.algorithms.bands import DEFAULT_SCORE, HARD_LIMIT
 from clio.commands.arguments import Given, read
-from clio.commands.base import CommandResult, Confirm, Shell, Table, code, refuse
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import by_user, remembers
 from clio.commands.memory_words import count
 from clio.commands.pref_words import parted, pref_data, score_of, short_id, standing, weighed
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import UsageError
 from clio.memory.preferences.book import Touch
 from clio.memory.preferences.stance import stance_of, thing

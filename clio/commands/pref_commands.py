@@ -1,6 +1,6 @@
 """/prefs: the table of all its subcommands."""
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 from clio.commands.pref_changes import add, apply, clear, remove, touch, update
 from clio.commands.pref_looks import info, keywords, recall, scenarios, show, top
 from clio.commands.pref_settings import config, suggest_config

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from clio.algorithms.bands import BANDS, HARD_LIMIT, bands_of
 from clio.commands.arguments import Given, read
-from clio.commands.base import CommandResult, Shell, Table, code, refuse
+from clio.commands.command import Shell
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import ago, count, date
@@ -19,6 +20,8 @@ from clio.commands.pref_words import (
     standing,
     weighed,
 )
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.memory.preferences.book import DEFAULT_TOP, Weighed
 from clio.memory.preferences.fragment import context_block
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Shell, Suggestion, Table, refuse
+from clio.commands.command import Shell, Suggestion
 from clio.commands.memory_access import remembers
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.config.paths import home_config
 from clio.config.yaml_value import set_value
 from clio.memory.preferences.book import Fading

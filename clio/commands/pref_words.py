@@ -6,9 +6,10 @@ from typing import Any
 from clio.algorithms.bands import ALIASES, BANDS, HARD_LIMIT, band_name, label_of
 from clio.algorithms.decay import score_exponent
 from clio.commands.arguments import Given
-from clio.commands.base import Shell, Suggestion, SuggestWord, Table
+from clio.commands.command import Shell, Suggestion, SuggestWord
 from clio.commands.free_text import as_number
 from clio.commands.memory_words import short_age
+from clio.commands.tables import Table
 from clio.errors import ClioError, UsageError
 from clio.memory.preferences.book import Preferences, Weighed
 from clio.memory.typed.record import MemoryRecord

@@ -4,12 +4,14 @@ import time
 from collections.abc import Iterable
 
 from clio.commands.arguments import Given, read
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import date
 from clio.commands.pref_words import count_of
 from clio.commands.recall_words import answer_data, first_because, hit_table, missing, nothing, opening
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 from clio.memory.temporal.when import parse_when
 from clio.memory.unified.hits import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clio.commands.base import Table, code
+from clio.commands.markdown_code import code
 from clio.commands.memory_words import short_age, short_key
 from clio.commands.pref_words import SHORT_ID
 from clio.commands.session_search import around
+from clio.commands.tables import Table
 from clio.memory.unified.hits import UnifiedAnswer, UnifiedHit
 
 if TYPE_CHECKING:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
-from clio.commands.base import Command, CommandResult, Shell, Suggestion, code, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory_access import remembers
 from clio.commands.pref_words import scenario_names
+from clio.commands.result import CommandResult, refuse
 
 AUTO = "auto"
 

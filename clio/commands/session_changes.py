@@ -3,7 +3,10 @@
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Confirm, Shell, SwitchSession, code, refuse
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm, SwitchSession
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
 from clio.commands.session_table import count_messages, id_length, short_title, title_of
 
 if TYPE_CHECKING:

@@ -1,8 +1,10 @@
 """The table of the commands about sessions, and going from one to another."""
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, NewSession, Shell, SwitchSession, refuse
+from clio.commands.command import Command, Shell
 from clio.commands.context_commands import trim_now
+from clio.commands.follow_ups import NewSession, SwitchSession
+from clio.commands.result import CommandResult, refuse
 from clio.commands.session_changes import delete, fork_running, name_running
 from clio.commands.session_export import OPTIONS, export_running, suggest_export
 from clio.commands.session_looks import show, show_list, suggest_all

@@ -1,6 +1,6 @@
 """The commands about sessions as `clio sessions` has them: no session runs there, so each names the one it means."""
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 from clio.commands.session_changes import delete, fork_stored, name_stored
 from clio.commands.session_export import OPTIONS, export_stored
 from clio.commands.session_looks import show_list, show_stored

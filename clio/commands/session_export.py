@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import get_args
 
 from clio.commands.arguments import Given, read
-from clio.commands.base import CommandResult, ExportForm, ExportSession, Shell, Suggestion, refuse
+from clio.commands.command import Shell, Suggestion
+from clio.commands.follow_ups import ExportForm, ExportSession
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 
 OPTIONS = "[--format html|md|json] [--force]"

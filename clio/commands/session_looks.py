@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec import to_builtins
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Shell, Suggestion, Table, refuse
+from clio.commands.command import Shell, Suggestion
+from clio.commands.result import CommandResult, refuse
 from clio.commands.session_table import session_table
+from clio.commands.tables import Table
 
 if TYPE_CHECKING:
     from clio.sessions.session import Session

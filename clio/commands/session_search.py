@@ -5,8 +5,12 @@ import time
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Prefill, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Shell, Suggestion
+from clio.commands.follow_ups import Prefill
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
 from clio.commands.session_table import id_length, last_used, short_title, shortened
+from clio.commands.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from clio.commands.base import Shell, Suggestion, Table
+from clio.commands.command import Shell, Suggestion
+from clio.commands.tables import Table
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo

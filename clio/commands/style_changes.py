@@ -5,9 +5,12 @@ from pathlib import Path
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.base import CommandResult, Confirm, Shell, code, refuse
+from clio.commands.command import Shell
+from clio.commands.follow_ups import Confirm
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import count, size
+from clio.commands.result import CommandResult, refuse
 from clio.storage.atomic import write_atomic
 
 

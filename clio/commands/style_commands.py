@@ -1,6 +1,6 @@
 """/style: how answers are worded, and what clio has learned about that; the table of its subcommands."""
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 from clio.commands.memory_access import suggest_options
 from clio.commands.style_changes import choose_again, delete, export, reset, turn_off, turn_on, use
 from clio.commands.style_looks import list_styles, show, state, suggest_own_styles, suggest_styles, why

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clio.algorithms.decay import DAY_S
-from clio.commands.base import CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import Shell, Suggestion
 from clio.commands.feedback_words import earned
+from clio.commands.markdown_code import code
 from clio.commands.memory_access import remembers
 from clio.commands.memory_words import ago, count, short_age
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.errors import ClioError
 from clio.memory.styles.skill import DIMENSIONS, Trigger
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from clio.commands.base import Command, CommandResult, SetTheme, Shell, Suggestion, refuse
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.follow_ups import SetTheme
 from clio.commands.matching import nearest
+from clio.commands.result import CommandResult, refuse
 from clio.config.theme_names import THEMES, theme_names
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clio.commands.base import Command, CommandResult, EditText, Shell, Suggestion, code, refuse
 from clio.commands.checklist import HELP, from_markdown, to_markdown
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import UsageError
 from clio.sessions.state import Todo
 

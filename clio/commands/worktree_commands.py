@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from clio.commands.arguments import read
-from clio.commands.base import Command, CommandResult, Shell, Table, code, refuse
+from clio.commands.command import Command, Shell
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult, refuse
+from clio.commands.tables import Table
 from clio.repository.worktrees import Worktree, changes_in, own_commits, remove_worktree, worktrees
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from clio.commands.base import CommandResult, Shell, Table
 from clio.commands.checklist import to_markdown
+from clio.commands.command import Shell
 from clio.commands.registry import COMMANDS, added
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
 from clio.entrypoints.acp_listener import fenced
 from clio.ui.bar import bar_rows
 from clio.ui.plain import clean

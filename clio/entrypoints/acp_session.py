@@ -11,14 +11,14 @@ from msgspec import structs
 from clio.agent.interrupts import StopOnce
 from clio.algorithms.money import MICROS
 from clio.app import App
-from clio.commands.base import (
-    CommandResult,
+from clio.commands.called import MakeMeaning, MakePrompt
+from clio.commands.checklist import to_markdown
+from clio.commands.follow_ups import (
     Confirm,
     ExportSession,
-    FollowUp,
+    GitWork,
     GrantTrust,
     LoadWindow,
-    LongWork,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -27,13 +27,11 @@ from clio.commands.base import (
     SetModel,
     SleepNow,
     SwitchSession,
-    WaitFor,
 )
-from clio.commands.called import GitWork, MakeMeaning, MakePrompt
-from clio.commands.checklist import to_markdown
 from clio.commands.git_pr import describe_branch
 from clio.commands.long_work import Track
 from clio.commands.registry import is_command, run_command
+from clio.commands.result import CommandResult, FollowUp, LongWork, WaitFor
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
 from clio.entrypoints.acp_approver import EditorDesk, Kind

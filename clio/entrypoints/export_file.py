@@ -4,7 +4,10 @@ import os
 import time
 from pathlib import Path
 
-from clio.commands.base import CommandResult, ExportForm, ExportSession, Shell, code
+from clio.commands.command import Shell
+from clio.commands.follow_ups import ExportForm, ExportSession
+from clio.commands.markdown_code import code
+from clio.commands.result import CommandResult
 from clio.commands.session_table import count_messages, file_stem, title_of
 from clio.errors import UserError
 from clio.storage.atomic import write_atomic

@@ -5,8 +5,9 @@ import time
 from collections.abc import Sequence
 
 from clio.commands.arguments import join
-from clio.commands.base import CommandResult, Table
 from clio.commands.gc_door import Wanted, wanted_of
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display, user_home
 from clio.entrypoints.gc_heaps import Heap, Limits, heaps_of

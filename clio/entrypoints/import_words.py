@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from clio.commands.base import CommandResult, Table
 from clio.commands.import_door import Wanted
 from clio.commands.memory_words import count
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
 from clio.config.paths import display
 from clio.entrypoints.export_file import size
 from clio.importing.facts import Fact

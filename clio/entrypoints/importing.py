@@ -12,9 +12,9 @@ from msgspec import structs
 
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
-from clio.commands.base import CommandResult
 from clio.commands.import_door import Wanted, wanted_of
 from clio.commands.long_work import Track
+from clio.commands.result import CommandResult
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.entrypoints.import_words import Outcome, facts_result, outcome_result, question, survey_result

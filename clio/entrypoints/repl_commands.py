@@ -5,15 +5,14 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, assert_never
 
-from clio.commands.base import (
+from clio.commands.called import MakeMeaning, MakePrompt
+from clio.commands.follow_ups import (
     ClearScreen,
     Confirm,
-    EditText,
     ExportSession,
-    FollowUp,
+    GitWork,
     GrantTrust,
     LoadWindow,
-    LongWork,
     NewSession,
     Prefill,
     Quit,
@@ -24,10 +23,9 @@ from clio.commands.base import (
     SetTheme,
     SleepNow,
     SwitchSession,
-    WaitFor,
 )
-from clio.commands.called import GitWork, MakeMeaning, MakePrompt
 from clio.commands.registry import run_command
+from clio.commands.result import EditText, FollowUp, LongWork, WaitFor
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.export_file import export
 from clio.entrypoints.long_work import until_key

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from clio.commands.base import CommandResult
-from clio.commands.called import GitWork
+from clio.commands.follow_ups import GitWork
 from clio.commands.git_pr import describe_branch
+from clio.commands.result import CommandResult
 from clio.entrypoints.committing import Committing
 from clio.entrypoints.repl_parts import Parts
 from clio.ui.clipboard import copy_sequence

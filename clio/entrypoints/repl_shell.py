@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl_parts import Parts
 from clio.errors import ToolFailed

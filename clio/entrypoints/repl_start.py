@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from clio.commands.base import Table
 from clio.commands.session_table import count_messages, session_table
+from clio.commands.tables import Table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options

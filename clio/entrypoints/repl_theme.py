@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.commands.base import CommandResult, Table
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
 from clio.config.loaded import Loaded
 from clio.config.paths import home_config
 from clio.config.theme_names import THEMES, theme_names

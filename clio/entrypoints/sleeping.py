@@ -1,8 +1,10 @@
 """A night that somebody asked for: it can be stopped at any time, and keeps what is done by then."""
 
-from clio.commands.base import CommandResult, LongWork, Shell, SleepNow
+from clio.commands.command import Shell
+from clio.commands.follow_ups import SleepNow
 from clio.commands.long_work import Track
 from clio.commands.memory_sleep import night_result
+from clio.commands.result import CommandResult, LongWork
 from clio.errors import ClioError
 
 LABEL = "sleeping"

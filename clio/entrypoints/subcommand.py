@@ -12,19 +12,10 @@ from msgspec import structs
 
 from clio.commands.added import AddedCommands
 from clio.commands.arguments import join
-from clio.commands.base import (
-    Command,
-    CommandResult,
-    Confirm,
-    EditText,
-    ExportSession,
-    FollowUp,
-    LongWork,
-    Prefill,
-    SleepNow,
-    WaitFor,
-)
+from clio.commands.command import Command
 from clio.commands.dispatch import choose, forms
+from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SleepNow
+from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded

@@ -8,7 +8,7 @@ import textwrap
 import msgspec
 from msgspec import structs
 
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.ui.output import Output
 from clio.ui.plain import clean, clean_line, inert_json
 from clio.ui.table import table_lines

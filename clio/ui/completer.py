@@ -7,7 +7,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from clio.commands.base import Shell
+from clio.commands.command import Shell
 from clio.commands.registry import complete, is_command
 from clio.ui.file_names import FileNames
 from clio.ui.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.algorithms.fuzzy import score
-from clio.commands.base import Shell
+from clio.commands.command import Shell
 from clio.context.mentions import write_mention
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.ui.file_names import FileNames

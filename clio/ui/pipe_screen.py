@@ -23,7 +23,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.ui.bar import bar_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line

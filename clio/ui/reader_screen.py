@@ -29,7 +29,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.echo import EchoedLine
 from clio.ui.markdown import preload

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from rich.text import Text
 
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.ui.bar import bar_rows
 from clio.ui.markdown import whole
 from clio.ui.painter import Part

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.agent.events import Event, StepFinished, StepStarted
-from clio.commands.base import Shell
+from clio.commands.command import Shell
 from clio.commands.style_looks import style_word
 from clio.config.schema import Config
 from clio.sessions.session import Session

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from clio.agent.events import Retrying, TurnFinished
-from clio.commands.base import Bar, Table
+from clio.commands.tables import Bar, Table
 from clio.ui.plain import clean, clean_line
 from clio.ui.status import format_usage, plural
 from clio.ui.width import cells_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clio.agent.events import ToolFinished
-from clio.commands.base import CommandResult
+from clio.commands.result import CommandResult
 from clio.ui.plain import clean, clean_line
 from clio.ui.spoken import Exact, spoken, spoken_bar, spoken_table, undrawn, worded
 from clio.ui.spoken_diff import spoken_diff

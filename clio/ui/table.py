@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from clio.commands.base import Table
+from clio.commands.tables import Table
 from clio.ui.plain import clean_line
 from clio.ui.width import cells_of, crop
 

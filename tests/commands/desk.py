@@ -9,9 +9,9 @@ from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
 from clio.commands.added import AddedCommands
-from clio.commands.base import CommandResult, LongWork, refuse
 from clio.commands.long_work import Track
 from clio.commands.registry import run_command
+from clio.commands.result import CommandResult, LongWork, refuse
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow

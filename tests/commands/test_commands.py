@@ -6,22 +6,22 @@ from typing import get_args
 
 import pytest
 
-from clio.commands.base import (
+from clio.commands.command import Shell
+from clio.commands.dispatch import forms
+from clio.commands.follow_ups import (
     ClearScreen,
-    CommandResult,
     Confirm,
     GrantTrust,
     NewSession,
     Quit,
     SetApproval,
     SetModel,
-    Shell,
     SwitchSession,
-    code,
 )
-from clio.commands.dispatch import forms
 from clio.commands.general import MODES
+from clio.commands.markdown_code import code
 from clio.commands.registry import COMMANDS, command_table, complete, is_command, run_command
+from clio.commands.result import CommandResult
 from clio.commands.session_table import age, id_length
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.base import CommandResult
 from clio.commands.looking import only_looks
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.messages import UserMessage
 from clio.sessions.ledger import Spent
 from clio.sessions.state import Bill

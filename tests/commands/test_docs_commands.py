@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, LongWork
 from clio.commands.long_work import Track
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult, LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, make_desk, run_whole
 

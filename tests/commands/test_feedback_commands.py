@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult
 from clio.commands.quick_feedback import quick_rating
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk
 from tests.entrypoints.repl_support import Place, make_place

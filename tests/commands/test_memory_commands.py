@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm, EditText
+from clio.commands.follow_ups import Confirm
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult, EditText
 from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session

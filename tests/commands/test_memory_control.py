@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm, EditText, LongWork
+from clio.commands.follow_ups import Confirm
 from clio.commands.long_work import Track
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult, EditText, LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, make_desk, run_whole
 from tests.entrypoints.repl_support import Place, make_place

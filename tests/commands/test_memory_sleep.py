@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.base import SleepNow
+from clio.commands.follow_ups import SleepNow
 from clio.commands.long_work import Track
 from clio.commands.memory_sleep import night_result
 from clio.commands.registry import complete, run_command

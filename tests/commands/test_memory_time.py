@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.memory.records import Provenance
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import make_place

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm
+from clio.commands.follow_ups import Confirm
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.memory.system import MemorySystem
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import Place, make_place

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, EditText
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult, EditText
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, make_desk

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import EditText, ReviewPlan, RunPrompt
 from clio.commands.checklist import from_markdown, to_markdown
+from clio.commands.follow_ups import ReviewPlan, RunPrompt
 from clio.commands.registry import run_command
+from clio.commands.result import EditText
 from clio.errors import UsageError
 from clio.security.modes import next_mode
 from clio.sessions.state import Todo

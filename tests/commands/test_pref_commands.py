@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm
+from clio.commands.follow_ups import Confirm
 from clio.commands.pref_words import short_id
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config

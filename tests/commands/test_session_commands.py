@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm, ExportSession, Prefill, SwitchSession
+from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SwitchSession
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.commands.session_looks import NEWEST
 from clio.commands.session_search import around
 from clio.commands.session_table import file_stem

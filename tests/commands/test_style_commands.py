@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from clio.commands.base import CommandResult, Confirm
+from clio.commands.follow_ups import Confirm
 from clio.commands.registry import complete, run_command
+from clio.commands.result import CommandResult
 from clio.commands.style_looks import style_word
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of

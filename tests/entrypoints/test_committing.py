@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from clio.app import App
-from clio.commands.called import GitWork, MakePrompt
+from clio.commands.called import MakePrompt
+from clio.commands.follow_ups import GitWork
 from clio.commands.git_pr import describe_branch
 from clio.commands.registry import added_prompt, run_command
 from clio.config.layers import load

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from clio.agent.events import MessageAdded
-from clio.commands.base import Shell
+from clio.commands.command import Shell
 from clio.entrypoints.acp_approver import EditorApprover, EditorAsker, EditorDesk
 from clio.entrypoints.acp_commands import markdown, offered
 from clio.entrypoints.acp_listener import Listener

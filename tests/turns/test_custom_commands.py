@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, ToolFinished
-from clio.commands.base import CommandResult
 from clio.commands.called import MakePrompt
 from clio.commands.registry import added_prompt, is_command, run_command
+from clio.commands.result import CommandResult
 from clio.config.trust import Trust
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError

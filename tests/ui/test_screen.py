@@ -6,7 +6,8 @@ import re
 import pytest
 
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
-from clio.commands.base import CommandResult, Table
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
 from clio.ui.typed_line import TypedLine
 from clio.ui.typed_state import Typing, Waiting
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from clio.commands.base import Bar, BarPart, Table
+from clio.commands.tables import Bar, BarPart, Table
 from clio.ui.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn
 from clio.ui.spoken_diff import spoken_diff
 from clio.ui.spoken_markdown import SpokenMarkdown, spoken_text

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.commands.base import Table
 from clio.commands.registry import command_table
+from clio.commands.tables import Table
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
 

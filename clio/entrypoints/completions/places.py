@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.commands.base import Command
+from clio.commands.command import Command
 from clio.commands.registry import find
 from clio.commands.session_door import SESSIONS
 from clio.config.doors import DOORS
