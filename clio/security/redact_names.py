@@ -55,6 +55,7 @@ _ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NO_VALUE = ("http://", "https://", "./", "../", "/", "~/", "data:", "file:", "env:", "$")
 _CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
+_CONSONANTS = re.compile(r"(?i)[b-df-hj-np-tv-xz]{5}")
 _NEXT_NAME = re.compile(_NAMED)
 _CUT = re.compile(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 
@@ -201,6 +202,12 @@ def drawn(value: str) -> bool:
     signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
     mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
     return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and entropy(value) >= 2.5
+
+
+def unspeakable(value: str) -> bool:
+    """Whether letters make no word in any writing: five consonants on end, or a change of case at every other one."""
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
+    return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
 
 
 def _scrambled(value: str) -> bool:

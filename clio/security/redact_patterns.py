@@ -201,6 +201,11 @@ _DIGIT = re.compile("[0-9]")
 _REACH = 24
 
 
+def has_stretch(text: str) -> bool:
+    """Whether any stretch is as long as a key's: where there is none, `token_spans` gives nothing."""
+    return _SIXTEEN in text.encode("latin-1", "replace").translate(_STRETCH_MAP)
+
+
 def possible_tokens(text: str) -> set[int]:
     """The token patterns, by number, whose literal stands in or shortly before a stretch a key could be."""
     found: set[int] = set()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from clio.security.redact_finder import Finder
-from clio.security.redact_names import drawn
+from clio.security.redact_names import drawn, unspeakable
 from clio.security.redact_patterns import MARGIN, MARKER, Span
 
 _EDGE_LINES = 3  # above and below a tool's text stand a line or two of clio's own
@@ -20,7 +20,7 @@ _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _SHORT_LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{1,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _KEY_LINE = r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,160}={0,2}(?![A-Za-z0-9+/=])"
 _BLOCK_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY"
-_RUN = r"[A-Za-z0-9_+/=.:~%@^*!?-]+"
+_RUN = r"[A-Za-z0-9_+/=.:~%@^*!?-][A-Za-z0-9_+/=.:~%@^*!?#-]*"
 
 
 @cache
@@ -99,9 +99,8 @@ class Seams:
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
             size = max(span.end for span in crossing) - seam
             half = line[:size]
-            if not whole and begun:
-                return size
-            if drawn(half) or (_is_hex(half) and _is_hex(end[-_HALF:])):
+            closed = any(_closes(end[: span.start], line[size:]) for span in crossing)
+            if (not whole and begun) or closed or drawn(half) or unspeakable(half) or _hex_goes_on(end, half):
                 return size
         return 0
 
@@ -153,8 +152,22 @@ def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
             return
 
 
-def _is_hex(half: str) -> bool:
-    return len(half) >= _HALF and all(_shape(shape).search(half) for shape in (r"\A[0-9a-f]+\Z", "[0-9]", "[a-f]"))
+def _closes(before: str, behind: str) -> bool:
+    """Whether what stands behind a half closes the quotation, or the tag, that was opened before its key."""
+    return (before[-1:], behind.lstrip("\\")[:1]) in (('"', '"'), ("'", "'"), ("`", "`"), (">", "<"))
+
+
+def _hex_goes_on(end: str, half: str) -> bool:
+    """Whether hexadecimal digits follow such, where dashes may part them as in a UUID."""
+    begun = _shape(r"[0-9a-f-]*\Z").search(end)
+    digits = half.replace("-", "")
+    return (
+        begun is not None
+        and len(begun[0]) >= _HALF
+        and all(_shape(shape).search(begun[0]) for shape in ("[0-9]", "[a-f]"))
+        and len(digits) >= _HALF
+        and _shape(r"[0-9a-f]*[0-9][0-9a-f]*").fullmatch(digits) is not None
+    )
 
 
 def _key(start: int, end: int) -> Span:

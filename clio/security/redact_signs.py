@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from clio.security.redact_names import ANY_WORD, NAME_END
-from clio.security.redact_patterns import token_spans
+from clio.security.redact_patterns import has_stretch, token_spans
 
-_MOST_LITERALS = 4
 _ANCHOR_CHARS = 6
 
 
@@ -34,9 +33,11 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
     # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
     begun = [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
     places = [(first, match.start() if (match := digit(first)) else -1) for first, _ in begun]
-    numbered = _any_of(first[at : at + _ANCHOR_CHARS] for first, at in places if at >= 0)
+    long = any(at >= 0 and has_stretch(first) for first, at in places)
+    numbered = _any_of(first[at : at + _ANCHOR_CHARS] for first, at in places if at >= 0 and not has_stretch(first))
     plain = tuple(first for first, at in places if at < 0)
-    few, many = (plain, None) if len(plain) <= _MOST_LITERALS else ((), _any_of(plain))
+    one, two = (*plain, *plain)[:2] if plain else ("", "")
+    others = _any_of(plain[2:])
 
     def a_value(words: str) -> bool:
         """Whether a value stands there, or the beginning of one at the end."""
@@ -67,15 +68,12 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
             if ("@" in words and "://" in words) or "-----BEGIN" in words:
                 return True
             if first_sign is not None and digit(words, first_sign.start()) is not None:
-                if next(token_spans(words), None) is not None:
+                if has_stretch(words) and ((long and a_value(words)) or next(token_spans(words), None) is not None):
                     return True
                 if numbered is not None and numbered(words) is not None and a_value(words):
                     return True
-        if many is not None:
-            return many(words) is not None and a_value(words)
-        for first in few:
-            if first in words:
-                return a_value(words)
+        if one and (one in words or two in words or (others is not None and others(words) is not None)):
+            return a_value(words)
         return False
 
     return test

@@ -45,22 +45,31 @@ class StreamRedactor:
 
     def feed(self, text: str) -> str:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
-        if not text or self._open:
+        if self._open or not text:
             return self._look(text)
-        held = self._held
         if self._patterns:
-            return self._feed_lines(held, text)
-        # The last word begins where the blanks before it end; a piece that ends with blanks has none.
-        cut = len(text) if text[-1].isspace() else len(text) - len(text.rsplit(None, 1)[-1])
-        if cut == 0 and len(held) + len(text) <= MAX_BLOCK_CHARS:  # no word has ended
-            self._held = held + text
-            return ""
+            return self._feed_lines(self._held, text)
+        # The last word begins where the blanks before it end; a piece that ends with one has none.
+        cut = len(text) if text[-1] in " \n" else text.rfind(" ") + 1 or text.rfind("\n") + 1
+        if cut == 0:
+            return self._feed_word(text)
+        held = self._held
         words = held + text[:cut]
-        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS or cut == 0:
+        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS:
             return self._look(text)
-        self._before = words if held or not words.isspace() else self._before[-_REACH_CHARS:] + words
+        if held or not words.isspace():
+            self._before = words
+        else:
+            self._before = self._before[-_REACH_CHARS:] + words
         self._held = text[cut:]
         return words
+
+    def _feed_word(self, text: str) -> str:
+        """A piece in which no word has ended."""
+        if len(self._held) + len(text) > MAX_BLOCK_CHARS:
+            return self._look(text)
+        self._held += text
+        return ""
 
     def _feed_lines(self, held: str, text: str) -> str:
         cut = text.rfind("\n") + 1

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from clio.security.redact import Redactor
 from tests.security.secret_corpus import FORMS, KINDS, Lot, halved, leaves_a_tail, placed, survives
 
@@ -40,7 +42,27 @@ def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:
         if leaves_a_tail([redactor.message(part).text for part in case.parts], case):
             missed.append(f"{case.kind} in {case.place}")
     assert total > 1_000
-    assert len(missed) <= total // 25, missed
+    assert len(missed) <= total // 100, missed
+
+
+@pytest.mark.parametrize(
+    ("end", "begin", "said"),
+    [
+        ('key = "{key}', 'abcdefgh", 5', '[REDACTED:half]", 5'),  # the quotation was not closed before
+        ("<key>{key}", "abcdefgh</key>", "[REDACTED:half]</key>"),
+        ("use {key}", "HvBNPZLJ to sign in", "[REDACTED:half] to sign in"),  # no word in any writing
+        ("use {key}", "ZrAlUrTe to sign in", "[REDACTED:half] to sign in"),
+        ("HEROKU_API_KEY='34fc372a-74cf-8cb5-e16b-f", "d9908288'", "[REDACTED:half]'"),
+        ("use {key}", "Traceback of a call", "Traceback of a call"),
+        ("use {key}", "getElementById(7)", "getElementById(7)"),
+        ("use {key}", "20241122 was a day", "20241122 was a day"),
+        ('key = "{key}', "finished: exit 0", "finished: exit 0"),
+    ],
+)
+def test_a_second_half_is_told_from_the_next_word(end: str, begin: str, said: str) -> None:
+    redactor = Redactor()
+    redactor.message(end.format(key=FORMS["github"](Lot("told"))))
+    assert redactor.message(begin).text == said
 
 
 def test_either_half_of_a_secret_that_was_seen_goes() -> None:
