@@ -10,32 +10,28 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from msgspec import structs
-
-from clio.context.budget import REACTIVE, Budget, make_budget, nothing_smaller, too_small
-from clio.context.builder import Built, ContextBuilder, Stage, Trimmed, is_compact
+from clio.context.budget import REACTIVE, nothing_smaller
+from clio.context.builder import Built, ContextBuilder, Stage, Trimmed
 from clio.context.foresight import NextTrim, foresee
-from clio.context.shrink import shortened
+from clio.context.sent_messages import SentMessages
 from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
 from clio.context.units import Unit, split_units, task_index
+from clio.context.window_room import WindowRoom
 from clio.context.window_use import PartUse, WindowUse
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
-from clio.messages import Message, UserMessage
-from clio.providers.base import NAMED, REFUSED, Limits
+from clio.messages import UserMessage
+from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import Compared, message_units
 
-SMALLEST_WINDOW = 512
-"""A limit a server names below this is no window but another number in its sentence."""
-_SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
 _NOTE_SHARE = 0.4  # of the summary's tokens
 _FIRST_SUMMARY = 2_000.0  # units, about 500 tokens
 _LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
-_LEAST_TAIL, _LEAST_GAP = 0.125, 0.25  # of the room, where one message of the user's takes most of it
+_LEAST_TAIL = 0.125  # of the room, where one message of the user's takes most of it
 
 
 async def _no_note(budget_tokens: int) -> str:
@@ -63,18 +59,15 @@ class ContextWindow:
         self._session = session
         self._builder = builder
         self._estimator = builder.estimator
-        self._limits = limits
+        self._room = WindowRoom(limits, builder)
         self._before_trim = before_trim
         self._recovery = recovery
         self._now = now
         self._short_term = ShortTerm(session)
         self._head = ThreadHead(session, self._short_term, builder.estimator)
-        self._shrunk = {id: chars for trim in session.trims for id, chars in trim.shrunk.items()}
-        self._views: dict[str, tuple[Message, Message]] = {}
-        self._weights: dict[str, tuple[Message, float]] = {}
+        self._sent = SentMessages(session)
         self._may_fill = False  # a person brought messages back: the next trim waits until the room is full
         self._first_refused = 0.0
-        self._refused_units = 0.0
 
     @property
     def ratio(self) -> float:
@@ -84,7 +77,7 @@ class ContextWindow:
     @property
     def limits(self) -> Limits:
         """Of the model, as far as is known by now."""
-        return self._limits
+        return self._room.limits
 
     @property
     def last_billed(self) -> Compared | None:
@@ -101,7 +94,7 @@ class ContextWindow:
 
     async def recover(self) -> None:
         """Put how things stand now below the summary; for after a refusal, and for a resumed session."""
-        self._head.note = await self._recovery(int(self._summary_cap() * _NOTE_SHARE))
+        self._head.note = await self._recovery(int(self._room.summary_tokens * _NOTE_SHARE))
 
     @property
     def is_trimmed(self) -> bool:
@@ -114,12 +107,12 @@ class ContextWindow:
         Raises ContextOverflow, with the numbers, where the user's own words do not fit beside prompt and tools.
         """
         units = self._units()
-        self._make_room(units)
+        self._room.make_for(units)
         trimmed = None
-        total, room = self._total(units), self._room()
+        total, room = self._total(units), self._room.size
         if total > self._trigger(units):
             stage: Stage = "validation" if total > room else "proactive"
-            trimmed, units = self._trim(stage, units, self._units_of(self._budget().target), room)
+            trimmed, units = self._trim(stage, units, self._room.target, room)
         return self._assemble(units, trimmed, room)
 
     def will_trim(self) -> bool:
@@ -129,44 +122,37 @@ class ContextWindow:
 
     def is_large(self, built: Built) -> bool:
         """Whether a request may be too large for a server that gives its models less than they could take."""
-        return built.prompt_tokens >= self._limits.context_window * _LARGE and len(built.request.messages) > 1
+        return built.prompt_tokens >= self.limits.context_window * _LARGE and len(built.request.messages) > 1
 
     def reactive(self, attempt: int, refused: Built, error: ContextOverflow) -> Built:
         """The request to send after a server refused one: half of its conversation, a quarter, the least possible.
 
         attempt: 1 to 3. Raises ContextOverflow where nothing smaller can be sent.
         """
-        self._believe(refused, error)
-        self._make_room(self._units())
+        self._room.refused(refused, error)
+        self._room.make_for(self._units())
         if attempt == 1:
             self._first_refused = refused.conversation
-        share, target = REACTIVE[attempt - 1], self._units_of(self._budget().target)
-        keep = min(self._first_refused * share, target)
-        hard = keep if share else min(refused.conversation / 2, self._room())
+        share = REACTIVE[attempt - 1]
+        keep = min(self._first_refused * share, self._room.target)
+        hard = keep if share else min(refused.conversation / 2, self._room.size)
         trimmed, _ = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
             if not self._builder.use_smaller():
-                raise nothing_smaller(error, self._budget(), self._estimator.tokens(built.conversation))
+                raise nothing_smaller(error, self._room.budget, self._estimator.tokens(built.conversation))
             built = self._assemble(self._units(), trimmed, hard)
         return built
 
     def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
-        """Learn from a request a server took, and from its bill; says whether the ratio changed.
-
-        After refusals the smallest refused request tells how large the window can be at most.
-        """
-        if self._refused_units:
-            self._lower_window(self._estimator.tokens(self._refused_units), REFUSED)
-            self._refused_units = 0.0
-        return self._estimator.learn(built.units, prompt_tokens)
+        """Learn from a request a server took, and from its bill; says whether the ratio changed."""
+        return self._room.accepted(built, prompt_tokens)
 
     def trim_now(self) -> Trimmed | None:
         """Trim to the target, or to half of what there is where that is less; None where nothing can go."""
-        budget = self._budget()
         units = self._units()
-        keep = min(self._units_of(budget.target), self._total(units) / 2)
-        return self._trim("manual", units, keep, self._room())[0]
+        keep = min(self._room.target, self._total(units) / 2)
+        return self._trim("manual", units, keep, self._room.size)[0]
 
     def undo(self) -> Trim:
         """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
@@ -175,7 +161,6 @@ class ContextWindow:
         last = self._session.trims[-1]
         self._check_return(last, tuple(last.shrunk))
         self._session.undo_trim()
-        self._shrunk = {id: chars for trim in self._session.trims for id, chars in trim.shrunk.items()}
         self._start_over()
         return last
 
@@ -198,13 +183,13 @@ class ContextWindow:
         """What fills the window now."""
         tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
         return WindowUse(
-            window=self._limits.context_window,
+            window=self.limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
             memory=tokens(prefix.memory),
             tools=tokens(prefix.tools_units),
-            summary=tokens(self._head.weight(self._summary_cap())),
+            summary=tokens(self._head.weight(self._room.summary_tokens)),
             history=tokens(_weight(units)),
-            reserve=self._budget().reserve,
+            reserve=self._room.budget.reserve,
             trim_above=tokens(self._trigger(units)),
             parts=tuple(
                 PartUse(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
@@ -215,10 +200,10 @@ class ContextWindow:
 
     def next_trim(self) -> NextTrim:
         """What the next trim will let go of what is here now, and when. Changes nothing."""
-        units, room = self._units(), self._room()
-        above, keep = self._trigger(units), self._units_of(self._budget().target)
-        more = max(above - self._total(units), 0.0)
-        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), self._shrunk, self._weigh)
+        units, room = self._units(), self._room.size
+        above, keep = self._trigger(units), self._room.target
+        more, sent = max(above - self._total(units), 0.0), self._sent
+        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.weigh)
         return NextTrim(
             at_share=above / room if room else 1.0,
             left=self._estimator.tokens(more),
@@ -231,37 +216,23 @@ class ContextWindow:
 
     def _units(self) -> list[Unit]:
         """The units of the window as they would be sent; the task's message is fetched where the window lost it."""
-        units = split_units([self._view(message) for message in self._short_term.messages()], self._weigh)
+        sent = self._sent
+        units = split_units([sent.view(message) for message in self._short_term.messages()], sent.weigh)
         if units and task_index(units) is None:
             said = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
-            asked = split_units(said, self._weigh)
+            asked = split_units(said, sent.weigh)
             task = task_index(asked)
             units[:0] = [asked[task]] if task is not None else []
         return units
 
-    def _view(self, message: Message) -> Message:
-        chars = self._shrunk.get(message.id)
-        if chars is None:
-            return message
-        known = self._views.get(message.id)
-        if known is None or known[0] is not message:
-            known = self._views[message.id] = (message, shortened(message, chars))
-        return known[1]
-
-    def _weigh(self, message: Message) -> float:
-        known = self._weights.get(message.id)
-        if known is None or known[0] is not message:
-            known = self._weights[message.id] = (message, message_units(message))
-        return known[1]
-
     def _total(self, units: Sequence[Unit]) -> float:
-        return self._head.weight(self._summary_cap()) + _weight(units)
+        return self._head.weight(self._room.summary_tokens) + _weight(units)
 
     def _assemble(self, units: Sequence[Unit], trimmed: Trimmed | None, limit: float) -> Built:
         """The request; the summary gets what `limit` leaves beside the history, at most its own share."""
         weight = _weight(units)
         left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
-        head = self._head.message(min(self._summary_cap(), left))
+        head = self._head.message(min(self._room.summary_tokens, left))
         messages = [message for unit in units for message in unit.messages]
         if head is not None:
             messages.insert(0, head)
@@ -270,6 +241,9 @@ class ContextWindow:
 
     # How it gets smaller
 
+    def _trigger(self, units: Sequence[Unit]) -> float:
+        return self._room.size if self._may_fill else self._room.trigger(units)
+
     def _trim(
         self, stage: Stage, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False
     ) -> tuple[Trimmed | None, Sequence[Unit]]:
@@ -277,7 +251,7 @@ class ContextWindow:
 
         Also gives the units that stay, as they are sent from now on.
         """
-        smaller = make_smaller(units, self._goal(units, keep, hard, least=least), self._shrunk, self._weigh)
+        smaller = make_smaller(units, self._goal(units, keep, hard, least=least), self._sent.shrunk, self._sent.weigh)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
@@ -285,10 +259,10 @@ class ContextWindow:
         return self._record(stage, dropped, smaller.shrunk, freed), smaller.kept
 
     def _goal(self, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False) -> Goal:
-        head = self._head.weight(self._summary_cap())
+        head = self._head.weight(self._room.summary_tokens)
         # What the summary will take: a trim makes it longer, but rarely as long as it may be.
-        summary = min(self._units_of(self._summary_cap()), keep / 4, max(2 * head, _FIRST_SUMMARY))
-        tail = max(min(_LEAST_TAIL * self._room(), hard - must_weigh(units) - summary), 0.0)
+        summary = min(self._room.summary, keep / 4, max(2 * head, _FIRST_SUMMARY))
+        tail = max(min(_LEAST_TAIL * self._room.size, hard - must_weigh(units) - summary), 0.0)
         return Goal(keep=keep, hard=hard, head=head, summary=summary, tail=tail, least=least)
 
     def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
@@ -309,75 +283,24 @@ class ContextWindow:
         if dropped and self._before_trim is not None:
             self._before_trim(self._head.whole(trim), self._head.task())
         self._session.add_trim(trim)
-        self._shrunk |= shrunk
-        self._views = {id: view for id, view in self._views.items() if id not in shrunk}
+        self._sent.trimmed(shrunk)
+        self._short_term.forget()
         self._head.extend()
         if stage != "reactive":
             self._head.note = ""  # what it says is past
         self._may_fill = False
-        self._forget()
         return Trimmed(
             handle=trim.handle, stage=stage, messages=len(dropped), shrunk=len(shrunk), freed_tokens=max(freed, 0)
         )
 
-    def _forget(self) -> None:
-        """Drop what is remembered of messages that left the window."""
-        window = set(self._session.stm)
-        self._short_term.forget()
-        self._weights = {id: entry for id, entry in self._weights.items() if id in window}
-        self._views = {id: view for id, view in self._views.items() if id in window}
-
-    # How large it may be
-
-    def _budget(self) -> Budget:
-        return make_budget(self._limits, self._builder.fixed_units, self._estimator)
-
-    def _units_of(self, tokens: float) -> float:
-        return tokens * self._estimator.ratio
-
-    def _room(self) -> float:
-        return self._units_of(max(self._budget().room, 0))
-
-    def _summary_cap(self) -> int:
-        budget = self._budget()
-        return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
-
-    def _trigger(self, units: Sequence[Unit]) -> float:
-        """Weight above which a trim is due: 75 % of the room, more where the user's words alone take most of it."""
-        room = self._room()
-        if self._may_fill:
-            return room
-        least = must_weigh(units) + self._units_of(self._summary_cap()) + _LEAST_GAP * room
-        return min(max(self._units_of(self._budget().proactive), least), room)
-
-    def _make_room(self, units: Sequence[Unit]) -> None:
-        """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
-        while must_weigh(units) > self._units_of(self._budget().room):
-            if not self._builder.use_smaller():
-                raise too_small(self._budget(), self._estimator.tokens(must_weigh(units)))
-
-    def _believe(self, refused: Built, error: ContextOverflow) -> None:
-        """Learn what a refusal says about the window and about the estimate."""
-        limit = error.limit_tokens or 0
-        counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
-        self._estimator.learn(refused.units, counted)
-        if limit >= SMALLEST_WINDOW:
-            self._lower_window(limit, NAMED)
-        else:
-            self._refused_units = min(self._refused_units or refused.units, refused.units)
-
-    def _lower_window(self, tokens: int, source: str) -> None:
-        if tokens < self._limits.context_window:
-            self._limits = structs.replace(self._limits, context_window=tokens, source=source)
-        if is_compact(self._limits) and not self._builder.prefix.compact:
-            self._builder.use_smaller()
+    # What comes back
 
     def _check_return(self, trim: Trim, shrunk: Sequence[str]) -> None:
         """Raise UserError where the messages of a trim, and those it cut, do not fit whole beside the rest."""
         window, message_of = set(self._session.stm), {message.id: message for message in self._session.messages}
         more = sum(message_units(message_of[id]) for id in trim.dropped if id in message_of and id not in window)
         more += sum(message_units(message_of[id]) for id in shrunk if id in message_of and id in window)
-        needed, room = self._total(self._units()) + more, self._room()
+        needed, room = self._total(self._units()) + more, self._room.size
         if needed > room:
             tokens = self._estimator.tokens
             raise UserError(
@@ -387,8 +310,7 @@ class ContextWindow:
 
     def _start_over(self) -> None:
         self._may_fill = True
-        self._views.clear()
-        self._weights.clear()
+        self._sent.start_over()
         self._head.start_over()
 
 

@@ -54,6 +54,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 NAMED, REFUSED = "named", "refused"
 """Who said how large a window is: a server that refused a request and named its limit, or one that only refused."""
+SMALLEST_WINDOW = 512
+"""Fewer tokens are no window of a chat model: a bug, a placeholder, or another number in a refusal's sentence."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -3,13 +3,12 @@
 from msgspec import Struct
 
 from clio.config.schema import Config
-from clio.providers.base import Limits, Offered
+from clio.providers.base import SMALLEST_WINDOW, Limits, Offered
 from clio.providers.lenient import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
 
 LOCAL_WINDOW = 32_000
 REMOTE_WINDOW = 128_000
-_SMALLEST_WINDOW = 512  # anything below is no window of a chat model but a bug or a placeholder
 
 _WINDOW_FIELDS = (
     "loaded_context_length",  # LM Studio, what is really there
@@ -70,8 +69,8 @@ def read_row(row: dict[str, object]) -> Reported:
         # LM Studio loads a model on first use, with less context than the model could take.
         window, trained = 0, window
     return Reported(
-        window=window if window >= _SMALLEST_WINDOW else 0,
-        trained=trained if trained >= _SMALLEST_WINDOW else 0,
+        window=window if window >= SMALLEST_WINDOW else 0,
+        trained=trained if trained >= SMALLEST_WINDOW else 0,
         output=_first(places, _OUTPUT_FIELDS),
     )
 
