@@ -216,7 +216,8 @@ def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: P
 
     async def said_before_the_answer() -> None:
         steered.append(asyncio.ensure_future(ed.say(session, "make it dotted")))
-        await asyncio.sleep(0.1)  # it is written, and the answer behind it
+        await asyncio.sleep(0)  # it is written
+        await ed.agent.set_session_mode(session_id=session, mode_id="ask")  # answered after what came before it
 
     async def steer() -> list[str]:
         ed.before_answer = said_before_the_answer
