@@ -94,7 +94,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     ),
     (["config"], "'clio config' needs one more word: config show, config path, config trust"),
     (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
-    (["confg"], "unknown sub-command 'confg'; did you mean 'config show'?"),
+    (["confg"], "unknown sub-command 'confg'; did you mean 'config'?"),
     (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
     (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),
     (["init", "--json"], JSON_ELSEWHERE),

@@ -1,9 +1,9 @@
 """Chooses the provider: what is configured, else a key in the environment, else a local server, else offline."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
+from clio.algorithms.slips import nearest_name
 from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.providers.base import OFFLINE, Provider
@@ -50,8 +50,8 @@ def _named_preset(config: Config) -> Preset | None:
     preset = preset_named(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
-        close = difflib.get_close_matches(config.provider.lower(), names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
+        close = nearest_name(config.provider.lower(), names)
+        hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
         raise ConfigError(f"unknown provider {config.provider!r}: {hint}")
     return preset
 

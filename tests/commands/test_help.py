@@ -71,6 +71,7 @@ def test_one_slip_is_answered_with_the_name_that_was_meant(name: str) -> None:
         ("/re", "did you mean '/recall', '/redo', '/rewind' or '/review'?"),
         ("/compact", "here that is /session trim"),
         ("/resume", "here that is /session list"),
+        ("/remember", "here that is /memory remember"),
         ("/qqqq", "/help shows all of them"),
     ],
 )

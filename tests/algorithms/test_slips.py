@@ -1,0 +1,47 @@
+"""Names that were mistyped are found again, and none is offered that is another word."""
+
+import pytest
+
+from clio.algorithms.slips import nearest_name, slips
+from clio.config.nearest import did_you_mean
+
+NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo", "session", "undo", "worktree")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "count"),
+    [("", "abc", 3), ("memroy", "memory", 1), ("port", "prompt", 3), ("same", "same", 0), ("abcd", "badc", 2)],
+)
+def test_slips_are_counted(one: str, other: str, count: int) -> None:
+    assert slips(one, other) == slips(other, one) == count
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("hlep", "help"),
+        ("memroy", "memory"),
+        ("sesion", "session"),
+        ("worktreee", "worktree"),
+        ("aprov", "approve"),
+        ("udo", "undo"),
+        ("port", None),  # three from "prompt"
+        ("must", None),  # two of four from "cost"
+        ("x", None),
+        ("", None),
+        ("remember", None),
+        ("h" * 5_000, None),
+    ],
+)
+def test_only_a_near_name_is_offered(typed: str, meant: str | None) -> None:
+    assert nearest_name(typed, NAMES) == meant
+
+
+def test_of_names_as_near_the_one_with_the_same_first_letter_is_meant() -> None:
+    assert nearest_name("rndo", ["undo", "redo"]) == "redo"
+
+
+def test_a_beginning_that_only_one_name_has_is_near() -> None:
+    assert did_you_mean("--work", NAMES) == "; did you mean 'worktree'?"
+    assert did_you_mean("--mo", NAMES) == ""
+    assert did_you_mean("MAX-COTS", ["max_cost", "max_steps"]) == "; did you mean 'max_cost'?"
