@@ -296,7 +296,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, SessionNotFound):  # said by the store, which names the list as a conversation does
-        from clio.entrypoints.subcommand import in_cli_words
+        from clio.entrypoints.cli_words import in_cli_words
 
         print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
         return error.exit_code

@@ -17,9 +17,10 @@ from clio.commands.long_work import Track
 from clio.commands.result import CommandResult
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
+from clio.entrypoints.cli_words import in_cli_words
 from clio.entrypoints.import_words import Outcome, facts_result, outcome_result, question, survey_result
+from clio.entrypoints.light_shell import LightShell
 from clio.entrypoints.long_work import bar
-from clio.entrypoints.subcommand import LightShell, in_cli_words
 from clio.entrypoints.subcommand_output import ask, print_json, print_result
 from clio.errors import ClioError, UserError
 from clio.importing.facts import Fact, facts_of

@@ -13,8 +13,9 @@ from clio import __version__
 from clio.config.loaded import Loaded
 from clio.config.show import withheld_note
 from clio.config.trust import should_ask
+from clio.entrypoints.cli_words import in_cli_words
+from clio.entrypoints.light_shell import LightShell
 from clio.entrypoints.mcp_tools import Answer, McpTool, call, tools
-from clio.entrypoints.subcommand import LightShell, in_cli_words
 from clio.entrypoints.subcommand_output import say
 from clio.errors import ClioError, UsageError
 from clio.storage.reasons import cause

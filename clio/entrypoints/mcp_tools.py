@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.commands.matching import nearest
 from clio.commands.memory_access import entry_data, newest_first
 from clio.commands.memory_words import kind_named
-from clio.entrypoints.subcommand import in_cli_words
+from clio.entrypoints.cli_words import in_cli_words
 from clio.errors import ToolRetry, UserError
 from clio.memory.memories import SCOPES
 from clio.memory.records import KINDS, Entry, Provenance

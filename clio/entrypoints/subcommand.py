@@ -3,14 +3,10 @@
 No provider is made, no session begun, and nothing is imported that only a conversation needs.
 """
 
-import os
-import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import structs
 
-from clio.commands.added import AddedCommands
 from clio.commands.arguments import join
 from clio.commands.command import Command
 from clio.commands.dispatch import choose, forms
@@ -20,31 +16,12 @@ from clio.commands.session_door import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
-from clio.config.schema import Config
-from clio.entrypoints.subcommand_output import ask, print_json, print_result, say, without_marks
-from clio.errors import ClioError, UsageError, UserError
-from clio.sessions.session import Session
-from clio.sessions.state import SessionState
-from clio.sessions.store import SessionStore
+from clio.entrypoints.cli_words import SWITCH, in_cli_words
+from clio.entrypoints.light_shell import LightShell, needs_a_conversation
+from clio.entrypoints.subcommand_output import ask, print_json, print_result, say
+from clio.errors import ClioError, UsageError
 from clio.storage.reasons import sentence
 
-if TYPE_CHECKING:
-    from clio.agent.planning import Planning
-    from clio.agent.spending import Spending
-    from clio.agent.turn_files import TurnFiles
-    from clio.context.window import ContextWindow
-    from clio.mcp.servers import Servers
-    from clio.memory.system import MemorySystem
-    from clio.providers.base import Provider
-    from clio.sandbox.sandbox import Sandbox
-    from clio.security.approval import Policy
-    from clio.security.redact import Redactor
-    from clio.skills.shelf import SkillShelf
-
-_SLASH = re.compile(
-    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)"
-)
-_SWITCH = "/session switch "
 _HELP_COLUMNS, _MIN_SUMMARY = 100, 20
 _OPTIONS = """\
 options that may stand anywhere before "--":
@@ -52,110 +29,6 @@ options that may stand anywhere before "--":
   --cwd FOLDER                          the project this folder is in
   --config FILE, --incognito, --no-ltm, --no-color, --debug   as everywhere
 """
-
-
-class LightShell:
-    """What handlers may look at where no conversation runs. Its session has no id, no words and no file."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self.loaded = loaded
-        self.config: Config = loaded.config
-        self.store = SessionStore(loaded.owner / ".clio" / "sessions")
-        self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
-        self.context: ContextWindow | None = None
-        self.added = AddedCommands()
-        self._redactor: Redactor | None = None
-        self._skills: SkillShelf | None = None
-        self._memory: MemorySystem | None = None
-        self._spending: Spending | None = None
-        self._servers: Servers | None = None
-
-    @property
-    def redactor(self) -> "Redactor":
-        """As a conversation has it."""
-        from clio.security.redact import Redactor
-        from clio.security.redact_names import env_secrets
-
-        if self._redactor is None:
-            secrets = env_secrets(dict(os.environ))
-            self._redactor = Redactor(self.config.redact_patterns, secrets, enabled=self.config.redact)
-        return self._redactor
-
-    @property
-    def memory(self) -> "MemorySystem":
-        """As a conversation has it."""
-        from clio.memory.opening import open_memory
-
-        if self._memory is None:
-            self._memory = open_memory(
-                self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
-            )
-        return self._memory
-
-    @property
-    def spending(self) -> "Spending":
-        """As a conversation has it; nothing is spent here."""
-        from clio.agent.spending import open_spending
-
-        if self._spending is None:
-            self._spending = open_spending(self.loaded)
-        return self._spending
-
-    @property
-    def servers(self) -> "Servers":
-        """As a conversation has them; none is started."""
-        from clio.mcp.opening import open_servers
-
-        if self._servers is None:
-            self._servers = open_servers(self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text)
-        return self._servers
-
-    async def reload_servers(self) -> None:
-        """Raises UserError: there is no conversation that has their tools."""
-        _needs_a_conversation()
-
-    def close(self) -> None:
-        """Let go of what was opened."""
-        if self._memory is not None:
-            self._memory.close()
-
-    async def output_of(self, command: str) -> str:
-        """Raises UserError: nothing is run."""
-        _needs_a_conversation()
-
-    @property
-    def skills(self) -> "SkillShelf":
-        """As a conversation has them."""
-        from clio.skills.shelf import SkillShelf
-
-        if self._skills is None:
-            self._skills = SkillShelf(self.loaded.owner, self.loaded.home, os.environ)
-        return self._skills
-
-    @property
-    def policy(self) -> "Policy":
-        """Raises UserError: there is none."""
-        _needs_a_conversation()
-
-    @property
-    def sandbox(self) -> "Sandbox":
-        """Raises UserError: there is none."""
-        _needs_a_conversation()
-
-    @property
-    def turn_files(self) -> "TurnFiles":
-        """Raises UserError: there are none."""
-        _needs_a_conversation()
-
-    @property
-    def planning(self) -> "Planning":
-        """Raises UserError: there is none."""
-        _needs_a_conversation()
-
-    @property
-    def provider(self) -> "Provider":
-        """Raises UserError: there is none."""
-        _needs_a_conversation()
 
 
 def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
@@ -249,12 +122,6 @@ def help_text(word: str, columns: int = 0) -> str:
     return "\n".join([*lines, "", _OPTIONS])
 
 
-def in_cli_words(text: str) -> str:
-    """A handler's text with the commands it names as the command line has them, and without the marks round code."""
-    text = without_marks(text).replace(_SWITCH.strip(), "clio -r")
-    return _SLASH.sub(lambda found: f"clio {'sessions' if found[1] == 'session' else found[1]}", text)
-
-
 def _table(word: str) -> tuple[Command, str]:
     """The commands of a door, and what they begin with. The door exists."""
     door = find_door(word)
@@ -299,8 +166,8 @@ def _agreed(question: str, word: str, *, may_ask: bool) -> None:
 def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
     """What may come after a result that was shown. Returns the exit code."""
     match step:
-        case Prefill(text=text) if text.startswith(_SWITCH):
-            best = text.removeprefix(_SWITCH)
+        case Prefill(text=text) if text.startswith(SWITCH):
+            best = text.removeprefix(SWITCH)
             answer = ask("Resume which (Enter: best, q: none)? ")
             if answer is None:
                 say(f"resume it with: clio -r {best}")
@@ -310,14 +177,10 @@ def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
             say(f"next: {in_cli_words(text)}")
             return 0
         case _:
-            raise UserError("this needs a conversation; start clio and give the command there, with a slash")
+            raise needs_a_conversation()
 
 
 def _resume(selector: str, options: Options, loaded: Loaded) -> int:
     from clio.entrypoints import repl
 
     return repl.run(structs.replace(options, resume=selector), loaded)
-
-
-def _needs_a_conversation() -> "NoReturn":
-    raise UserError("this needs a conversation; start clio and give the command there, with a slash")
