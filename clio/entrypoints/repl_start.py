@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from clio.commands.session_table import count_messages, session_table
+from clio.commands.session_table import count_messages, session_table, shortened
 from clio.commands.tables import Table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
@@ -19,6 +19,7 @@ from clio.errors import ClioError, SessionNotFound
 from clio.export.wording import named_call
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.session import Session
+from clio.sessions.state import first_words
 from clio.sessions.store import SessionStore
 from clio.ui.plain import clean, visible
 from clio.ui.theme import Terminal
@@ -27,6 +28,7 @@ Ask = Callable[[str], str]
 """Shows a question and gives the answer line; raises EOFError where there is none."""
 TAIL_MESSAGES = 10
 _TAIL_LINES = 6
+_CALLED_CHARS, _ID_CHARS = 50, 13
 
 
 def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
@@ -113,12 +115,20 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 def recap(session: Session) -> Iterator[str]:
     """A resumed session in short: what it is called, how long it is, and how it ended."""
-    parts = [f"session {session.name or session.id}", count_messages(len(session.messages))]
+    parts = [f"session {_called(session)}", count_messages(len(session.messages))]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     if open_todos:
         parts.append(f"{open_todos} open todo{'s' * (open_todos != 1)}")
     yield " · ".join(parts)
     yield from tail(session.messages)
+
+
+def _called(session: Session) -> str:
+    """Its name, else how the person began, else as much of its id as tells it from others."""
+    if session.name:
+        return session.name
+    words = first_words(session.messages)
+    return f"“{shortened(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
 
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """A command's table as lines that fit the terminal, whatever its width."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -8,6 +9,8 @@ from clio.ui.plain import clean_line
 from clio.ui.width import cells_of, crop
 
 _GAP = "  "
+_GLUE = "\N{NO-BREAK SPACE}"
+_BLANKS = re.compile(rf"[^\S{_GLUE}]+")
 _NARROWEST = 16  # cells the wide column must keep, else the rows are stacked
 
 
@@ -23,7 +26,7 @@ def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
     others = sum(size for index, size in enumerate(widths) if index != table.wide) + len(_GAP) * (len(widths) - 1)
     room = width - others
     if room < min(widths[table.wide], _NARROWEST):
-        return "", [line for row in rows for line in _stacked(row, width)]
+        return "", [line for row in rows for line in _stacked(table.columns, row, width)]
     widths[table.wide] = min(widths[table.wide], room)
     lines = [line for row in rows for line in _row(row, widths, table)]
     heading = _row(table.columns, widths, table)[0] if any(table.columns) else ""
@@ -43,19 +46,31 @@ def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]
     return lines
 
 
-def _stacked(row: Sequence[str], width: int) -> list[str]:
-    """A row as a paragraph whose later lines are set in."""
-    first, *rest = wrap_cells(" · ".join(cell for cell in row if cell.strip()), width - 2)
+def _stacked(columns: Sequence[str], row: Sequence[str], width: int) -> list[str]:
+    """A row as a paragraph whose later lines are set in. Counts bring along what is counted: no heading says it."""
+    cells = [_counted(column, cell) for column, cell in zip(columns, row, strict=True) if cell.strip()]
+    first, *rest = wrap_cells(" · ".join(cells), width - 2)
     return [first, *(f"  {line}" for line in rest)]
 
 
+def _counted(column: str, cell: str) -> str:
+    """A number below a heading such as "messages", with that noun."""
+    if not (column.isalpha() and column.endswith("s") and cell.replace(",", "").isdecimal()):
+        return cell
+    return f"{cell} {column[:-1] if cell == '1' else column}"
+
+
 def wrap_cells(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` cells; words longer than a line are broken."""
+    """The text in lines of at most `width` cells; words longer than a line are broken. No line begins with a "·"."""
+    return [line.replace(_GLUE, " ") for line in _wrapped(text.replace(" · ", f"{_GLUE}· "), width)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
     if cells_of(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    for word in filter(None, _BLANKS.split(text)):
         while cells_of(joined := f"{line} {word}".lstrip()) > width:
             if line:
                 lines.append(line)

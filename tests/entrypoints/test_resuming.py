@@ -85,6 +85,17 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
     ], done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [("does the client retry?", "“does the client retry?”"), ("word " * 40, f"“{('word ' * 10)[:49]}…”")],
+)
+def test_one_without_a_name_is_called_by_its_first_words(place: Place, words: str, called: str) -> None:
+    session = open_store(loaded()).new(Path.cwd())
+    session.append(UserMessage(content=words))
+    assert next(recap(session)) == f"session {called} · 1 message"
+    session.close()
+
+
 def test_what_has_to_be_said_or_asked_first_waits_for_the_app(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     planned = said(proposed=True)
     planned.close()

@@ -41,3 +41,17 @@ def test_help_is_readable_on_twenty_columns() -> None:
     heading, lines = table_lines(command_table(), 20)
     assert heading == ""
     assert lines[:2] == ["/help", "  [COMMAND|keys] ·"]
+
+
+def test_a_stacked_row_says_what_it_counts() -> None:
+    columns = ("#", "session", "last used", "messages", "id")
+    rows = (("1", "the retry policy", "2 h ago", "1", "01a2031b"), ("2", "a name", "this one", "1,200", "01a2031c"))
+    assert table_lines(Table(columns=columns, rows=rows, wide=1), 40) == (
+        "",
+        [
+            "1 · the retry policy · 2 h ago · 1",
+            "  message · 01a2031b",
+            "2 · a name · this one · 1,200",
+            "  messages · 01a2031c",
+        ],
+    )
