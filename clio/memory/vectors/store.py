@@ -11,6 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from clio.memory.vectors.contents import Contents
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.files import Gone, Mark, News, Record, VectorFiles, VectorItem
 from clio.memory.vectors.index import GRAPH_FROM, Neighbour, VectorIndex
@@ -38,16 +39,13 @@ class VectorStore:
         self._files = self._files_of(embedder)
         self._graph_from = graph_from
         self._lock = threading.RLock()
-        self._items: list[VectorItem | None] = []
-        self._ids: dict[str, int] = {}
-        self._groups: dict[str, list[int]] = {}
-        self._marks: dict[str, str] = {}
+        self._there = Contents()
         self._index: VectorIndex | None = None
 
     @property
     def exists(self) -> bool:
         """Whether there may be anything to search: known without reading it."""
-        return bool(self._ids) or (self._files is not None and self._files.exist)
+        return bool(self._there) or (self._files is not None and self._files.exist)
 
     @property
     def lacks_graph(self) -> bool:
@@ -57,52 +55,43 @@ class VectorStore:
     def __len__(self) -> int:
         with self._lock:
             self._catch_up()
-            return sum(len(places) for places in self._groups.values())
+            return len(self._there)
 
     def has(self, id: str) -> bool:
         """Whether a turn or chunk has its vectors already."""
         with self._lock:
             self._catch_up()
-            return id in self._ids
+            return id in self._there
 
     def groups(self) -> set[str]:
         """The groups that have vectors or a mark."""
         with self._lock:
             self._catch_up()
-            return self._groups.keys() | self._marks.keys()
+            return self._there.groups
 
     def marks(self) -> dict[str, str]:
         """The stamp of each group that is there whole."""
         with self._lock:
             self._catch_up()
-            return dict(self._marks)
+            return self._there.marks
 
     def mark(self, group: str, stamp: str) -> None:
         """Note that a group is there whole, as its source was at that stamp."""
         with self._lock:
             self._catch_up()
-            if self._marks.get(group) != stamp:
+            if self._there.stamp_of(group) != stamp:
                 self._add([Mark(group=group, stamp=stamp)], [])
 
     def ids_of(self, group: str) -> list[str]:
         """The ids there are of a group, in the order they were put."""
         with self._lock:
             self._catch_up()
-            items = [self._items[place] for place in self._groups.get(group, ())]
-            return list(dict.fromkeys(item.id for item in items if item))
+            return self._there.ids_of(group)
 
     def pieces_of(self, id: str) -> list[VectorItem]:
         """All pieces of a turn or chunk, in the order they were put."""
         with self._lock:
-            place = self._ids.get(id)
-            found: list[VectorItem] = []
-            while place is not None and place < len(self._items):
-                item = self._items[place]
-                if item is None or item.id != id:
-                    break
-                found.append(item)
-                place += 1
-            return found
+            return self._there.pieces_of(id)
 
     def put(self, items: Iterable[VectorItem]) -> int:
         """Embed and keep the pieces of turns that are not there yet; how many pieces were added.
@@ -112,7 +101,7 @@ class VectorStore:
         given = list(items)
         with self._lock:
             self._catch_up()
-            new = [item for item in given if item.id not in self._ids and item.text.strip()]
+            new = [item for item in given if item.id not in self._there and item.text.strip()]
         added = 0
         for batch in _batches(new):
             embedder = self.embedder
@@ -131,13 +120,13 @@ class VectorStore:
         """Let go of groups; how many there were of them. wipe: so that their text is in no file any more."""
         with self._lock:
             self._catch_up()
-            known = self._groups.keys() | self._marks.keys()
+            known = self._there.groups
             gone = [Gone(group=group) for group in dict.fromkeys(groups) if group in known]
             if not gone:
                 return 0
             self._add(gone, [])
-            living = sum(len(places) for places in self._groups.values())
-            if wipe or len(self._items) - living > max(COMPACT_FROM, living):
+            living = len(self._there)
+            if wipe or self._there.rows - living > max(COMPACT_FROM, living):
                 self._compact()
             return len(gone)
 
@@ -150,7 +139,7 @@ class VectorStore:
         """
         with self._lock:
             self._catch_up()
-            if count <= 0 or not (self._ids if groups is None else self._groups.keys() & set(groups)):
+            if count <= 0 or not (self._there if groups is None else self._there.any_of(groups)):
                 return []
         embedder = self.embedder
         try:
@@ -164,7 +153,7 @@ class VectorStore:
             self._catch_up()
             if self.embedder is not embedder:
                 return self.search(question, count, groups=groups, without=without)
-            places = None if groups is None else [place for group in groups for place in self._groups.get(group, ())]
+            places = None if groups is None else self._there.places_of(groups)
             return self._nearest_ids(vector, count, places, without)
 
     def clear(self) -> None:
@@ -201,13 +190,13 @@ class VectorStore:
         self, vector: Sequence[float], count: int, places: Sequence[int] | None, without: frozenset[str]
     ) -> list[tuple[VectorItem, float]]:
         """Looks at more and more of the nearest pieces, until they are of enough ids."""
-        all_there = len(self._items) if places is None else len(places)
+        all_there = self._there.rows if places is None else len(places)
         most = max(_FIRST_LOOK, 4 * count)
         while True:
             found: dict[str, tuple[VectorItem, float]] = {}
             near = self._nearest(vector, most, places)
             for place, distance in near:
-                item = self._items[place]
+                item = self._there.at(place)
                 if item is not None and item.id not in without:
                     found.setdefault(item.id, (item, distance))
             if len(found) >= count or most >= all_there or not near:
@@ -226,9 +215,9 @@ class VectorStore:
         """The index of all rows; None where they proved damaged, and were cleared away."""
         if self._index is None:
             self._index = VectorIndex(graph_from=self._graph_from)
-            self._index.remove([place for place, item in enumerate(self._items) if item is None])
-        if self._files is not None and len(self._index) < len(self._items):
-            if not self._index.read(self._files.vectors, len(self._items)):
+            self._index.remove(self._there.unused())
+        if self._files is not None and len(self._index) < self._there.rows:
+            if not self._index.read(self._files.vectors, self._there.rows):
                 _log.info("the vectors in %s are damaged and made anew", self._files.folder)
                 self.clear()
                 return None
@@ -241,14 +230,14 @@ class VectorStore:
             try:
                 with self._files.lock():
                     self._take_in(self._files.news(locked=True))
-                    fresh, their_rows = self._fresh(records, rows)
+                    fresh, their_rows = self._there.unknown(records, rows)
                     self._files.append(fresh, b"".join(row.tobytes() for row in their_rows))
                     self._take_in(self._files.news(locked=True))
             except OSError as error:
                 self._do_without(error)
             else:
                 return len(fresh)
-        fresh, their_rows = self._fresh(records, rows)
+        fresh, their_rows = self._there.unknown(records, rows)
         if self._index is None:
             self._index = VectorIndex(graph_from=self._graph_from)
         if their_rows:
@@ -256,25 +245,14 @@ class VectorStore:
         self._learn(fresh)
         return len(fresh)
 
-    def _fresh(self, records: Sequence[Record], rows: Sequence[Row]) -> tuple[list[Record], list[Row]]:
-        if not rows:
-            return list(records), []
-        pairs = [
-            (record, row)
-            for record, row in zip(records, rows, strict=True)
-            if not isinstance(record, VectorItem) or record.id not in self._ids
-        ]
-        return [record for record, _ in pairs], [row for _, row in pairs]
-
     def _compact(self) -> None:
         """Write what counts anew, without what does not."""
         index = self._loaded()
         if index is None:
             return
-        places = [place for place, item in enumerate(self._items) if item is not None]
-        items: list[Record] = [item for item in self._items if item is not None]
-        items += [Mark(group=group, stamp=stamp) for group, stamp in self._marks.items()]
-        rows: Any = index.rows(places)
+        items: list[Record] = [item for _, item in self._there.pieces()]
+        items += [Mark(group=group, stamp=stamp) for group, stamp in self._there.marks.items()]
+        rows: Any = index.rows([place for place, _ in self._there.pieces()])
         if self._files is None:
             self._forget()
             self._index = VectorIndex(rows, graph_from=self._graph_from)
@@ -322,30 +300,14 @@ class VectorStore:
             self._forget()
 
     def _learn(self, records: Iterable[Record]) -> None:
-        for record in records:
-            if isinstance(record, VectorItem):
-                self._groups.setdefault(record.group, []).append(len(self._items))
-                self._ids.setdefault(record.id, len(self._items))
-                self._items.append(record)
-            elif isinstance(record, Mark):
-                self._marks[record.group] = record.stamp
-            else:
-                self._marks.pop(record.group, None)
-                self._let_go(self._groups.pop(record.group, ()))
-
-    def _let_go(self, places: Sequence[int]) -> None:
-        for place in places:
-            item = self._items[place]
-            if item is not None:
-                self._ids.pop(item.id, None)
-                self._items[place] = None
-        if self._index is not None:
-            self._index.remove(places)
+        gone = self._there.take_in(records)
+        if self._index is not None and gone:
+            self._index.remove(gone)
 
     def _forget(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._items, self._ids, self._groups, self._marks, self._index = [], {}, {}, {}, None
+        self._there, self._index = Contents(), None
 
 
 def _batches(items: Sequence[VectorItem]) -> Iterator[list[VectorItem]]:
