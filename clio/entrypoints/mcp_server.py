@@ -15,7 +15,8 @@ from clio.config.show import withheld_note
 from clio.config.trust import should_ask
 from clio.entrypoints.cli_words import in_cli_words
 from clio.entrypoints.light_shell import LightShell
-from clio.entrypoints.mcp_tools import Answer, McpTool, call, tools
+from clio.entrypoints.mcp_answers import Answer
+from clio.entrypoints.mcp_tools import McpTool, call, tools
 from clio.entrypoints.subcommand_output import say
 from clio.errors import ClioError, UsageError
 from clio.storage.reasons import cause
