@@ -113,7 +113,8 @@ class EditorApprover:
                 kind = kinds.get(changes[0].kind, "edit") if len(changes) == 1 else "edit"
                 text = "\n\n".join([*moved, why])
                 return kind, Shown(text=text, changes=both), [Place(path) for path in paths]
-            case RunCommand(command=command):
+            case RunCommand(command=command, note=note):
+                why = f"{why}\n\n{note}" if note else why
                 return "execute", Shown(text=f"{fenced(visible(self.redact(command)))}\n\n{why}"), []
             case FetchUrl(url=url):
                 return "fetch", Shown(text=f"{fenced(visible(self.redact(url)))}\n\n{why}"), []

@@ -45,6 +45,8 @@ def _tree(fence: Fence) -> Iterator[str]:
         # Who is root outside still owns the kernel's settings below /proc/sys, one of which names a program to start.
         yield from ("--remount-ro", "/proc")
     yield from ("--bind", str(fence.tmp), "/tmp")
+    for folder in fence.shown:
+        yield from ("--ro-bind-try", str(folder), str(folder))
     if Path("/run").is_dir():
         yield from ("--tmpfs", "/run")
         for name in _RUNTIME:

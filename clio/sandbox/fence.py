@@ -15,7 +15,8 @@ class Fence(Struct, frozen=True, kw_only=True):
     root: the workspace, the first of `write`. sealed: files and folders below these that are not written all the same.
     watched: paths that cannot be sealed because they need not exist; looked at before and after a command.
     hidden: folders with the doors of other programs, shown empty where that can be done.
-    tmp: a folder of this run that commands see as /tmp, where that can be done. network: it is reached.
+    tmp: a folder of this run that commands see as /tmp, where that can be done. shown: folders of the machine's /tmp
+    that are read there all the same. network: it is reached.
     """
 
     root: Path
@@ -24,6 +25,7 @@ class Fence(Struct, frozen=True, kw_only=True):
     watched: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     tmp: Path
+    shown: tuple[Path, ...] = ()
     network: bool = False
 
 

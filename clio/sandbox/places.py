@@ -5,6 +5,7 @@ from pathlib import Path
 
 from clio.config.paths import FOLDER_NAME
 from clio.sandbox.fence import Fence
+from clio.sandbox.own_tmp import programs_in_tmp
 
 CACHES = (
     "~/.cache",
@@ -55,6 +56,7 @@ def make_fence(
         watched=(*links, *(path for folder in git for path in _watched_of(folder))),
         hidden=_existing(_place(name, root, person) for name in _DOORS),
         tmp=tmp.resolve(),
+        shown=programs_in_tmp(env),
         network=network,
     )
 

@@ -12,6 +12,7 @@ from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed, Fence, Level
 from clio.sandbox.guard import Guard
+from clio.sandbox.own_tmp import named_in_tmp
 from clio.sandbox.places import make_fence
 from clio.sandbox.probe import enclose, why_not
 from clio.sandbox.watches import Watches
@@ -126,6 +127,16 @@ class Sandbox:
             more=self._write,
             network=self.network,
         )
+
+    def names_own_tmp(self, command: str, root: Path) -> bool:
+        """Whether a line of shell names something in /tmp that is another file there than outside.
+
+        False as long as nobody has found out the level.
+        """
+        if self._level != "bwrap" or not (named := named_in_tmp(command)):
+            return False
+        real = self.fence(root).write
+        return any(".." in path.parts or not {path, *path.parents}.intersection(real) for path in named)
 
     def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> Enclosed:
         """A command of a workspace, behind the fence where one holds; for a thread. Raises ToolFailed.

@@ -34,11 +34,15 @@ class ChangeFiles(Struct, frozen=True, kw_only=True, tag="change"):
 
 
 class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
-    """Run one line in the shell, in `cwd`. outside: not in the sandbox that holds the other commands."""
+    """Run one line in the shell, in `cwd`. outside: not in the sandbox that holds the other commands.
+
+    note: what a person who is asked must know of where it runs; "" for nothing.
+    """
 
     command: str
     cwd: Path
     outside: bool = False
+    note: str = ""
 
 
 class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):

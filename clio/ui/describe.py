@@ -23,8 +23,8 @@ def describe_action(action: Action, theme: Theme, width: int, display: Display) 
     match action:
         case ChangeFiles(changes=changes):
             return describe_changes(changes, theme, width, display)
-        case RunCommand(command=command, cwd=cwd):
-            return list(_command(command, display(cwd), theme))
+        case RunCommand(command=command, cwd=cwd, note=note):
+            return [*_command(command, display(cwd), theme), *([Text(f"    {note}", theme.warning)] if note else [])]
         case FetchUrl(url=url):
             return [Text(f"  {visible(url)}")]
         case ReadFiles(paths=paths):

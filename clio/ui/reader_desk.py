@@ -67,8 +67,8 @@ class ReaderDesk(Desk):
         match action:
             case ChangeFiles(changes=changes):
                 return self.changes(changes, display)
-            case RunCommand(command=command, cwd=cwd):
-                return [Text(line) for line in _command(command, display(cwd))]
+            case RunCommand(command=command, cwd=cwd, note=note):
+                return [Text(line) for line in (*_command(command, display(cwd)), *([note] if note else []))]
             case FetchUrl(url=url):
                 return [Text(f"address: {visible(url)}")]
             case ReadFiles(paths=paths):

@@ -5,6 +5,7 @@ import os
 import shlex
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from clio.errors import ToolFailed
 from clio.sandbox import seatbelt
 from clio.sandbox.fence import Fence
 from clio.sandbox.guard import Guard
+from clio.sandbox.own_tmp import TOLD, WARNING, programs_in_tmp
 from clio.sandbox.places import make_fence
 from clio.sandbox.sandbox import Sandbox
 from clio.sandbox.smell import hint
@@ -68,6 +70,85 @@ def test_bwrap_gives_a_tmp_of_its_own_that_lasts_as_long_as_clio(field: Range) -
     tmp = sandbox.fence(field.project).tmp
     sandbox.close()
     assert not tmp.exists()
+
+
+@NEEDS_BWRAP
+def test_programs_of_the_person_in_tmp_are_found_there_and_nothing_else(field: Range) -> None:
+    with tempfile.TemporaryDirectory(prefix="clio-venv-", dir="/tmp") as name:
+        venv = Path(name) / "venv"
+        (venv / "bin").mkdir(parents=True)
+        (venv / "pyvenv.cfg").touch()
+        (Path(name) / "secret").touch()
+        tool = venv / "bin" / "a-tool-of-mine"
+        tool.write_text(f"#!/bin/sh\nls {venv} {name}\necho x > {venv}/written || echo held\n", encoding="utf-8")
+        tool.chmod(0o755)
+        env = {**os.environ, "PATH": f"{venv}/bin:{os.environ['PATH']}"}
+        sandbox = Sandbox("bwrap", home=field.clio_home, person=field.home, env=env)
+        said = text(sandbox, field, f"PATH={venv}/bin:$PATH; a-tool-of-mine 2>/dev/null")
+        sandbox.close()
+        assert said.split() == [f"{name}:", "venv", f"{venv}:", "bin", "pyvenv.cfg", "held"]
+        assert not (venv / "written").exists()
+
+
+def test_which_folders_hold_the_persons_programs(tmp_path: Path) -> None:
+    for folder in ("venv/bin", "base/bin", "base/lib", "node/bin", "node/lib", "alone/bin", "bin", "lib", "tools/x"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
+    (tmp_path / "base" / "bin" / "python3").touch()
+    (tmp_path / "venv" / "bin" / "python").symlink_to(tmp_path / "base" / "bin" / "python3")
+    (tmp_path / "link").symlink_to(tmp_path / "node" / "bin")
+
+    def shown(path: str, venv: str = "") -> set[str]:
+        found = programs_in_tmp({"PATH": path, "VIRTUAL_ENV": venv}, tmp_path)
+        return {place.relative_to(tmp_path).as_posix() for place in found}
+
+    assert shown(f"/usr/bin:{tmp_path}/venv/bin") == {"venv", "base"}
+    assert shown("/usr/bin", f"{tmp_path}/venv") == {"venv", "base"}
+    assert shown(f"{tmp_path}/link:{tmp_path}/alone/bin:{tmp_path}/tools/x") == {"link", "node", "alone/bin", "tools/x"}
+    assert shown(f"{tmp_path}/bin") == {"bin"}  # never all of it
+    assert shown(f"{tmp_path}:{tmp_path}/missing::relative:{tmp_path}/tools/x/../../..") == set()
+
+
+@NEEDS_BWRAP
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("echo x > /tmp/a", True),
+        ("ls /tmp", True),
+        ("cp a '/tmp/b c'", True),
+        ("cat {given}/a /tmp/b", True),
+        ("cat {given}/../b", True),
+        ("cat {given}/a", False),
+        ("ls /var/tmp ./tmp/a src/tmp /tmpfs ~/tmp", False),
+    ],
+)
+def test_whether_a_command_names_the_tmp_it_has_for_itself(field: Range, command: str, named: bool) -> None:
+    with tempfile.TemporaryDirectory(prefix="clio-given-", dir="/tmp") as given:
+        sandbox = field.sandbox("bwrap", write=(given,))
+        line = command.format(given=given)
+        assert not sandbox.names_own_tmp(line, field.project)  # nobody has found out yet
+        sandbox._level = "bwrap"
+        assert sandbox.names_own_tmp(line, field.project) is named
+        sandbox.close()
+
+
+@NEEDS_BWRAP
+def test_a_tmp_of_its_own_is_told_to_the_person_each_time_and_to_the_model_once(field: Range) -> None:
+    sandbox = field.sandbox("bwrap")
+    tool = RunCommandTool(Workspace(field.project), JobTable(sandbox), 20)
+    line = "echo x > /tmp/told && cat /tmp/told"
+
+    def call(**arguments: object) -> tuple[str, list[str]]:
+        prepared = tool.prepare(HeldCommandArgs(**arguments))  # type: ignore[arg-type]
+        assert isinstance(prepared.action, RunCommand)
+        return prepared.action.note, asyncio.run(prepared.run(lambda line: None)).text.splitlines()[1:]
+
+    sandbox.level()
+    assert call(command=line) == (WARNING, ["x", TOLD])
+    assert call(command=line) == (WARNING, ["x"])
+    assert call(command="echo y") == ("", ["y"])
+    assert call(command="echo /tmp", outside=True) == ("", ["/tmp"])
+    sandbox.close()
 
 
 def test_what_is_configured_opens(held: Sandbox, field: Range) -> None:

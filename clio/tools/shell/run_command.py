@@ -12,6 +12,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.git_looking import command as looking
 from clio.git_looking import environment
 from clio.messages import Commit, Deeds
+from clio.sandbox.own_tmp import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -65,6 +66,7 @@ class RunCommandTool:
         self._workspace = workspace
         self._jobs = jobs
         self._timeout_s = timeout_s
+        self._told_of_tmp = False
 
     def prepare(self, args: Any) -> Prepared:
         """Raises ToolRetry for an empty command or one with a NUL character."""
@@ -85,7 +87,8 @@ class RunCommandTool:
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
         title += " (background)" if call.background else ""
         title += " (outside the sandbox)" if outside else ""
-        action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside)
+        note = WARNING if not outside and self._in_own_tmp(call.command) else ""
+        action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
         return Prepared(title=title, action=action, run=go)
 
     async def _in_foreground(self, command: str, timeout_s: float, progress: Progress, outside: bool) -> ToolOutput:
@@ -103,8 +106,14 @@ class RunCommandTool:
         commits = await _commits(command, text, self._workspace.root, began)
         deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
         summary = state.partition(";")[0]
+        if not outside and not note and not self._told_of_tmp and self._in_own_tmp(command):
+            self._told_of_tmp, note = True, TOLD
         whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", before, note)))
         return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds)
+
+    def _in_own_tmp(self, command: str) -> bool:
+        """Whether the command would see another /tmp than the person's, and names it."""
+        return self._sandbox is not None and self._sandbox.names_own_tmp(command, self._workspace.root)
 
     async def _in_background(self, command: str, outside: bool) -> ToolOutput:
         job = await self._jobs.start(command, self._workspace.root, outside=outside)
