@@ -1,6 +1,5 @@
 """`ltm.history.jsonl`: what entries of the project knowledge said before, and when that ended. It only grows."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,8 +12,7 @@ from clio.memory.ltm_changes import Piece
 from clio.memory.ltm_kinds import SHAPES, Json, provenance_of, share, steps_of, string
 from clio.memory.records import Because, Kind
 from clio.memory.tolerant import number, texts
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
-from clio.storage.jsonl import mend_tail, read_lines
+from clio.storage.jsonl import append_lines, read_lines
 
 Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
 """Why a version ended: the entry says something else now, it left (see `Because`), or the change was undone."""
@@ -43,15 +41,7 @@ class LtmHistory:
         """
         if not endings:
             return
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-        try:
-            new = mend_tail(fd) == 0
-            write_all(fd, b"".join(msgspec.json.encode(ending) + b"\n" for ending in endings), self.path)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        if new:
-            sync_folder(self.path.parent)
+        append_lines(self.path, map(msgspec.json.encode, endings))
 
     def read(self) -> tuple[Ending, ...]:
         """The versions in the order they ended; lines that do not parse are passed over."""

@@ -4,7 +4,6 @@ Changes that belong together, as those of one night's sleep, carry the id of the
 taken back together.
 """
 
-import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,10 +14,10 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from clio.ids import new_id
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import mend_tail, read_lines
+from clio.storage.jsonl import append_lines, read_lines
 
 MAX_CHANGES = 200
 FOLD_BYTES = 500_000
@@ -108,20 +107,7 @@ class UndoLog:
         change = group.take_in(change) if group else change
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-            try:
-                end = mend_tail(fd)
-                try:
-                    write_all(fd, msgspec.json.encode(change) + b"\n", self.path)
-                    os.fsync(fd)
-                except OSError:
-                    os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
-                    raise
-                size = os.fstat(fd).st_size
-            finally:
-                os.close(fd)
-            if end == 0:
-                sync_folder(self.path.parent)
+            size = append_lines(self.path, (msgspec.json.encode(change),))
             if size > (MOST_BYTES if group else FOLD_BYTES):
                 self._fold(size)
 

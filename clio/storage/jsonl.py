@@ -1,14 +1,16 @@
 """Files of one JSON value per line that only grow, and survive being cut off in the middle of a line."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from clio.storage.atomic import NO_FOLLOW, sync_folder
+from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
 
 BLOCK_BYTES = 65_536
+_APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
 class Lines(Struct, frozen=True, kw_only=True):
@@ -107,8 +109,7 @@ class LineWriter:
             self._fd = None
 
     def _open(self) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
-        fd = os.open(self.path, flags, 0o600)
+        fd = os.open(self.path, _APPENDING, 0o600)
         try:
             end = mend_tail(fd)
         except BaseException:
@@ -121,6 +122,29 @@ class LineWriter:
                 self._opening = b""
         self._fd = fd
         return fd
+
+
+def append_lines(path: Path, lines: Iterable[bytes]) -> int:
+    """Add lines, given without their line ends, on disk when this returns; gives the size of the file then.
+
+    All of them or none, unless the process dies on the way. The file is made where there is none; where several may
+    write, its lock must be held. Raises OSError.
+    """
+    data = b"".join(line + b"\n" for line in lines)
+    fd = os.open(path, _APPENDING, 0o600)
+    try:
+        end = mend_tail(fd)
+        try:
+            write_all(fd, data, path)
+            os.fsync(fd)
+        except OSError:
+            os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
+            raise
+    finally:
+        os.close(fd)
+    if end == 0:
+        sync_folder(path.parent)
+    return end + len(data)
 
 
 def mend_tail(fd: int) -> int:

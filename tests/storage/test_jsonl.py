@@ -1,5 +1,7 @@
 """Lines survive a file cut off or damaged at its end."""
 
+import resource
+import signal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.storage.jsonl import Lines, LineWriter, read_lines, split_lines
+from clio.storage.jsonl import Lines, LineWriter, append_lines, read_lines, split_lines
 
 VALUES = st.lists(st.dictionaries(st.text(), st.text() | st.integers(), min_size=1), max_size=8)
 
@@ -110,3 +112,27 @@ def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "a").unlink()
     assert writer.vanished()
     writer.close()
+
+
+def test_lines_are_added_behind_what_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    assert append_lines(path, [b"1", b"2"]) == 4
+    path.write_bytes(b'1\n2\n{"torn":')
+    assert append_lines(path, [b"3"]) == 6
+    assert path.read_bytes() == b"1\n2\n3\n"
+
+
+def test_lines_are_added_all_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    append_lines(path, [b"1"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, hard))
+    try:
+        with pytest.raises(OSError, match="too large") as failed:
+            append_lines(path, [b"2", b"3", b"456789"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert failed.value.filename == str(path)
+    assert path.read_bytes() == b"1\n"

@@ -1,6 +1,5 @@
 """Lines of an archive of typed memories, taken in and added to, whatever else they say of why a memory left."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from clio.memory.ltm_kinds import provenance_of
 from clio.memory.records import Provenance
 from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
-from clio.storage.jsonl import mend_tail, read_lines
+from clio.storage.jsonl import read_lines
 
 
 class Archived(Struct, frozen=True, kw_only=True):
@@ -58,22 +56,6 @@ def former_line(record: MemoryRecord, now: float) -> bytes:
     """A version that ended because a newer one was taken in."""
     fields: dict[str, Any] = msgspec.to_builtins(record)
     return msgspec.json.encode(fields | {"ended": now, "because": "merged"})
-
-
-def append_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """Add lines, on disk when this returns; to be called under the memories' lock. Raises OSError."""
-    data = b"".join(line + b"\n" for line in lines)
-    if not data:
-        return
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-    try:
-        new = mend_tail(fd) == 0
-        write_all(fd, data, path)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    if new:
-        sync_folder(path.parent)
 
 
 def _sound(raw: Raw, by: Provenance, now: float, clean: Clean) -> bytes | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 import msgspec
 from msgspec import structs
 
-from clio.memory.control.archive_lines import append_lines, archived_in, former_line, new_lines
+from clio.memory.control.archive_lines import archived_in, former_line, new_lines
 from clio.memory.control.bundle import KnowledgePart, RecordsPart, is_nothing
 from clio.memory.control.merge_records import Merged, lowered, merge_records
 from clio.memory.control.places import Places
@@ -24,6 +24,7 @@ from clio.memory.typed.files import Line, MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog, new_change
+from clio.storage.jsonl import append_lines
 
 NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "memories of yours"}
 
@@ -55,7 +56,8 @@ def take_memories(
         merged, lines, unusable = _merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         former = [former_line(old, now) for old in merged.replaced if new[old.id] != (old.content, old.score)]
-        append_lines(files.archive, (*lines, *former))
+        if aside := (*lines, *former):
+            append_lines(files.archive, aside)
         if merged.put:
             files.append(Line(put=merged.put))
     if merged.put:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from clio.algorithms.consolidate import retention
 from clio.algorithms.decay import DAY_S
 from clio.algorithms.feedback import Category
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import mend_tail, read_lines
+from clio.storage.jsonl import append_lines, read_lines
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""
@@ -86,22 +86,9 @@ class Trajectories:
 
     def add(self, *lines: Line) -> None:
         """Append lines, on disk when this returns."""
-        data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-            try:
-                end = mend_tail(fd)
-                try:
-                    write_all(fd, data, self.path)
-                    os.fsync(fd)
-                except OSError:
-                    os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
-                    raise
-            finally:
-                os.close(fd)
-            if end == 0:
-                sync_folder(self.path.parent)
+            append_lines(self.path, map(msgspec.json.encode, lines))
 
     def all(self) -> list[Rated]:
         """Every turn with its ratings, the oldest first; lines that do not parse are passed over."""

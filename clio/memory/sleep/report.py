@@ -1,16 +1,15 @@
 """What one night did: in one line for the screen, whole in `.clio/sleep.log.jsonl`."""
 
-import os
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import mend_tail, read_lines
+from clio.storage.jsonl import append_lines, read_lines
 
 By = Literal["hand", "idle", "exit"]
 MAX_REPORTS = 200
@@ -117,17 +116,7 @@ class ReportLog:
         """Append a report, on disk when this returns."""
         make_ignored_folder(self.path.parent, self.path.parent)
         with FileLock(self.path.with_name(self.path.name + ".lock")):
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-            try:
-                new = mend_tail(fd) == 0
-                write_all(fd, msgspec.json.encode(report) + b"\n", self.path)
-                os.fsync(fd)
-                size = os.fstat(fd).st_size
-            finally:
-                os.close(fd)
-            if new:
-                sync_folder(self.path.parent)
-            if size > _FOLD_BYTES:
+            if append_lines(self.path, (msgspec.json.encode(report),)) > _FOLD_BYTES:
                 self._fold()
 
     def last(self, limit: int) -> tuple[Report, ...]:

@@ -18,11 +18,11 @@ from clio.memory.typed.former import decode as decode_former
 from clio.memory.typed.former import encode as encode_former
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all, write_atomic
+from clio.storage.atomic import NO_FOLLOW, write_all, write_atomic
 from clio.storage.document import Document, Format, encode, load, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import mend_tail
+from clio.storage.jsonl import append_lines, mend_tail
 
 VERSION = 1
 FOLD_BYTES = 1_000_000
@@ -134,15 +134,7 @@ class MemoryFiles:
         """
         if not formers:
             return
-        fd = os.open(self.archive, os.O_RDWR | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-        try:
-            new = mend_tail(fd) == 0
-            write_all(fd, b"".join(encode_former(former) + b"\n" for former in formers), self.archive)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        if new:
-            sync_folder(self.archive.parent)
+        append_lines(self.archive, map(encode_former, formers))
 
     def archived(self) -> tuple[Former, ...]:
         """What was set aside, oldest first; lines that do not parse are passed over."""
