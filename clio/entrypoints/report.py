@@ -147,7 +147,7 @@ def as_result(report: Report) -> Result:
     return Result(**{name: getattr(report, name) for name in Report.__struct_fields__})
 
 
-def print_line(value: Struct) -> None:
+def print_line(value: StreamEvent | Report) -> None:
     """One JSON object on a line of standard output, at once."""
     data = msgspec.json.encode(value)
     if not data.isascii() or b"\x7f" in data:

@@ -4,9 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import Struct
-
-from clio.entrypoints.report import ApprovalRequested, QuestionAsked
+from clio.entrypoints.report import ApprovalRequested, QuestionAsked, StreamEvent
 from clio.entrypoints.stream_input import Reply
 from clio.errors import ApprovalNeeded, ToolFailed
 from clio.ids import new_id
@@ -18,7 +16,7 @@ from clio.tools.files.diff import diff_change
 class StreamDesk:
     """Knows which questions are open. Once the input has ended nobody is there to answer."""
 
-    def __init__(self, put: Callable[[Struct], None]) -> None:
+    def __init__(self, put: Callable[[StreamEvent], None]) -> None:
         self._put = put
         self._open: dict[str, asyncio.Future[Reply]] = {}
         self._ended = False

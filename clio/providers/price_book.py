@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.config.yaml_file import read_bytes
+from clio.providers.base import OFFLINE
 from clio.providers.price_words import OLD_DAYS, SHOWN, day_of
 from clio.providers.prices import FREE_RATE, Price, find_price, read_prices
 from clio.providers.profiles import preset_named
@@ -15,7 +16,6 @@ from clio.providers.urls import host_of, is_local_host
 FILE_NAME = "prices.yaml"
 _SHIPPED = Path(__file__).with_name(FILE_NAME)
 _DAY_S = 86_400.0
-_NOTHING_PAID = frozenset(("offline", "scripted"))
 
 
 class Age(Struct, frozen=True, kw_only=True):
@@ -107,4 +107,4 @@ def is_free(server: str) -> bool:
     preset = preset_named(server)
     if preset is not None:
         return not preset.key_required
-    return server in _NOTHING_PAID or is_local_host(host_of(f"//{server}"))
+    return server == OFFLINE or is_local_host(host_of(f"//{server}"))

@@ -57,11 +57,6 @@ class KeyWatch:
         """Whether a key was pressed that recently: a question that pops up now could catch keys not meant for it."""
         return time.monotonic() - self._typed_at < seconds
 
-    @property
-    def pending_text(self) -> str:
-        """What stands on the line."""
-        return self._typed.line.text
-
     def take_text(self) -> str:
         """What stands on the line, for the next prompt; it is then forgotten here."""
         return self._typed.line.take()

@@ -11,17 +11,12 @@ _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 
-def is_complete(text: str) -> bool:
-    """Whether Enter sends this text; else it starts a new line.
+def open_part(text: str) -> str:
+    """What the text still lacks: "```", an open bracket, a backslash, or "" when it is complete and Enter sends it.
 
     Open brackets wait for their end or for an empty line, an open ``` fence for its end or for two empty lines, a
     backslash at the end for one more line. Brackets inside of `code` and faces such as ":(" open nothing.
     """
-    return open_part(text) == ""
-
-
-def open_part(text: str) -> str:
-    """What the text still lacks: "```", an open bracket, a backslash, or "" when it is complete."""
     if text.lstrip().startswith(("/", "!")) or len(text) > _MAX_CHECKED:
         return ""
     if text.count("```") % 2:

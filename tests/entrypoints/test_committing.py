@@ -24,9 +24,9 @@ from clio.errors import ConfigError, ServerFailed, UserError
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
-from clio.providers.scripted import Reply, ScriptedProvider
 from clio.ui.commit_review import CommitAnswer, Proposed
 from tests.support.repositories import NOBODY, git, make, write
+from tests.support.scripted_provider import Reply, ScriptedProvider
 
 GO, NO, EDIT = (CommitAnswer(kind=kind) for kind in ("go", "no", "edit"))
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"

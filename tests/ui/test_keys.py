@@ -11,6 +11,7 @@ import pytest
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 
 from clio.ui.keys import FLUSH_S, KeyWatch
+from clio.ui.typed_keys import TypedKeys
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 
@@ -46,8 +47,10 @@ class Watched:
         self.shown = ""
         self.folds = 0
         self.written: list[str] = []
+        self.typed = TypedKeys()
         self.watch = KeyWatch(
             self.interrupt,
+            typed=self.typed,
             on_change=self.show,
             hotkeys={"c-t": self.fold},
             write=self.written.append,
@@ -61,7 +64,7 @@ class Watched:
         self.folds += 1
 
     def show(self) -> None:
-        self.shown = self.watch.pending_text
+        self.shown = self.typed.line.text
 
     def press(self, keys: str) -> None:
         os.write(self.person, keys.encode())
@@ -107,11 +110,11 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
 def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None:
     async def play(watched: Watched) -> None:
         watched.press(keys + "z")
-        await until(lambda: watched.watch.pending_text.endswith("z"))
+        await until(lambda: watched.typed.line.text.endswith("z"))
         await asyncio.sleep(2 * FLUSH_S)
 
     watched = run(play)
-    assert (watched.interrupts, watched.watch.pending_text) == (0, f"{typed}z")
+    assert (watched.interrupts, watched.typed.line.text) == (0, f"{typed}z")
 
 
 def test_a_paste_of_a_megabyte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +130,11 @@ def test_a_paste_of_a_megabyte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch
 
     async def play(watched: Watched) -> None:
         await asyncio.to_thread(_write_all, watched.person, f"a\x1b[200~{pasted}\x1b[201~b".encode())
-        await until(lambda: watched.watch.pending_text.endswith("b"))
+        await until(lambda: watched.typed.line.text.endswith("b"))
 
     watched = run(play)
     assert len(pasted) > 1_000_000
-    assert watched.watch.pending_text == f"a{pasted}b"
+    assert watched.typed.line.text == f"a{pasted}b"
     assert sum(looked_at) < 3 * len(pasted)
 
 
@@ -145,7 +148,7 @@ def test_an_arrow_that_comes_in_pieces_is_still_an_arrow() -> None:
         watched.press("\x1b")
         await asyncio.sleep(FLUSH_S / 10)
         watched.press("[A!")
-        await until(lambda: watched.watch.pending_text == "!")
+        await until(lambda: watched.typed.line.text == "!")
 
     assert run(play).interrupts == 0
 
@@ -180,7 +183,7 @@ def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
         assert mode(watched.stdin) == raw
         assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # pastes are marked only meanwhile
         watched.press("seen")
-        await until(lambda: watched.watch.pending_text == "seen")
+        await until(lambda: watched.typed.line.text == "seen")
         assert watched.watch.typed_within(60)
 
     run(play)

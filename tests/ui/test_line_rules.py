@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.line_rules import fit, fit_counted, is_complete, open_part
+from clio.ui.line_rules import fit, fit_counted, open_part
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from clio.ui.line_rules import fit, fit_counted, is_complete, open_part
     ],
 )
 def test_enter_sends(text: str) -> None:
-    assert is_complete(text)
+    assert open_part(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_enter_starts_a_new_line(text: str, part: str) -> None:
 
 @given(st.text(alphabet="([{}])`\\ \na:-/", max_size=60))
 def test_three_empty_lines_always_send(text: str) -> None:
-    assert is_complete(text + "\n\n\n")
+    assert open_part(text + "\n\n\n") == ""
 
 
 @given(st.lists(st.text(max_size=12), max_size=4), st.integers(0, 40))

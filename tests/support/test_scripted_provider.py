@@ -7,7 +7,7 @@ import pytest
 from clio.errors import RateLimited, StreamBroken
 from clio.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Provider, ToolCallDelta
-from clio.providers.scripted import Reply, ScriptedProvider
+from tests.support.scripted_provider import Reply, ScriptedProvider
 
 REQUEST = ChatRequest(system="", messages=(UserMessage(content="hi"),))
 

@@ -1,4 +1,4 @@
-"""A model that says what it was told to: for tests, demonstrations, and anyone who builds on clio."""
+"""A model that says what it was told to, without a server."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
