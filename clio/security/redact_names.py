@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import Literal
 
-from clio.security.redact_patterns import Span, entropy, is_placeholder
+from clio.security.redact_looks import by_lot, character_kinds, entropy, is_placeholder, scrambled
+from clio.security.redact_patterns import Span
 
 _WORDS = ("passw", "passphrase", "secret", "token", "credential", "pwd", "_pass", "authorization", "key")
 _KEYS = ("api", "access", "private", "auth", "encryption", "signing", "account", "master", "license", "secret")
@@ -53,9 +53,7 @@ _CODE_FOR_SURE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*\d?(?:[.:/-][A-Za-z_][A-Za-z_]*\d?)*[,;]?")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NO_VALUE = ("http://", "https://", "./", "../", "/", "~/", "data:", "file:", "env:", "$")
-_CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-_CONSONANTS = re.compile(r"(?i)[b-df-hj-np-tv-xz]{5}")
 _NEXT_NAME = re.compile(_NAMED)
 _CUT = re.compile(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 
@@ -168,49 +166,16 @@ def _looks_secret(value: str, name: str, style: Literal["quoted", "bare", "tight
         return False
     if is_placeholder(value) or "[REDACTED" in value or value.startswith(_NO_VALUE):
         return False
-    by_lot = _by_lot(value)
-    if style != "quoted" and ((_CODE_FOR_SURE if by_lot else _CODE).search(value)):
+    lot = by_lot(value)
+    if style != "quoted" and ((_CODE_FOR_SURE if lot else _CODE).search(value)):
         return False
-    if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not (by_lot and len(value) >= 30):
+    if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not (lot and len(value) >= 30):
         return False
     if not any(char.isalpha() for char in value):
         return password and len(value) >= 12 and entropy(value) >= 2.5
-    if _IDENTIFIER.fullmatch(value) and not _scrambled(value):
+    if _IDENTIFIER.fullmatch(value) and not scrambled(value):
         plain = value.isalpha() and style == "tight" and not _ANY_WORD.search(value)
         return plain and entropy(value) >= 2.5
     if _HEX.fullmatch(value):
         return len(value) >= 16 and entropy(value) >= 2.5
-    kinds = sum(kind.search(value) is not None for kind in _CHARACTER_KINDS)
-    return kinds >= 2 and entropy(value) >= (2.5 if password else 3.0)
-
-
-def _by_lot(value: str) -> bool:
-    """Whether a value looks drawn by lot, whatever signs it holds: long, varied, digits among letters of both cases."""
-    return (
-        len(value) >= 14
-        and sum(kind.search(value) is not None for kind in _CHARACTER_KINDS[:3]) == 3
-        and sum(char.isdigit() for char in value) >= 2
-        and entropy(value) >= 3.4
-    )
-
-
-def drawn(value: str) -> bool:
-    """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
-    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
-    cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
-    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # such as README2.txt
-    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
-    mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
-    return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and entropy(value) >= 2.5
-
-
-def unspeakable(value: str) -> bool:
-    """Whether letters make no word in any writing: five consonants on end, or a change of case at every other one."""
-    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
-    return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
-
-
-def _scrambled(value: str) -> bool:
-    """Whether letters alone change case too often to be words."""
-    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
-    return len(value) >= 20 and turns * 3 >= len(value)
+    return character_kinds(value) >= 2 and entropy(value) >= (2.5 if password else 3.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from clio.security.redact_finder import Finder
-from clio.security.redact_names import drawn, unspeakable
+from clio.security.redact_looks import drawn, unspeakable
 from clio.security.redact_patterns import MARGIN, MARKER, Span
 
 _EDGE_LINES = 3  # above and below a tool's text stand a line or two of clio's own
@@ -20,7 +20,7 @@ _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _SHORT_LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{1,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _KEY_LINE = r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,160}={0,2}(?![A-Za-z0-9+/=])"
 _BLOCK_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY"
-_RUN = r"[A-Za-z0-9_+/=.:~%@^*!?-][A-Za-z0-9_+/=.:~%@^*!?#-]*"
+_RUN = r"[A-Za-z0-9_+/=.:~%@^*!?$-][A-Za-z0-9_+/=.:~%@^*!?$#-]*"
 
 
 @cache

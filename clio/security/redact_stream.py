@@ -51,9 +51,12 @@ class StreamRedactor:
             return self._feed_lines(self._held, text)
         # The last word begins where the blanks before it end; a piece that ends with one has none.
         cut = len(text) if text[-1] in " \n" else text.rfind(" ") + 1 or text.rfind("\n") + 1
-        if cut == 0:
-            return self._feed_word(text)
         held = self._held
+        if cut == 0:  # no word has ended
+            if len(held) + len(text) > MAX_BLOCK_CHARS:
+                return self._look(text)
+            self._held = held + text
+            return ""
         words = held + text[:cut]
         if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS:
             return self._look(text)
@@ -63,13 +66,6 @@ class StreamRedactor:
             self._before = self._before[-_REACH_CHARS:] + words
         self._held = text[cut:]
         return words
-
-    def _feed_word(self, text: str) -> str:
-        """A piece in which no word has ended."""
-        if len(self._held) + len(text) > MAX_BLOCK_CHARS:
-            return self._look(text)
-        self._held += text
-        return ""
 
     def _feed_lines(self, held: str, text: str) -> str:
         cut = text.rfind("\n") + 1
