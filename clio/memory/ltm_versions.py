@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
+from clio.memory.held import Held, in_force
 from clio.memory.ltm_archive import Kept
 from clio.memory.ltm_file import LtmDocument
 from clio.memory.ltm_history import Ending, begun, says_else
@@ -13,22 +12,10 @@ from clio.memory.records import Entry, Kind
 _CHANGES = ("changed", "undone")
 
 
-class EntryVersion(Struct, frozen=True, kw_only=True):
-    """An entry as it was from `since` up to, but not including, `until`; None: it still holds.
-
-    since: 0.0 where the file does not say. because: why it ended, empty while it holds.
-    left: the entry itself went, and not only this version of it.
-    """
+class EntryVersion(Held, frozen=True, kw_only=True):
+    """An entry as it was for a time."""
 
     entry: Entry
-    since: float
-    until: float | None = None
-    because: str = ""
-    left: bool = False
-
-    def held_at(self, at: float) -> bool:
-        """Whether it was so at that time, in seconds since the epoch."""
-        return self.since <= at and (self.until is None or at < self.until)
 
 
 def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[EntryVersion]:
@@ -65,12 +52,8 @@ def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[Entry, ...]:
 
     A change that was undone counts as never made.
     """
-    found: dict[str, EntryVersion] = {}
-    for version in versions:
-        before = found.get(version.entry.id)
-        if version.because != "undone" and version.held_at(at) and (before is None or version.since >= before.since):
-            found[version.entry.id] = version
-    return tuple(sorted((one.entry for one in found.values()), key=lambda entry: (entry.created, entry.id)))
+    found = in_force(versions, at, lambda version: version.entry.id)
+    return tuple(sorted((one.entry for one in found), key=lambda entry: (entry.created, entry.id)))
 
 
 def _is_same(kind: Kind, one: Json, other: Json) -> bool:

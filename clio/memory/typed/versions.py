@@ -2,28 +2,17 @@
 
 from collections.abc import Iterable
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from clio.memory.held import Held, in_force
 from clio.memory.typed.former import Former
 from clio.memory.typed.record import MemoryRecord, says_else
 
 
-class Version(Struct, frozen=True, kw_only=True):
-    """A memory as it was from `since` up to, but not including, `until`; None: it still holds.
-
-    because: why it ended: a reason of the archive's, or "superseded"; empty while it holds.
-    left: the memory itself went, and not only this version of it.
-    """
+class Version(Held, frozen=True, kw_only=True):
+    """A memory as it was for a time. It ended for a reason of the archive's, or because it was "superseded"."""
 
     record: MemoryRecord
-    since: float
-    until: float | None = None
-    because: str = ""
-    left: bool = False
-
-    def held_at(self, at: float) -> bool:
-        """Whether it was so at that time, in seconds since the epoch."""
-        return self.since <= at and (self.until is None or at < self.until)
 
 
 def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> list[Version]:
@@ -48,12 +37,8 @@ def live_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
 
     A change that was undone counts as never made.
     """
-    found: dict[str, Version] = {}
-    for version in versions:
-        before = found.get(version.record.id)
-        if version.because != "undone" and version.held_at(at) and (before is None or version.since >= before.since):
-            found[version.record.id] = version
-    records = [structs.replace(version.record, superseded_by=None) for version in found.values()]
+    found = in_force(versions, at, lambda version: version.record.id)
+    records = [structs.replace(version.record, superseded_by=None) for version in found]
     return sorted(records, key=lambda record: (record.created, record.id))
 
 
