@@ -1,11 +1,12 @@
 """What a command line was found to run, and the shell's own moves: folders, wrappers, scripts inside scripts. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from clio.security.shell_dialects import counts_on
+from clio.security.shell_moves import MOVES, PLAINLY_STARTS, either
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import CALCULATES, DECLARES, declared, declares_array, state_risk
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
@@ -13,41 +14,14 @@ from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, pee
 
 _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
-_MAX_FOLDERS = 8
-
-
-@dataclass
-class Folders:
-    """Where the line may be by now; shared by what runs in one shell, so that `cd` is seen by what follows."""
-
-    paths: tuple[str, ...] | None = ("",)
-    entered: tuple[str, ...] | None = None
-
-    def join(self, other: "Folders") -> None:
-        """Be possibly where another one may be."""
-        both = None if self.paths is None or other.paths is None else tuple(dict.fromkeys((*self.paths, *other.paths)))
-        self.paths = both if both is None or len(both) <= _MAX_FOLDERS else None
-
-    def enter(self, target: Word | None, *, again: bool) -> None:
-        """A `cd` may or may not have worked, so both folders stay possible; in a loop a relative one has no end."""
-        text = "~" if target is None else target.text
-        relative = not text.startswith(("/", "~"))
-        known = target is None or not (target.dynamic or target.glob or text == "-")
-        if self.paths is None or not known or (again and relative):
-            self.paths = None
-            return
-        self.entered = tuple(f"{path}/{text}" if path and relative else text for path in self.paths)
-        self.join(Folders(self.entered))
 
 
 @dataclass(frozen=True)
 class Place:
     """Where in the line the walk is."""
 
-    folders: Folders = field(default_factory=Folders)
     upstream: tuple[str, ...] = ()
     stdin: str | None = None
-    looping: bool = False
     depth: int = 0
 
 
@@ -65,12 +39,10 @@ class Collector:
         self.unknown: list[str] = []
         self.fork_bomb = False
         self.moved = False
-        self.deferred = False
 
     def result(self) -> CommandLine:
         commands, redirects = self.commands, self.redirects
-        if self.moved and self.deferred:
-            # A function, a trap or the next round of a loop runs wherever the line is by then.
+        if self.moved:
             commands = [replace(command, folders=None) for command in commands]
             redirects = [replace(each, folders=None) for each in redirects]
         return CommandLine(
@@ -82,16 +54,6 @@ class Collector:
 
     def add(self, command: SimpleCommand) -> None:
         self.commands.append(command)
-
-    def loosen(self, mark: tuple[int, int], paths: tuple[str, ...] | None) -> None:
-        """What was found since so many commands and redirects may also run in these folders."""
-        commands, redirects = mark
-        self.commands[commands:] = [
-            replace(each, folders=_either(each.folders, paths)) for each in self.commands[commands:]
-        ]
-        self.redirects[redirects:] = [
-            replace(each, folders=_either(each.folders, paths)) for each in self.redirects[redirects:]
-        ]
 
     def expand(self, command: SimpleCommand, place: Place, depth: int = 0) -> None:
         """Add a call, or what it starts where it is a wrapper."""
@@ -112,8 +74,8 @@ class Collector:
             self.unknown.append(CALCULATES)
         if why := state_risk(command):
             self.unknown.append(why)
-        if command.program in ("cd", "pushd", "popd", "chdir") and command.words[0].text == command.program:
-            self.move(command, place)
+        if command.program in MOVES and not PLAINLY_STARTS.issuperset(command.wrappers):
+            self.moved = True
         peeled = peel(command.words)
         if peeled is None:
             self.add(command)
@@ -126,7 +88,6 @@ class Collector:
         if peeled.unknown:
             self.unknown.append(peeled.unknown)
         if peeled.folder_unknown:
-            self.deferred = self.deferred or command.program == "trap"
             command = replace(command, folders=None)
         if peeled.keep or peeled.unknown:
             self.add(command)
@@ -183,24 +144,8 @@ class Collector:
             Redirect(operator=each.operator, target=each.target, folders=_joined(command.folders, each.folders))
             for each in line.redirects
         ]
-        if command.program in ("eval", "trap") and any(each.program in ("cd", "pushd") for each in line.commands):
-            place.folders.paths = None
+        if own and any(each.program in MOVES for each in line.commands):
             self.moved = True
-
-    def move(self, command: SimpleCommand, place: Place) -> None:
-        self.moved = True
-        self.deferred = self.deferred or place.looping
-        targets = [word for word in command.words[1:] if word.dynamic or word.text not in ("-P", "-L", "-e", "--")]
-        if command.program == "popd" or len(targets) > 1:
-            place.folders.paths = None
-        else:
-            place.folders.enter(targets[0] if targets else None, again=place.looping)
-
-
-def _either(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    folders = Folders(one)
-    folders.join(Folders(other))
-    return folders.paths
 
 
 def _joined(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -212,5 +157,4 @@ def _joined(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tup
         for base in outer
         for path in inner
     ]
-    unique = tuple(dict.fromkeys(found))
-    return unique if len(unique) <= _MAX_FOLDERS else None
+    return either(tuple(found))

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clio.security import shell_state
-from clio.security.shell_collect import Folders, Place
+from clio.security.shell_agreement import same_calls, same_inputs, same_redirects, same_settings
+from clio.security.shell_collect import Place
 from clio.security.shell_dialects import plain_doubt
+from clio.security.shell_outline import Outline
 from clio.security.shell_reader import EXPANSIONS, Reader
 from clio.security.shell_second_look import below, lone_dash, second_look, test_hides
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word
@@ -29,8 +31,6 @@ _MAX_UPSTREAM = 32
 # The parser's time grows with the square of this: about 0.1 s at the limit.
 _MAX_JOINTS = 2000
 
-_SCOPES = frozenset({"subshell", "command_substitution", "process_substitution"})
-_LOOPS = frozenset({"while_statement", "for_statement", "c_style_for_statement", "function_definition"})
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 _STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
@@ -65,6 +65,7 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
+    walk.unknown += walk.disagreements()
     walk.unknown += second_look(root, source, counted)
     if shell_state.refills(walk.commands) or any(shell_state.may_set(each, counted) for each in walk.commands):
         walk.unknown.append(shell_state.CALCULATES)
@@ -85,6 +86,31 @@ class _Walk(Reader):
     def __init__(self, source: bytes, nesting: int, counted: frozenset[str], *, plain: bool) -> None:
         super().__init__(source, lambda script, plainly: _parse(script, nesting + 1, plainly), plain=plain)
         self.counted = counted
+        self.outline = Outline(source, plain=plain)
+        self.places = self.outline.places
+        self.seen_calls: dict[int, tuple[Word, ...]] = {}
+        self.seen_inputs: dict[int, str | None] = {}
+        self.seen_settings: dict[int, tuple[str, Word]] = {}
+        self.seen_redirects: dict[int, tuple[str, Word]] = {}
+
+    def disagreements(self) -> list[str]:
+        """What the second reader of the line found otherwise, in a few words."""
+        if self.outline.lost:
+            return [f"a second reading of it ends: {self.outline.lost}"]
+        calls, redirects = same_calls(self.outline, self.seen_calls), same_redirects(self.outline, self.seen_redirects)
+        settings = same_settings(self.outline, self.seen_settings)
+        texts = same_inputs(self.outline, self.seen_inputs)
+        return [] if calls and redirects and settings and texts else ["two readings of it find different commands"]
+
+    def folders(self, node: "Node") -> tuple[str, ...] | None:
+        """Where the line may be at a node, as the second reader has it."""
+        return self.places.get(node.start_byte)
+
+    def setting(self, node: "Node") -> tuple[str, str]:
+        """An assignment, noted for the comparison."""
+        name, value = self.assignment(node)
+        self.seen_settings[node.start_byte] = (name, Word(value))
+        return name, value
 
     def visit(self, node: "Node", place: Place) -> None:
         """Walk one node of the tree; commands are collected in the order they stand."""
@@ -94,10 +120,6 @@ class _Walk(Reader):
         place = replace(place, depth=place.depth + 1)
         if node.is_error or node.is_missing:
             self.unknown.append(f"the shell grammar stops at {self.text(node)[:40]!r}")
-        if node.type in _SCOPES:
-            place = replace(place, folders=Folders(place.folders.paths))
-        if node.type in _LOOPS:
-            place = replace(place, looping=True)
         if node.type == "for_statement" and (variable := node.child_by_field_name("variable")) is not None:
             self.sets(self.text(variable))
         match node.type:
@@ -107,21 +129,22 @@ class _Walk(Reader):
                 self.redirected(node, place)
             case "pipeline":
                 self.pipeline(node, place)
-            case "list":
-                self.chain(node, place)
             case "function_definition":
                 self.function(node, place)
             case "declaration_command" | "unset_command":
                 self.declaration(node, place)
             case "variable_assignment":
-                self.add(SimpleCommand(words=(), env=(self.assignment(node),), folders=place.folders.paths))
+                setting = self.setting(node)
+                self.add(SimpleCommand(words=(), env=(setting,), folders=self.folders(node)))
                 self.children(node, place)
             case "test_command":
                 dynamic = any(each.type in EXPANSIONS for each in below(node))
                 if test_hides(node, self.source, self.counted):
                     self.unknown.append(shell_state.CALCULATES)
                 word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
-                self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=place.folders.paths))
+                if node.children[0].type == "[":
+                    self.seen_calls[node.start_byte] = (Word("["),)
+                self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=self.folders(node)))
                 self.children(node, place)
             case "file_redirect" | "herestring_redirect" | "heredoc_redirect":  # of no command: `$(<x)`
                 self.lone(node, place)
@@ -141,45 +164,19 @@ class _Walk(Reader):
         for child in node.children:
             self.visit(child, place)
 
-    def chain(self, node: "Node", place: Place) -> Folders:
-        """A list of statements; gives where the line is when all of it worked, so that `cd x && …` is in `x`."""
-        folders = place.folders
-        if place.depth > _MAX_DEPTH:
-            self.unknown.append("it is nested too deeply")
-            return folders
-        place = replace(place, depth=place.depth + 1)
-        if node.type == "list" and len(node.children) == 3 and node.children[1].type == "&&":
-            left, _, right = node.children
-            inner = Folders(self.chain(left, place).paths)
-            after = self.chain(right, replace(place, folders=inner))
-            folders.join(inner)
-            return after
-        folders.entered = None
-        if node.type == "list":
-            self.children(node, place)
-        else:
-            self.visit(node, place)
-        moved = node.type == "command" and folders.entered is not None
-        return Folders(folders.entered if moved else folders.paths)
-
     def pipeline(self, node: "Node", place: Place) -> None:
-        """Each part runs in a shell of its own and reads what the ones before it write."""
+        """Each part reads what the ones before it write."""
         upstream = place.upstream
         for child in node.children:
             if not child.is_named:
                 continue
-            before, own = len(self.commands), Folders(place.folders.paths)
-            if _holds_list(child):
-                # Only the last statement of `cd x && a 2>&1 | b` is in the pipe, and behind a here-document only the
-                # first: the others run in the shell itself, so where they lead is where `b` runs, and all that follows.
-                own = place.folders
-            self.visit(child, replace(place, folders=own, upstream=upstream))
+            before = len(self.commands)
+            self.visit(child, replace(place, upstream=upstream))
             place = replace(place, stdin=None)
             upstream = (*upstream, *(command.program for command in self.commands[before:]))[-_MAX_UPSTREAM:]
 
     def function(self, node: "Node", place: Place) -> None:
         name = node.child_by_field_name("name")
-        self.deferred = True
         before = len(self.commands)
         self.children(node, place)
         own = [command for command in self.commands[before:] if name and command.program == self.text(name)]
@@ -208,14 +205,15 @@ class _Walk(Reader):
             end = child.end_byte
             self.children(child, place)
         call = tuple(words)
-        self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=place.folders.paths), place)
+        given = (Word(f"{name}={value}" if value else name) for name, value in env)
+        self.seen_calls[node.start_byte] = (*call, *given)
+        self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=self.folders(node)), place)
 
     def redirected(self, node: "Node", place: Place) -> None:
         """A statement with redirects; the grammar gives words that follow a redirect to the redirect."""
         body = node.child_by_field_name("body")
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
-        first, began = len(self.redirects), len(self.commands)
         if lone_dash(node, self.source) is not None:
             extra.append(Word("-"))
         for child in node.children:
@@ -223,26 +221,17 @@ class _Walk(Reader):
                 continue
             stdin = self.redirect(child, place, extra, after)
             place = replace(place, stdin=stdin) if stdin is not None else place
-        before, noted, start = len(self.commands), self.redirects[first:], place.folders.paths
+        before = len(self.commands)
         if body is not None and body.type == "command":
             self.call(body, place, extra)
         elif body is not None:
             self.visit(body, place)
         if extra and (body is None or body.type != "command") and not self.append(body, extra):
             self.unknown.append("words follow a redirect")
-        # The redirects may belong to the last of several statements, which runs where a `cd` among them leads.
-        self.redirects[first : first + len(noted)] = [
-            structs.replace(each, folders=place.folders.paths) for each in noted
-        ]
-        if place.folders.paths != start:  # so do the substitutions in them
-            inside = [structs.replace(each, folders=None) for each in self.commands[began:before]]
-            self.commands[began:before] = inside
         programs = tuple(command.program for command in self.commands[before:])
         for late, operator in after:
             piped = operator in ("|", "|&") or late.type == "pipeline"
-            mark, start = (len(self.commands), len(self.redirects)), place.folders.paths
             self.visit(late, replace(place, stdin=None, upstream=programs if piped else place.upstream))
-            self.loosen(mark, start)  # its first statement may belong to what is before it: `a <<E || cd x && b`
 
     def lone(self, node: "Node", place: Place) -> None:
         """A redirect that no command and no statement has around it."""
@@ -264,6 +253,7 @@ class _Walk(Reader):
             return False
         words = (*found[0].words, *extra)
         self.commands[-1] = structs.replace(found[0], words=words, written=words)
+        self.seen_calls[name.start_byte] = words
         return True
 
     def redirect(
@@ -273,7 +263,7 @@ class _Walk(Reader):
         stdin: str | None = None
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = list[Word]()
-        quoted, joined, end = False, "", -1
+        quoted, joined, end, begin = False, "", -1, -1
         for child in node.children:
             match child.type:
                 case "heredoc_start":
@@ -290,6 +280,7 @@ class _Walk(Reader):
                     after.append((child, joined))
                 case _ if child.is_named:
                     whole = self.touching(targets.pop(), self.word(child)) if end == child.start_byte else None
+                    begin = begin if targets or whole else child.start_byte
                     targets.append(whole or self.word(child))
                     end = child.end_byte
                     self.children(child, place)
@@ -309,7 +300,8 @@ class _Walk(Reader):
                 self.unknown.append("the shell expands this redirect's target twice")
             descriptor = operator in (">&", "<&") and (targets[0].text.rstrip("-").isdigit() or targets[0].text == "-")
             if not descriptor:
-                self.redirects.append(Redirect(operator=operator, target=targets[0], folders=place.folders.paths))
+                self.seen_redirects[begin] = (operator, targets[0])
+                self.redirects.append(Redirect(operator=operator, target=targets[0], folders=self.places.get(begin)))
                 stdin = FROM_FILE if operator in ("<", "<>") else None
             extra += targets[1:]
         elsewhere = any(child.type == "file_descriptor" and self.text(child) != "0" for child in node.children)
@@ -320,16 +312,17 @@ class _Walk(Reader):
         words: list[Word] = []
         env: list[tuple[str, str]] = []
         after: list[tuple[Node, str | None]] = []
-        end = -1
+        end, begin = -1, -1
         for child in node.children:
             if child.type == "variable_assignment":
-                env.append(self.assignment(child))
+                env.append(self.setting(child))
                 self.children(child, place)
             elif child.type.endswith("_redirect"):
                 stdin = self.redirect(child, place, words, after)
                 place = replace(place, stdin=stdin) if stdin is not None else place
             else:
                 word = self.word(child)
+                begin = child.start_byte if begin < 0 else begin
                 if end == child.start_byte and words:
                     word = self.touching(words.pop(), word)
                 words.append(word)
@@ -338,26 +331,16 @@ class _Walk(Reader):
         for late, _ in after:
             self.visit(late, replace(place, stdin=None, upstream=tuple(word.text for word in words[:1])))
         call = tuple(words + extra)
+        self.seen_calls[begin] = call
+        self.seen_inputs[begin] = place.stdin
         self.expand(
             SimpleCommand(
                 words=call,
                 written=call,
                 env=tuple(env),
                 upstream=place.upstream,
-                folders=place.folders.paths,
+                folders=self.places.get(begin),
                 stdin=place.stdin,
             ),
             place,
         )
-
-
-def _holds_list(node: "Node") -> bool:
-    """Whether a part of a pipe is a list, or has one in the redirects and the pipes the grammar puts around it."""
-    waiting = [node]
-    while waiting:
-        inner = waiting.pop()
-        if inner.type == "list":
-            return True
-        if inner.type in ("redirected_statement", "pipeline", "negated_command"):
-            waiting += inner.children
-    return False

@@ -94,6 +94,9 @@ class CommandLine(Struct, frozen=True, kw_only=True):
 _WORD_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _STRING_ESCAPE = re.compile(r'\\([\n"\\$`])')
 _ANSI_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_PLAIN_ANSI = re.compile(
+    r"(?:[^\\]|\\(?:[abeEfnrtv\\'\"?]|x(?:[1-7][0-9a-fA-F]|0[1-9a-fA-F])|(?:1[0-7]|0[1-7])[0-7]|u(?!0000)[0-9a-fA-F]{4}))*"
+)
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
@@ -107,6 +110,11 @@ def unquoted(text: str) -> str:
 def in_double_quotes(text: str) -> str:
     """The inside of a double-quoted string with its escapes taken off."""
     return _STRING_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+
+
+def strange_ansi(text: str) -> bool:
+    """Whether the inside of `$'…'` has an escape that shells read otherwise, or that makes no character."""
+    return _PLAIN_ANSI.fullmatch(text) is None
 
 
 def in_ansi_quotes(text: str) -> str:
