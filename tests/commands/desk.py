@@ -1,7 +1,9 @@
 """What commands look at, real but for the model: sessions in a folder, a policy, a redactor."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -98,3 +100,24 @@ def run_whole(desk: Desk, line: str) -> CommandResult:
         return result.follow_up.work(Track())
     except ClioError as error:
         return refuse(str(error))
+
+
+def ok(desk: Desk, line: str) -> CommandResult:
+    """What a command line gives that is understood; its data can be JSON."""
+    result = run_whole(desk, line)
+    assert result.ok, result.text
+    json.dumps(result.data)
+    return result
+
+
+def data(desk: Desk, line: str) -> Any:
+    """The data of a command line as a program reads it."""
+    return json.loads(json.dumps(ok(desk, line).data))
+
+
+def refused(desk: Desk, line: str) -> str:
+    """Why a command line is refused."""
+    result = run_whole(desk, line)
+    assert not result.ok
+    assert result.data is None
+    return result.text

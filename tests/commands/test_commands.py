@@ -1,6 +1,5 @@
 """Every slash command, on real sessions."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -27,13 +26,6 @@ from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.sessions.state import Todo
 from tests.commands.desk import Desk, make_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
 
 
 def rows(result: CommandResult) -> tuple[tuple[str, ...], ...]:

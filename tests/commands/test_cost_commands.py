@@ -1,24 +1,12 @@
 """/cost on a real session and a real ledger."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from clio.commands.looking import only_looks
 from clio.commands.registry import complete, run_command
 from clio.commands.result import CommandResult
 from clio.messages import UserMessage
 from clio.sessions.ledger import Spent
 from clio.sessions.state import Bill
-from tests.commands.desk import Desk, make_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
+from tests.commands.desk import Desk
 
 
 def say(desk: Desk, words: str, at: float, *costs: int | None, steers: bool = False) -> None:

@@ -3,15 +3,14 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.long_work import Track
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult, LongWork
+from clio.commands.result import LongWork
 from clio.errors import UserError
-from tests.commands.desk import Desk, make_desk, run_whole
+from tests.commands.desk import Desk, data, make_desk, ok, refused
 
 STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
 
@@ -27,22 +26,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     yield desk
     desk.session.close()
     desk.memory.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_whole(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
-
-
-def refused(desk: Desk, line: str) -> str:
-    result = run_whole(desk, line)
-    assert not result.ok
-    return result.text
 
 
 def test_a_folder_is_added_without_what_is_ignored(desk: Desk) -> None:

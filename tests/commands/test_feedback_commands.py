@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from clio.commands.quick_feedback import quick_rating
-from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
+from clio.commands.registry import complete
 from tests.commands.answers import answer, bucket, make_answering_desk
-from tests.commands.desk import Desk
+from tests.commands.desk import Desk, ok, refused
 from tests.entrypoints.repl_support import Place, make_place
 from tests.entrypoints.test_subcommand import as_json, clio, printed, said
 
@@ -28,18 +27,6 @@ def styled(desk: Desk) -> Desk:
     """Every answer is detailed."""
     ok(desk, "/style use detailed")
     return desk
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def said_no(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
-    assert not result.ok
-    return result.text
 
 
 def rows(desk: Desk) -> list[dict[str, Any]]:
@@ -105,7 +92,7 @@ def test_what_was_said_can_be_taken_back(styled: Desk) -> None:
     assert before == {}
     after = styled.memory.styles.state().contexts
     assert {one.ups + one.downs for arms in after.values() for one in arms.values()} == {0.0}
-    assert "nothing to take back" in said_no(styled, "/feedback undo")
+    assert "nothing to take back" in refused(styled, "/feedback undo")
 
 
 def test_signs_are_listed_as_signs(styled: Desk) -> None:
@@ -128,7 +115,7 @@ def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Desk) -> None
 
 
 def test_nothing_to_rate_and_nothing_rated_are_said(desk: Desk) -> None:
-    assert "no answer yet" in said_no(desk, "/feedback +")
+    assert "no answer yet" in refused(desk, "/feedback +")
     assert "No answer was rated yet" in ok(desk, "/feedback").text
 
 
@@ -143,13 +130,13 @@ def test_nothing_to_rate_and_nothing_rated_are_said(desk: Desk) -> None:
 )
 def test_what_cannot_be_meant_is_refused_and_not_kept(desk: Desk, line: str, says: str) -> None:
     answer(desk, "why?")
-    assert says in said_no(desk, line)
+    assert says in refused(desk, line)
     assert rows(desk) == []
 
 
 def test_incognito_keeps_nothing(tmp_path: Path) -> None:
     desk = make_answering_desk(tmp_path, incognito=True)
-    assert "incognito" in said_no(desk, "/feedback +")
+    assert "incognito" in refused(desk, "/feedback +")
     assert not (tmp_path / ".clio").exists()
 
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,36 +17,11 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.desk import Desk, make_desk, run_whole
+from tests.commands.desk import Desk, data, make_desk, ok, refused
 
 PERL = Path(__file__).parent.parent / "fixtures" / "perl"
 DAY_S = 86_400.0
 BY_MODEL = Provenance(session="", asserted_by="model")
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_whole(desk, line)
-    assert result.ok, result.text
-    json.dumps(result.data)
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
-
-
-def refused(desk: Desk, line: str) -> str:
-    result = run_whole(desk, line)
-    assert not result.ok
-    assert result.data is None
-    return result.text
 
 
 def add(desk: Desk, words: str) -> str:
@@ -199,6 +173,18 @@ def test_the_list_shows_kind_by_kind(desk: Desk) -> None:
 def test_an_empty_list_says_how_to_begin(desk: Desk) -> None:
     assert ok(desk, "/memory").text.startswith("Nothing is known about this project yet; `/memory add discovery TEXT`")
     assert ok(desk, "/memory list rules").text.startswith("No rule is known yet; `/memory add rule …` adds one.")
+
+
+def test_the_list_of_entries_says_that_there_are_memories_too(desk: Desk) -> None:
+    ok(desk, "/memory remember we deploy with make ship")
+    assert ok(desk, "/memory").text == (
+        "No entry of project knowledge yet; `/memory add discovery TEXT` adds the first entry. No notes. "
+        "1 memory: `/memory recall`."
+    )
+    ok(desk, "/memory add discovery tests run with make test")
+    assert ok(desk, "/memory list").text.startswith("1 entry. No notes. 1 memory: `/memory recall`.")
+    assert data(desk, "/memory list")["memories"] == 1
+    assert "memory" not in ok(desk, "/memory list discoveries").text
 
 
 def test_a_long_list_shows_some_of_each_kind_and_says_so(desk: Desk) -> None:

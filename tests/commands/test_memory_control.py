@@ -5,16 +5,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.follow_ups import Confirm
 from clio.commands.long_work import Track
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult, EditText, LongWork
+from clio.commands.result import EditText, LongWork
 from clio.errors import UserError
-from tests.commands.desk import Desk, make_desk, run_whole
+from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import Place, make_place
 from tests.memory.control.home_support import holding, tree
 
@@ -40,23 +39,6 @@ def other(tmp_path: Path) -> Iterator[Desk]:
     desk = make_desk(tmp_path / "two")
     yield desk
     desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_whole(desk, line)
-    assert result.ok, result.text
-    json.dumps(result.data)
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
-
-
-def refused(desk: Desk, line: str) -> str:
-    result = run_whole(desk, line)
-    assert not result.ok
-    return result.text
 
 
 def offered(desk: Desk, typed: str) -> list[str]:

@@ -11,7 +11,6 @@ import pytest
 
 from clio.commands.follow_ups import Confirm
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -27,7 +26,7 @@ from clio.memory.control.places import Places
 from clio.memory.control.survey import survey
 from clio.memory.control.wipe import wipe
 from clio.memory.sleep.ground import Ground, copied
-from tests.commands.desk import Desk, make_desk
+from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git
 from tests.memory.team.team_support import NOW, Person, again, said
@@ -45,13 +44,6 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     ok(desk, "/memory remember the quokka is mine --type fact")
     yield desk
     desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    json.dumps(result.data)
-    return result
 
 
 def folder(desk: Desk) -> Path:

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,6 @@ from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import Place, make_place
 from tests.memory.sleep.night_support import FACTS
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
 
 
 def make_sessions(desk: Desk) -> None:

@@ -3,36 +3,16 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
 from clio.memory.records import Provenance
-from tests.commands.desk import Desk, make_desk
+from tests.commands.desk import Desk, data, make_desk, ok
 from tests.entrypoints.repl_support import make_place
 
 AT = "The server listens on port "
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
 
 
 def rows(desk: Desk, line: str) -> list[tuple[str, ...]]:

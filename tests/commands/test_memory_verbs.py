@@ -4,43 +4,17 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.follow_ups import Confirm
-from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
+from clio.commands.registry import complete
 from clio.memory.system import MemorySystem
-from tests.commands.desk import Desk, make_desk
+from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import Place, make_place
 
 DAY_S = 86_400.0
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
-
-
-def refused(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
-    assert not result.ok
-    return result.text
 
 
 def keep(desk: Desk, words: str) -> str:

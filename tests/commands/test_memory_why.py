@@ -14,7 +14,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.desk import Desk, make_desk
+from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
 
@@ -28,13 +28,6 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
     yield desk
     desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    json.dumps(result.data)
-    return result
 
 
 def rows(result: CommandResult) -> list[tuple[str, ...]]:

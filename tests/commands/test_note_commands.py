@@ -1,34 +1,14 @@
 """/note on real files."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult, EditText
+from clio.commands.result import EditText
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.desk import Desk, make_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
+from tests.commands.desk import Desk, data, make_desk, ok
 
 
 def content(desk: Desk, key: str) -> str | None:

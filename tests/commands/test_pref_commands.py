@@ -1,16 +1,13 @@
 """/prefs and /scenario on real files, and the same as `clio prefs`."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.follow_ups import Confirm
 from clio.commands.pref_words import short_id
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
@@ -18,24 +15,7 @@ from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
-from tests.commands.desk import Desk, make_desk
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
+from tests.commands.desk import Desk, data, make_desk, ok
 
 
 def items(desk: Desk, line: str) -> list[str]:

@@ -3,18 +3,16 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from clio.commands.follow_ups import Confirm
-from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
+from clio.commands.registry import complete
 from clio.commands.style_looks import style_word
 from clio.ui.table import table_lines
 from clio.ui.width import cells_of
 from tests.commands.answers import answer, bucket, make_answering_desk
-from tests.commands.desk import Desk
+from tests.commands.desk import Desk, data, ok, refused
 from tests.entrypoints.repl_support import Place, make_place
 from tests.entrypoints.test_subcommand import as_json, clio, printed
 
@@ -35,22 +33,6 @@ def own(tmp_path: Path) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text(OWN, encoding="utf-8")
     return path
-
-
-def ok(desk: Desk, line: str) -> CommandResult:
-    result = run_command(desk, line)
-    assert result.ok, result.text
-    return result
-
-
-def data(desk: Desk, line: str) -> Any:
-    return json.loads(json.dumps(ok(desk, line).data))
-
-
-def said_no(desk: Desk, line: str) -> str:
-    result = run_command(desk, line)
-    assert not result.ok
-    return result.text
 
 
 def ids(desk: Desk) -> list[str]:
@@ -82,8 +64,8 @@ def test_a_named_style_is_used_until_clio_may_choose_again(desk: Desk) -> None:
 
 
 def test_a_misspelt_name_is_helped_on(desk: Desk) -> None:
-    assert "did you mean 'concise'?" in said_no(desk, "/style use concis")
-    assert "did you mean '/style list'?" in said_no(desk, "/style lsit")
+    assert "did you mean 'concise'?" in refused(desk, "/style use concis")
+    assert "did you mean '/style list'?" in refused(desk, "/style lsit")
 
 
 def test_why_accounts_for_every_style(desk: Desk) -> None:
@@ -170,7 +152,7 @@ def test_reset_forgets_one_or_after_a_question_all(desk: Desk) -> None:
 
 
 def test_only_styles_somebody_wrote_can_be_deleted(desk: Desk, own: Path) -> None:
-    assert "is built in" in said_no(desk, "/style delete concise")
+    assert "is built in" in refused(desk, "/style delete concise")
     asked = ok(desk, "/style delete haiku").follow_up
     assert isinstance(asked, Confirm)
     assert own.exists()
@@ -201,7 +183,7 @@ def test_what_was_learned_is_exported_with_the_styles_that_are_not_built_in(
     path = tmp_path / "out.json"
     ok(desk, f"/style export {path}")
     assert json.loads(path.read_text(encoding="utf-8")) == document
-    assert "--force replaces it" in said_no(desk, f"/style export {path}")
+    assert "--force replaces it" in refused(desk, f"/style export {path}")
     ok(desk, f"/style export {path} --force")
 
 
@@ -213,7 +195,7 @@ def test_names_are_completed(desk: Desk, own: Path) -> None:
 def test_incognito_has_no_styles(tmp_path: Path) -> None:
     desk = make_answering_desk(tmp_path, incognito=True)
     for line in ("/style", "/style on", "/style list", "/style why", "/style use concise"):
-        assert "incognito" in said_no(desk, line)
+        assert "incognito" in refused(desk, line)
     assert style_word(desk) == ""
     assert list(complete(desk, "/style use ")) == []
     assert not (tmp_path / ".clio").exists()
