@@ -286,7 +286,7 @@ def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
 
 
 def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0][:120] if text.strip() else "failed"
+    return shorten(text.strip().partition("\n")[0]) or "failed"
 
 
 def _bug(name: str, error: Exception) -> ToolOutput:

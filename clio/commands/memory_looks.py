@@ -51,15 +51,21 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     entries = [entry for entry in newest_first(shell.memory.knowledge()) if kind in (None, entry.kind)]
     freshness = shell.memory.freshness(tuple(entries))
     notes = len(shell.memory.list_notes())
-    data = {"entries": [entry_data(entry, freshness[entry.id]) for entry in entries], "notes": notes}
+    memories = sum(shell.memory.memories.count().values())
+    data = {
+        "entries": [entry_data(entry, freshness[entry.id]) for entry in entries],
+        "notes": notes,
+        "memories": memories,
+    }
+    beside = f"{_notes(notes)}{_memories(memories)}" if kind is None else ""
     if not entries:
-        return CommandResult(text=f"{_nothing(kind)} {_notes(notes) if kind is None else ''}".rstrip(), data=data)
+        return CommandResult(text=f"{_nothing(kind, bool(notes or memories))} {beside}".rstrip(), data=data)
     shown = entries if "--all" in given.options else _first(entries)
     what = entries_of(len(entries)) if kind is None else count(len(entries), kind, PLURALS[kind])
     again = f"/memory list{f' {kind}' if kind else ''} --all"
     parts = [
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
-        _notes(notes) if kind is None else "",
+        beside,
         legend(freshness[entry.id] for entry in shown),
     ]
     table = entry_table(shown, freshness, now=time.time(), with_kind=kind is None)
@@ -134,14 +140,21 @@ def _first(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for kind in KINDS for entry in [one for one in entries if one.kind == kind][:each]]
 
 
-def _nothing(kind: str | None) -> str:
+def _nothing(kind: str | None, other: bool) -> str:
+    """other: notes or memories are there."""
     if kind is None:
-        return "Nothing is known about this project yet; `/memory add discovery TEXT` adds the first entry."
+        lead = "No entry of project knowledge yet" if other else "Nothing is known about this project yet"
+        return f"{lead}; `/memory add discovery TEXT` adds the first entry."
     return f"No {kind} is known yet; `/memory add {kind} …` adds one."
 
 
 def _notes(number: int) -> str:
     return f"{count(number, 'note')}: `/note list`." if number else "No notes."
+
+
+def _memories(number: int) -> str:
+    """With those of the person, who may have said a moment ago that something is to be remembered."""
+    return f" {count(number, 'memory', 'memories')}: `/memory recall`." if number else ""
 
 
 def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
