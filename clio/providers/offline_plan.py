@@ -23,6 +23,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     subject: str = ""
 
 
+_GREETING = LatePattern(
+    r"^\s*(?:hi|hello|hey|good (?:morning|day|evening)|thanks?|thank you|ok(?:ay)?)(?:[ ,]+(?:there|clio))?[\s.!]*$",
+    re.I,
+)
 _REMEMBER = LatePattern(
     r"^\s*(?:please\s+|and\s+)?(?:remember|note|keep in mind|learn|don't forget)(?:\s+that|\s*[:,])?\s+(?P<fact>.+)$",
     re.I | re.S,
@@ -70,6 +74,8 @@ _ENDINGS = LatePattern(r"(?:ies|y|es|s|ing|ed)$")
 
 def plan(question: str) -> Plan:
     """The look-ups that may answer a question; the first rule that fits decides."""
+    if _GREETING.match(question):
+        return Plan(kind="nothing", lookups=())
     for rule in (_remember, _forget, _run, _read, _git, _list):
         found = rule(question)
         if found is not None:

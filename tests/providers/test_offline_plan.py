@@ -22,6 +22,8 @@ from clio.providers.offline_plan import plan, search_words
         ("list the files", "show", "list_files", None),
         ("where is the retry policy?", "search", "memory_operations", "retry policy"),
         ("¿?", "nothing", None, None),
+        ("Hi!", "nothing", None, None),
+        ("hello, clio", "nothing", None, None),
     ],
 )
 def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, argument: str | None) -> None:
