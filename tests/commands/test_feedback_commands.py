@@ -11,8 +11,8 @@ from clio.commands.quick_feedback import quick_rating
 from clio.commands.registry import complete
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk, ok, refused
-from tests.entrypoints.repl_support import Place, make_place
-from tests.entrypoints.test_subcommand import as_json, clio, printed, said
+from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.entrypoints.test_subcommand import as_json, printed, said
 
 
 @pytest.fixture

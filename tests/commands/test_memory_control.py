@@ -1,7 +1,6 @@
 """/memory export, import and wipe on real files: what they write, say, refuse, and ask."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from clio.commands.registry import complete, run_command
 from clio.commands.result import EditText, LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.control.home_support import holding, tree
 
 MARK = "quokka"
@@ -214,19 +213,6 @@ def test_completion_knows_their_options(desk: Desk, tmp_path: Path, monkeypatch:
     assert offered(desk, "/memory export --f") == ["--force"]
     assert offered(desk, "/memory import ou") == ["out.json"]
     assert offered(desk, "/memory import out.json --scope ") == ["project", "user"]
-
-
-def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "clio", *arguments],
-        cwd=place.project,
-        env=place.env(),
-        input="",
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
 
 
 def test_at_the_door_a_wipe_needs_somebody_to_ask_or_yes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from clio.entrypoints.sleeping import sleep_now
 from clio.memory.sleep.report import Report
 from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.sleep.night_support import FACTS
 
 
@@ -82,18 +82,6 @@ def test_incognito_has_no_nights(tmp_path: Path) -> None:
 
 def test_the_option_completes(desk: Desk) -> None:
     assert [one.text for one, _ in complete(desk, "/memory sleep --")] == ["--dry-run"]
-
-
-def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "clio", *arguments],
-        capture_output=True,
-        encoding="utf-8",
-        cwd=place.project,
-        env=place.env(),
-        timeout=60,
-        check=False,
-    )
 
 
 def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from clio.commands.follow_ups import Confirm
 from clio.commands.registry import complete
 from clio.memory.system import MemorySystem
 from tests.commands.desk import Desk, data, make_desk, ok, refused
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, clio, make_place
 
 DAY_S = 86_400.0
 
@@ -186,33 +185,26 @@ def test_ids_and_options_are_completed(desk: Desk) -> None:
     assert "--importance" in [one.text for one, _ in complete(desk, "/memory remember x --imp")]
 
 
-def clio(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "clio", "memory", *arguments],
-        input="",
-        capture_output=True,
-        encoding="utf-8",
-        cwd=place.project,
-        env=place.env(),
-        timeout=60,
-        check=False,
-    )
+def at_the_door(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return clio(place, "memory", *arguments)
 
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    kept = clio(place, "remember", "the token is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y", "--type", "fact", "--json")
+    kept = at_the_door(
+        place, "remember", "the token is sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y", "--type", "fact", "--json"
+    )
     memory = json.loads(kept.stdout)["memory"]
     assert "x7Kq2mVb" not in memory["content"]
     assert memory["provenance"]["asserted_by"] == "user"
-    clio(place, "remember", "I prefer tabs", "--type", "preference")
+    at_the_door(place, "remember", "I prefer tabs", "--type", "preference")
     assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
-    found = json.loads(clio(place, "recall", "token", "--json").stdout)
+    found = json.loads(at_the_door(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
-    assert clio(place, "count").stdout == "2 memories: 1 of the project, 1 yours.\n"
-    gone = clio(place, "forget", memory["id"])
+    assert at_the_door(place, "count").stdout == "2 memories: 1 of the project, 1 yours.\n"
+    gone = at_the_door(place, "forget", memory["id"])
     assert gone.stdout.endswith("clio memory undo brings it back.\n")
-    wrong = clio(place, "history", "0a1b2c3d")
+    wrong = at_the_door(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert (
         wrong.stderr == "clio: there is no memory '0a1b2c3d'; clio memory recall shows those there are with their ids\n"

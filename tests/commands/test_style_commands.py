@@ -13,8 +13,8 @@ from clio.ui.table import table_lines
 from clio.ui.width import cells_of
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk, data, ok, refused
-from tests.entrypoints.repl_support import Place, make_place
-from tests.entrypoints.test_subcommand import as_json, clio, printed
+from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.entrypoints.test_subcommand import as_json, printed
 
 OWN = "---\nid: haiku\nname: Haiku\nsummary: in seventeen syllables\nverbosity: 0.0\n---\nAnswer as a haiku.\n"
 

@@ -1,6 +1,7 @@
 """A clio in a pseudo-terminal, with a model server on loopback and a home of its own."""
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,20 @@ class Place:
         start = ["-c", code] if code else ["-m", "clio"]
         argv = [sys.executable, *start, *options]
         return PtySession(argv, cwd=self.project, env=self.env(**env), columns=columns, lines=lines)
+
+
+def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """A clio that nobody types to, with what it printed when it had ended."""
+    return subprocess.run(
+        [sys.executable, "-m", "clio", *arguments],
+        input="",
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd or place.project,
+        env=place.env(**env),
+        timeout=60,
+        check=False,
+    )
 
 
 def make_place(folder: Path, server: ChatServer | None = None, *, visited: bool = True) -> Place:

@@ -1,12 +1,10 @@
 """Changes are looked at, scrolled over, taken in part, edited and refused in a real terminal."""
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, Script, text, tool_calls
 from tests.support.pty_session import PtySession
 from tests.ui.test_screen import golden
@@ -20,17 +18,6 @@ FIRST = OLD.replace('"hello " + name', 'f"hello {name}"').replace("世界 greets
 SECOND = OLD.replace("line_20 = 20\n", "line_20 = 21\n")
 NEW = FIRST.replace("line_20 = 20\n", "line_20 = 21\n").replace("line_39 = 39\n", "")
 SIZES = [(80, 24), (40, 15), (200, 60)]
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 class Session:

@@ -2,27 +2,14 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 def ratings(place: Place) -> list[dict[str, Any]]:

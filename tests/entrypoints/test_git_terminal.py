@@ -2,7 +2,6 @@
 
 import base64
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,12 +13,6 @@ from tests.support.pty_session import PtySession
 from tests.support.repositories import NOBODY, git, make, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -2,29 +2,16 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, text, tool_calls
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SIZES = [(80, 24), (40, 15), (200, 60)]
 LIST = [("run_command", {"command": "seq 1 9000"})]
 PAGER = f"{sys.executable} -c \"import sys; words = sys.stdin.read().split(); print('PAGED', words[:2], words[-1])\""
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES)

@@ -28,7 +28,7 @@ from clio.memory.system import MemorySystem
 from clio.memory.undo import UndoLog
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import ROOT, Place, make_place
+from tests.entrypoints.repl_support import ROOT, Place, clio, make_place
 
 SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
 BY_USER = Provenance(asserted_by="user")
@@ -216,16 +216,7 @@ def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
     ],
 )
 def test_what_cannot_be_served_is_refused_in_a_sentence(place: Place, arguments: tuple[str, ...], said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "clio", *arguments],
-        input="",
-        capture_output=True,
-        encoding="utf-8",
-        cwd=place.project,
-        env=place.env(),
-        timeout=60,
-        check=False,
-    )
+    done = clio(place, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not (place.project / ".clio").exists()

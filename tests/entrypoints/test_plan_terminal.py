@@ -4,12 +4,11 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, Pause, Reply, chunk, text, tool_calls
 from tests.support.pty_session import PtySession
 
@@ -37,17 +36,6 @@ def update(**statuses: str) -> Reply:
     """The model changes items: `update(_1="completed")`."""
     items = [{"id": int(name[1:]), "status": status} for name, status in statuses.items()]
     return tool_calls([("todo_operations", {"operation": "update", "todos": items})], usage=BILL)
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 def editor(place: Place, shell: str) -> str:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 WRITE = [("write_file", {"path": "a.txt", "content": "hello\n"})]
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 def at_prompt(clio: PtySession) -> None:

@@ -3,11 +3,10 @@
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -18,11 +17,6 @@ WORDS = "An answer of some length, so that there is something to trim. " * 200
 def server() -> Iterator[ChatServer]:
     with ChatServer(models=[{"id": "test-model", "max_model_len": 32_000}]) as server:
         yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:

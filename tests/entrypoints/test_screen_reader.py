@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,12 +29,6 @@ x = 2
 ```
 """
 TODOS = [{"id": 1, "title": "look", "status": "completed"}, {"id": 2, "title": "write", "status": "in_progress"}]
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,30 +3,18 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, error, stall, text, tool_calls
 from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SIZES = pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 15), (200, 60)])
 READY = "test-model · "
-
-
-@pytest.fixture
-def server() -> Iterator[ChatServer]:
-    with ChatServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ChatServer) -> Place:
-    return make_place(tmp_path, server)
 
 
 def command(line: str, *more: tuple[str, dict[str, Any]]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from tests.entrypoints.repl_support import Place, make_place
+from tests.entrypoints.repl_support import Place, clio, make_place
 
 
 @pytest.fixture
@@ -29,19 +29,6 @@ def said(place: Place, *texts: str, name: str | None = None) -> str:
         session.append(UserMessage(content=text) if number % 2 == 0 else AssistantMessage(content=text))
     session.close()
     return session.id
-
-
-def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "clio", *arguments],
-        input="",
-        capture_output=True,
-        encoding="utf-8",
-        cwd=cwd or place.project,
-        env=place.env(**env),
-        timeout=60,
-        check=False,
-    )
 
 
 def printed(place: Place, *arguments: str, **env: str) -> str:
