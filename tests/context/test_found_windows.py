@@ -13,25 +13,16 @@ from clio.context.found_windows import FILE_NAME, LIFE_DAYS, MAX_WINDOWS, Window
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
+from tests.support.clock import Clock
 
 SAID = Limits(context_window=32_000, max_output_tokens=8_000, source="default")
 DAY_S = 86_400.0
 BEGUN = 1_000_000.0
 
 
-class Clock:
-    """The time, to be moved."""
-
-    def __init__(self) -> None:
-        self.now = BEGUN
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(BEGUN)
 
 
 def at(url: str, model: str = "m") -> Provider:

@@ -8,19 +8,10 @@ import pytest
 
 from clio.context import workspace_state
 from clio.context.workspace_state import AGAIN_S, FRESH_S, WorkingTree, files_may_have_changed, working_tree
+from tests.support.clock import Clock
 from tests.support.desk import make_repository
 
 NOW = 1_800_000_000.0
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Git:
@@ -64,7 +55,7 @@ def test_outside_of_git_there_is_only_the_date(tmp_path: Path) -> None:
 
 
 def test_a_look_begun_ahead_is_what_the_turn_is_told(git: Git) -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     tree.look_ahead()
     clock.now += FRESH_S
@@ -73,7 +64,7 @@ def test_a_look_begun_ahead_is_what_the_turn_is_told(git: Git) -> None:
 
 
 def test_an_old_look_counts_no_longer(git: Git) -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     told(tree)
     git.files, clock.now = 3, clock.now + FRESH_S + 0.1
@@ -91,7 +82,7 @@ def test_what_clio_ran_counts_at_once(git: Git) -> None:
 
 
 def test_keys_ask_git_now_and_then(git: Git) -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     for _ in range(50):
         tree.look_ahead()
@@ -104,7 +95,7 @@ def test_keys_ask_git_now_and_then(git: Git) -> None:
 
 
 def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = Clock(100.0)
 
     def slow(project: Path, *arguments: str) -> str | None:
         clock.now += 0.5
@@ -123,7 +114,7 @@ def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.Mo
 
 
 def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
-    tree = WorkingTree(Path(), Clock())
+    tree = WorkingTree(Path(), Clock(100.0))
 
     async def two() -> str:
         tree.look_ahead()

@@ -38,6 +38,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
+from tests.support.clock import Clock
 from tests.vectors.pure import Adapter, Input, Output
 
 DAY = 86_400.0
@@ -45,20 +46,10 @@ HOUR = 3_600.0
 NOW = 1_800_000_000.0
 
 
-class Clock:
-    """Time that passes when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @contextmanager
 def a_store() -> Iterator[tuple[TypedStore, Clock]]:
     with tempfile.TemporaryDirectory() as folder:
-        clock = Clock()
+        clock = Clock(NOW)
         yield TypedStore(Path(folder, "memories.json"), clock=clock), clock
 
 

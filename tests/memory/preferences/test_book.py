@@ -9,23 +9,14 @@ from clio.errors import UserError
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import Scenario, ScenarioBook
 from clio.memory.typed.store import Edit, TypedStore
+from tests.support.clock import Clock
 
 HOUR_S = 3_600.0
 
 
-class Clock:
-    """Time that moves when told."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(1_700_000_000.0)
 
 
 @pytest.fixture

@@ -10,16 +10,9 @@ from clio.errors import UserError
 from clio.memory.records import Provenance
 from clio.memory.typed.record import MAX_CHARS, MemoryRecord
 from clio.memory.typed.store import Edit, TypedStore
+from tests.support.clock import Clock
 
 DAY = 86_400.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
