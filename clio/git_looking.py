@@ -78,6 +78,21 @@ def environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {**env, **_QUIET}
 
 
+def answer(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
+    """What a git command that only reads prints; None without git, where git says no, or where it takes too long.
+
+    given: on its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
+    """
+    try:
+        done = subprocess.run(
+            command(folder, *words), cwd=folder, env=environment(), input=given.encode(), capture_output=True,
+            timeout=timeout_s, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
 def without_filters(folder: Path) -> list[str]:
     """The options that take every filter its command away. Raises OSError as `command`."""
     names = _filters(folder)

@@ -4,7 +4,6 @@ The prompt never changes in a session, so what holds for `packages/api/` comes b
 reads or changes a file there, and again after a trim, which may have let go of it.
 """
 
-import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
@@ -14,7 +13,7 @@ from clio.context.fragments import render_fragment
 from clio.context.instruction_files import InstructionFile, Reader, folders_between, repository_above
 from clio.context.instructions import WINDOW_SHARE
 from clio.fragments import Fragment
-from clio.git_looking import command, environment
+from clio.git_looking import answer
 from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.tokens import TokenEstimator
@@ -100,14 +99,9 @@ class FolderInstructions:
     def _is_ignored(self, path: Path) -> bool:
         if not (self._top / ".git").exists():
             return False
-        try:
-            words = command(self._project, "check-ignore", "--quiet", "--", str(path))
-            done = subprocess.run(
-                words, cwd=self._project, env=environment(), timeout=_GIT_TIMEOUT_S, capture_output=True, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return False  # without git nothing is ignored by it
-        return done.returncode == 0
+        # Without git nothing is ignored by it.
+        words = ("check-ignore", "--quiet", "--", str(path))
+        return answer(self._project, *words, timeout_s=_GIT_TIMEOUT_S) is not None
 
 
 def _paths(action: Action) -> tuple[Path, ...]:

@@ -1,7 +1,6 @@
 """What changes from turn to turn and the model should know: the date, and how the working tree stands."""
 
 import asyncio
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from clio.context.inert import one_line
-from clio.git_looking import command, environment
+from clio.git_looking import answer
 
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
 FRESH_S = 2.0
@@ -97,19 +96,7 @@ def read_git(project: Path, *arguments: str) -> str | None:
 
     Blocks up to 0.7 s; under an event loop, call it in a thread.
     """
-    try:
-        done = subprocess.run(
-            command(project, *arguments),
-            cwd=project,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return answer(project, *arguments, timeout_s=_TIMEOUT_S)
 
 
 def _summary(status: str) -> list[str]:

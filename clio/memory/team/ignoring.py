@@ -1,13 +1,12 @@
 """Whether git sees the shared folder, and the lines that would let it: what lies beside it is to stay unseen."""
 
-import subprocess
 from pathlib import Path
 
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
 from clio.config.team_folder import FORMAT_NAME, SHARED_NAME
-from clio.git_looking import command, environment
+from clio.git_looking import answer
 from clio.storage.atomic import write_atomic
 
 _TIME_LIMIT_S = 10.0
@@ -88,17 +87,4 @@ def _is_repository(project: Path) -> bool:
 
 
 def _git(project: Path, *words: str, given: str = "") -> str | None:
-    """What git answers; None where it is missing or says no."""
-    try:
-        done = subprocess.run(
-            command(project, *words),
-            cwd=project,
-            env=environment(),
-            input=given.encode(),
-            capture_output=True,
-            timeout=_TIME_LIMIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return answer(project, *words, timeout_s=_TIME_LIMIT_S, given=given)
