@@ -159,20 +159,21 @@ class MemorySystem(KnownOfProject):
         """What stands in the system prompt for the whole session; to be asked once. Empty where memory is off."""
         if self.is_silent:
             return []
-        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments) if self._of_turn else []
+        none = list[Fragment]()
+        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments, none) if self._of_turn else []
         prompt = partial(self._briefing.prompt, cap_tokens, chars_per_token)
-        return [*limits, *(self._apart.ask("project knowledge is", prompt) if self._inject else [])]
+        return [*limits, *(self._apart.ask("project knowledge is", prompt, none) if self._inject else [])]
 
     def turn_fragments(self, text: str) -> list[Fragment]:
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
         if self.is_silent:
             return []
-        session = self._session_of()
-        news = self._apart.ask("news of the project knowledge are", self._briefing.news) if self._inject else []
+        session, none = self._session_of(), list[Fragment]()
+        news = self._apart.ask("news of the project knowledge are", self._briefing.news, none) if self._inject else []
         turn = self._of_turn
         recall = partial(turn.turn_fragments, text, session, self.scenario) if turn else list[Fragment]
-        style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text))
-        fragments = [*news, *self._apart.ask("memories are", recall), *style]
+        style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text), none)
+        fragments = [*news, *self._apart.ask("memories are", recall, none), *style]
         self._report = WhyReport(
             session=session.id if session else "",
             at=self._clock(),
