@@ -133,8 +133,8 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
     @property
     def line(self) -> str:
         """For the person, without a full stop."""
-        moved = f"moved {self.messages:,} messages to the archive" if self.messages else ""
-        shown = f"shortened {self.shrunk:,} tool outputs" if self.shrunk else ""
+        moved = f"moved {_many(self.messages, 'message')} to the archive" if self.messages else ""
+        shown = f"shortened {_many(self.shrunk, 'tool output')}" if self.shrunk else ""
         return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
 
 
@@ -187,3 +187,7 @@ Event = (
 )
 
 Emit = Callable[[Event], None]
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -11,6 +11,7 @@ from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redact import Redactor
 
 _EMPTY_RETRIES = 2
+_NEXT_STEP = "say it again in a minute, or choose another model with --model"
 
 
 class ModelCaller:
@@ -44,6 +45,8 @@ class ModelCaller:
                 if not self._may_pass(error) or attempt > most:
                     if too_large:
                         raise ContextOverflow(str(error)) from error
+                    if isinstance(error, RateLimited) and error.retryable:
+                        raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
                     raise
                 await self._wait(attempt, most, error)
                 display.restart()

@@ -49,6 +49,14 @@ def test_failures_that_pass_are_retried_visibly(make_desk: MakeDesk, failure: ob
     assert [(event.attempt, event.of) for event in desk.seen(Retrying)] == [(1, 4), (2, 4)]
 
 
+def test_a_server_that_keeps_asking_to_slow_down_is_given_up_with_a_next_step(make_desk: MakeDesk) -> None:
+    desk = make_desk([error(429, headers={"Retry-After": "0"})] * 5)
+    finished = asyncio.run(desk.turn("?"))
+    assert finished.status == "failed"
+    assert "(scripted error 429), 5 times: say it again in a minute, or choose another model" in finished.error
+    assert all("minute" not in event.reason for event in desk.seen(Retrying))
+
+
 def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
