@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from clio.errors import ConfigError
-from clio.security.redact_names import named_spans, open_name
 from clio.security.redact_patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
@@ -17,6 +16,7 @@ from clio.security.redact_patterns import (
     url_spans,
 )
 from clio.security.redact_signs import sign_test
+from clio.security.redact_values import named_spans, open_name
 
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")

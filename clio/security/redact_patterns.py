@@ -35,19 +35,13 @@ for _literal, _rank in _LITERALS:
     if not TOKENS[_rank].inside:
         _BY_HEAD.setdefault(_literal[:2], []).append((_literal, _rank))
 _HEADS = frozenset(_BY_HEAD)
-_SIGNS = "-_.:/=$~"
-# Those further in, by the first sign in them: base64 holds hardly any, and need not be searched for all of them.
-_BY_SIGN = tuple(
-    (
-        sign,
-        tuple(
-            each
-            for each in _LITERALS
-            if next((c for c in each[0] if c in _SIGNS), "") == sign and TOKENS[each[1]].inside
-        ),
-    )
-    for sign in ("", *_SIGNS)
-)
+_SIGNS = ("hook", "//", *"-_.:=$~", "")
+# Those further in, by the first of these they hold: base64 has hardly any, and need not be searched for all of them.
+_INSIDE: dict[str, list[tuple[str, int]]] = {}
+for _literal, _rank in _LITERALS:
+    if TOKENS[_rank].inside:
+        _INSIDE.setdefault(next(sign for sign in _SIGNS if sign in _literal), []).append((_literal, _rank))
+_BY_SIGN = tuple(_INSIDE.items())
 
 _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 # Lines of a block stand behind numbers, bars and names of files where they are shown. No backtick: it ends a mention.

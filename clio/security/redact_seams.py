@@ -62,7 +62,7 @@ class Seams:
         for known in (self._known, self._lines):
             while len(known) > _MOST_KNOWN:
                 del known[next(iter(known))]
-        self._ends.append(tuple(end for _, line in _last(text) if (end := line.rstrip()[-_END_CHARS:])))
+        self._ends.append(tuple(_ends(text)))
 
     def _heads(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
         """Second halves, at the beginning of the first lines."""
@@ -191,6 +191,16 @@ def _first(text: str) -> list[tuple[int, str]]:
         if (place := text.find("\n", place + 1)) < 0:
             return _lines(text)
     return _lines(text[:place])
+
+
+def _ends(text: str) -> Iterator[str]:
+    """How a text ends, and how it ended before clio's own last lines; with the line above, which may hold the name."""
+    above = ""
+    for _, line in _last(text):
+        line = line.rstrip()
+        if line:
+            yield f"{above}\n{line}"[-_END_CHARS:] if above else line[-_END_CHARS:]
+        above = line
 
 
 def _last(text: str) -> list[tuple[int, str]]:

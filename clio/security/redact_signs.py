@@ -6,8 +6,11 @@ from functools import cache
 
 from clio.security.redact_names import ANY_WORD, NAME_END
 from clio.security.redact_patterns import has_stretch, token_spans
+from clio.security.redact_values import BESIDE, LOGIN
 
 _ANCHOR_CHARS = 6
+_LONG = 256
+_RUN = re.compile(r"[A-Za-z0-9+/]{128,}(?=[A-Za-z0-9+/]{128})")
 
 
 @cache
@@ -17,7 +20,8 @@ def _expressions() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     Compiled for the first stream, not for every start.
     """
     header = r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}"
-    named = rf"{ANY_WORD}{NAME_END}[:=!]|--[a-z0-9_.-]{{0,48}}{ANY_WORD}|{header}"
+    pair = r"[a-z0-9_.-]{0,48}[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value"
+    named = rf"{ANY_WORD}(?:{NAME_END}[:=!>]|{BESIDE}|{pair})|--[a-z0-9_.-]{{0,48}}{ANY_WORD}|{header}|{LOGIN}"
     return re.compile("[0-9@:=]"), re.compile("[0-9]"), re.compile(named)
 
 
@@ -52,7 +56,7 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
     def test(before: str, words: str) -> bool:
         first_sign = sign(words)
         if first_sign is not None or "--" in words:
-            low = (before + words).lower()
+            low = (before + words if len(words) < _LONG else _inner(before + words)).lower()
             if (
                 "key" in low  # a dozen `in` take less than one expression
                 or "token" in low
@@ -60,7 +64,10 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
                 or "pass" in low
                 or "pwd" in low
                 or "cred" in low
-                or "authorization" in low
+                or "auth" in low
+                or "_pat" in low
+                or "sess" in low
+                or "-u" in low
                 or "bearer" in low
                 or "basic" in low
             ) and named(low) is not None:
@@ -77,6 +84,11 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
         return False
 
     return test
+
+
+def _inner(words: str) -> str:
+    """Words without the insides of base64: no name ends there, and a digit stands for those a value may have."""
+    return _RUN.sub("0", words)
 
 
 def _any_of(literals: Iterable[str]) -> Callable[[str], re.Match[str] | None] | None:

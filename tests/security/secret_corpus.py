@@ -195,7 +195,7 @@ NAMED: dict[str, tuple[str, Maker]] = {
     "heroku-key": ("HEROKU_API_KEY", lambda lot: "-".join(lot(n, HEX) for n in (8, 4, 4, 4, 12))),
     "backslashes": ("secret_key", lambda lot: lot(3, "abc") + "\\" + lot(24)),
 }
-KINDS = (*FORMS, *NAMED, "url-password", "basic-header", "bearer-header", "storage-string")
+KINDS = (*FORMS, *NAMED, "url-password", "basic-header", "bearer-header", "storage-string", "login", "other names")
 
 # In each the secret stands for {s}; in those for names, {n} and {N} are the name in small letters and in capitals.
 PLACES: dict[str, str] = {
@@ -232,6 +232,11 @@ NAMED_PLACES: dict[str, str] = {
     "keyword": 'connect(host="db", {n}="{s}")\n',
     "ini": "[db]\n{n}: {s}\n",
     "docker": "ENV {N}={s}\n",
+    "docker, as once": "ENV {N} {s}\n",
+    "element": "<settings><{n}>{s}</{n}></settings>\n",
+    "json pair": '{{"env": [{{"name": "{N}", "value": "{s}"}}]}}\n',
+    "yaml pair": "env:\n  - name: {N}\n    value: {s}\n",
+    "xml pair": '<add key="{n}" value="{s}" />\n',
 }
 
 
@@ -272,6 +277,14 @@ def _strings(seed: int) -> Iterator[Placed]:
         yield Placed("basic-header", place, frame.format(x="Basic", s=basic), basic.rstrip("="))
         bearer = lot(40, URLSAFE)
         yield Placed("bearer-header", place, frame.format(x="Bearer", s=bearer), bearer)
+    secret = lot(14, ALNUM + "!*_~")
+    yield Placed("login", "netrc", f"machine api.example.com login bob password {secret}\n", secret)
+    yield Placed("login", "curl", f"curl -s -u bob:{secret} https://api.example.com/\n", secret)
+    yield Placed("login", "docker", f'{{"auths": {{"r.example": {{"auth": "{basic}"}}}}}}\n', basic.rstrip("="))
+    yield Placed("login", "npm", f"//registry.example/:_auth={basic}\n", basic.rstrip("="))
+    for name in ("OPENAI_KEY", "EXT_PAT", "NPM_AUTH", "API Key", "PHPSESSID", "pass"):
+        secret = lot(32)
+        yield Placed("other names", name, f"{name}={secret}\n" if name != "API Key" else f"API Key: {secret}\n", secret)
     bot = FORMS["telegram"](lot)
     yield Placed("telegram", "address of the server", f"https://api.telegram.org/bot{bot}/sendMessage\n", bot)
     key = lot(86, BASE64)
