@@ -4,6 +4,8 @@ import math
 import re
 from itertools import pairwise
 
+from clio.algorithms.late_pattern import LatePattern
+
 _CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _CONSONANTS = re.compile(r"(?i)[b-df-hj-np-tv-xz]{5}")
 
@@ -64,7 +66,7 @@ def scrambled(value: str) -> bool:
     return len(value) >= 20 and turns * 3 >= len(value)
 
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = LatePattern(
     r"(?:x{3,}|\*{3,}|\.{3,}|-{3,}|_{3,}|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\{\{?.*|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@"
     r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
     r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.redact_looks import by_lot, character_kinds, entropy, is_placeholder, scrambled
 from clio.security.redact_names import (
     ANY_WORD,
@@ -19,7 +20,7 @@ from clio.security.redact_names import (
 )
 from clio.security.redact_patterns import Span
 
-_ANY_WORD = re.compile(ANY_WORD, re.IGNORECASE)
+_ANY_WORD = LatePattern(ANY_WORD, re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{0,100}")
 _NAME_BACK = re.compile(r"[A-Za-z0-9_.-]{0,48}")
 _TYPE_NAME = r"(?:str|string|String|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\])"
@@ -31,37 +32,37 @@ _GIVEN = (
     rf"(?:(?P<quote>{QUOTE})(?P<quoted>(?:(?!{QUOTE})\S){{1,1024}})(?P=quote)"
     rf"|\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|\\(?![nrt\"'`\\])){{1,1024}}))"
 )
-_AFTER = re.compile(
+_AFTER = LatePattern(
     rf"{NAME_END}{_TYPE}(?P<sep>:=|=>|==|!=|=|:(?!:))[ \t]{{0,16}}(?:{_SCHEME})?(?:[A-Za-z]{{1,2}}(?={QUOTE}))?{_GIVEN}"
 )
 # `name: DB_PASSWORD` and `value: …` on the next line or behind a comma, as lists of variables and forms have it.
 _BETWEEN = r"[A-Za-z0-9_.-]{0,48}(?:\\{0,2}[\"']){0,2},?\s{1,40}\\{0,2}[\"']?[Vv]alue\\{0,2}[\"']?[:=]"
-_PAIR = re.compile(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
-_ELEMENT = re.compile(r"[A-Za-z0-9_.-]{0,48}>(?=[^<>\s]{0,1024}[0-9@:=])(?P<quoted>[^<>\s]{1,1024})</")
-_FLAG = re.compile(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
+_PAIR = LatePattern(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
+_ELEMENT = LatePattern(r"[A-Za-z0-9_.-]{0,48}>(?=[^<>\s]{0,1024}[0-9@:=])(?P<quoted>[^<>\s]{1,1024})</")
+_FLAG = LatePattern(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
 # As `.netrc` and the `ENV` of a Dockerfile have it: only what looks drawn by lot, for any sentence may go on so.
 BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
-_BESIDE = re.compile(rf"{BESIDE}(?P<bare>[^\s\"'`]{{10,1024}})")
+_BESIDE = LatePattern(rf"{BESIDE}(?P<bare>[^\s\"'`]{{10,1024}})")
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
-_LOGIN = re.compile(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
+_LOGIN = LatePattern(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
-_OPEN = re.compile(
+_OPEN = LatePattern(
     rf"{NAME_END}(?:(?::[ \t]{{0,2}}[A-Za-z&'\[\]| ]{{0,20}})?"
     r"(?:[:=!>]{1,2}[ \t]{0,16}(?:[A-Za-z]{1,8}[ \t]{0,4})?)?"
     r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[:=]?[ \t]{0,4})\Z"
 )
-_OPENERS = re.compile(rf"{ANY_WORD}|{HALF_A_NAME}|bearer|basic|-u(?:ser)?")
+_OPENERS = LatePattern(rf"{ANY_WORD}|{HALF_A_NAME}|bearer|basic|-u(?:ser)?")
 _OPEN_WINDOW = 240
-_CODE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
+_CODE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
 # Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
-_CODE_FOR_SURE = re.compile(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*\d?(?:[.:/-][A-Za-z_][A-Za-z_]*\d?)*[,;]?")
-_ATTRIBUTE = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_CODE_FOR_SURE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
+_IDENTIFIER = LatePattern(r"[A-Za-z_][A-Za-z_]*\d?(?:[.:/-][A-Za-z_][A-Za-z_]*\d?)*[,;]?")
+_ATTRIBUTE = LatePattern(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _NO_VALUE = ("http://", "https://", "./", "../", "/", "~/", "data:", "file:", "env:", "$")
-_TYPE_OF_KEY = re.compile(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-_NEXT_NAME = re.compile(_NAMED)
-_CUT = re.compile(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
+_TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
+_HEX = LatePattern(r"(?:0x)?[0-9a-fA-F]+")
+_NEXT_NAME = LatePattern(_NAMED)
+_CUT = LatePattern(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 
 Style = Literal["quoted", "bare", "tight"]
 
