@@ -94,6 +94,8 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     ),
     (["config"], "'clio config' needs one more word: config show, config path, config trust"),
     (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
+    (["help"], "unknown sub-command 'help'; here that is clio --help"),
+    (["resume"], "unknown sub-command 'resume'; here that is clio -r"),
     (["confg"], "unknown sub-command 'confg'; did you mean 'config'?"),
     (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
     (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),

@@ -297,6 +297,24 @@ def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
         raise UsageError("--json-schema is for one answer; leave out --input stream-json")
 
 
+_ELSEWHERE: dict[str, str] = {
+    "ask": "clio -p 'what to do'",
+    "chat": "clio",
+    "continue": "clio -c",
+    "exec": "clio -p 'what to do'",
+    "help": "clio --help",
+    "history": "clio sessions list",
+    "list": "clio sessions list",
+    "login": "a key in the environment, such as OPENAI_API_KEY; clio doctor looks at it",
+    "resume": "clio -r",
+    "run": "clio -p 'what to do'",
+    "start": "clio",
+    "status": "clio doctor",
+    "version": "clio --version",
+}
+"""What other agents' sub-commands are called here; never one that exists."""
+
+
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
     if tuple(words) in COMMANDS and not one_shot:
         return
@@ -306,6 +324,8 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
         raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
+    if here := _ELSEWHERE.get(text.lower()):
+        raise UsageError(f"unknown sub-command {text!r}; here that is {here}")
     hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")

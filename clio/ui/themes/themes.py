@@ -32,7 +32,8 @@ class Themes:
         try:
             self.use(wanted)
         except ConfigError as error:
-            self.problem = f"{error}; the colours are those of the theme auto"
+            joint = " The" if str(error).endswith("?") else "; the"
+            self.problem = f"{error}{joint} colours are those of the theme auto"
             self.use(AUTO)
 
     def use(self, name: str) -> None:
