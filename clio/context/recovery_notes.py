@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.context.checkpoint import fresh_progress
+from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, weight
 from clio.context.workspace_state import read_git
 from clio.prompt_files import fill_prompt
 from clio.tokens import TokenEstimator
 
 COMMITS, FILES = 10, 20
-_TRIES, _MARGIN = 8, 0.98
 _PROGRESS_SHARE = 0.5  # of the note's budget: the summary says most of it already
 
 
@@ -68,14 +68,8 @@ def recovery_note(
     if found:
         text, age_s = found
         parts.append(f"progress noted {age_s / 60:.0f} minutes before:\n  | {quoted(text)}")
-    room = budget_tokens * estimator.ratio
-    for _ in range(_TRIES):
-        text = _fitted(parts, room - weight(fill_prompt("context/recovery", state="")))
-        tokens = estimator.text(text) if text else 0
-        if tokens <= budget_tokens:
-            return text
-        room *= _MARGIN * budget_tokens / tokens
-    return ""
+    frame = weight(fill_prompt("context/recovery", state=""))
+    return within(budget_tokens, estimator, lambda room: _fitted(parts, room - frame))
 
 
 def _fitted(parts: list[str], room: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, weight
 from clio.context.summary import Decision, FileState, ThreadSummary
 from clio.messages import Commit
@@ -25,7 +26,6 @@ _SUBJECT = 120
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
 _ITEM = 7.0  # what surrounds one item of a list: the longest mark and the line break, in units
-_TRIES, _MARGIN = 8, 0.98
 _NOTE = 48.0  # weight kept for a line such as "- (1,234 more in the archive)"
 
 
@@ -62,15 +62,8 @@ def render_summary(
 
     task: the words of the message that says what is being worked on; shortened, as that message itself is sent too.
     """
-    room = budget_tokens * estimator.ratio
-    for _ in range(_TRIES):
-        text = _render(summary, room, ASKS_TOKENS * estimator.ratio, todos, spans, task)
-        tokens = estimator.text(text) if text else 0
-        if tokens <= budget_tokens:
-            return text
-        # The estimator finds the whole denser than prose, for its hashes and paths: so much less of it fits.
-        room *= _MARGIN * budget_tokens / tokens
-    return ""
+    asks = ASKS_TOKENS * estimator.ratio
+    return within(budget_tokens, estimator, lambda room: _render(summary, room, asks, todos, spans, task))
 
 
 def _render(
