@@ -174,13 +174,19 @@ def _reason(entry: Entry) -> str:
     return f"confidence {entry.confidence:.2f}, said {said}"
 
 
-def _render(lines: Sequence[Line], total: int) -> str:
-    parts, heading = [_INTRODUCTION], ""
+def under_headings(lines: Sequence[Line]) -> list[str]:
+    """The texts of the lines, each heading before the first of its own."""
+    parts, heading = list[str](), ""
     for line in lines:
         if line.heading != heading:
             heading = line.heading
             parts.append(f"{heading}:")
         parts.append(line.text)
+    return parts
+
+
+def _render(lines: Sequence[Line], total: int) -> str:
+    parts = [_INTRODUCTION, *under_headings(lines)]
     if total > len(lines):
         parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="search", query=…) finds them.')
     return "\n".join(parts)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from clio.memory.inject import CHARS_PER_TOKEN, Injected, Line, injected, line_of, that_fit, worth
+from clio.memory.inject import CHARS_PER_TOKEN, Injected, Line, injected, line_of, that_fit, under_headings, worth
 from clio.memory.records import Entry, Freshness, Knowledge
 
 CAP_TOKENS = 800
@@ -78,12 +78,7 @@ def _says(entry: Entry) -> Entry:
 
 
 def _render(lines: Sequence[Line], total: int) -> str:
-    parts, heading = list[str](), ""
-    for line in lines:
-        if line.heading != heading:
-            heading = line.heading
-            parts.append(f"{heading}:")
-        parts.append(line.text)
+    parts = under_headings(lines)
     if total > len(lines):
         parts.append(f'{total - len(lines)} more changed: memory_operations(operation="search", query=…) finds them.')
     return "\n".join(parts)
