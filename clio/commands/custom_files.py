@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from clio.config.paths import display, user_home
 from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
+from clio.skills.places import places_of
 from clio.skills.skill import line_of
 
 MAX_BYTES = 64_000
@@ -55,11 +56,7 @@ class CustomFolders:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._person = user_home(env)
-        root = project.resolve()
-        own: list[tuple[Path, Path | None]] = [(home / "commands", None), (self._person / _OTHER, None)]
-        theirs = [(project / ".clio" / "commands", root), (project / _OTHER, root)]
-        mine = {folder for folder, _ in own}
-        self._places = [*(place for place in theirs if place[0] not in mine), *own]
+        self._places = places_of((".clio/commands", _OTHER), project=project, home=home, person=self._person)
         self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
 
     def read(self) -> tuple[tuple[CustomFile, ...], tuple[str, ...]]:
@@ -67,10 +64,10 @@ class CustomFolders:
         found: dict[str, CustomFile] = {}
         problems: list[str] = []
         known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
-        for folder, root in self._places:
-            for path, name, stamp in _files(folder):
+        for place in self._places:
+            for path, name, stamp in _files(place.folder):
                 before = self._known.get(path)
-                one = before[1] if before and before[0] == stamp else self._read(path, name, root)
+                one = before[1] if before and before[0] == stamp else self._read(path, name, place.root)
                 known[path] = (stamp, one)
                 if isinstance(one, str):
                     problems.append(one)

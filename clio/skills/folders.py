@@ -8,22 +8,15 @@ from msgspec import Struct
 
 from clio.config.paths import display
 from clio.skills.front_matter import Unreadable, read_text, split_front_matter
+from clio.skills.places import Place, places_of
 from clio.skills.skill import FILE_NAME, MAX_BYTES, Skill, make_skill
 
 PLACES = (".clio/skills", ".claude/skills", ".agents/skills")
-"""Below the project, in this order; below the home folder likewise, with clio's own home in the place of `.clio`."""
 MAX_SKILLS = 200
 """Folders looked at in one place."""
 MAX_FILES = 100
 """Files beside a SKILL.md that are named."""
 _MAX_DEPTH = 4
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """A folder of skills. root: what a project's must lie in, links resolved; None for the person's own."""
-
-    folder: Path
-    root: Path | None = None
 
 
 class SkillSet(Struct, frozen=True, kw_only=True):
@@ -39,14 +32,7 @@ class SkillSet(Struct, frozen=True, kw_only=True):
 
 def skill_places(project: Path, home: Path, person: Path) -> tuple[Place, ...]:
     """Where skills are looked for. home: clio's own folder. person: the user's home folder."""
-    root = project.resolve()
-    own = (home / "skills", *(person / place for place in PLACES[1:]))
-    places = [*(Place(folder=project / place, root=root) for place in PLACES), *(Place(folder=one) for one in own)]
-    found: dict[Path, Place] = {}
-    for place in places:
-        if place.root is None or place.folder not in own:  # in the home folder both are one: the person's
-            found.setdefault(place.folder, place)
-    return tuple(found.values())
+    return places_of(PLACES, project=project, home=home, person=person)
 
 
 def find_skills(places: Sequence[Place], *, project: Path, person: Path) -> SkillSet:

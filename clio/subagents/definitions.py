@@ -17,6 +17,7 @@ from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
 from clio.skills.front_matter import Unreadable, read_text, split_front_matter, words_of
+from clio.skills.places import places_of
 from clio.skills.skill import line_of
 
 MAX_BYTES = 64_000
@@ -67,23 +68,19 @@ class DefinitionFolders:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._person = user_home(env)
-        root = project.resolve()
-        own: list[tuple[Path, Path | None]] = [(home / "agents", None), (self._person / _OTHER, None)]
-        theirs = [(project / ".clio" / "agents", root), (project / _OTHER, root)]
-        mine = {folder for folder, _ in own}
-        self._places = [*(place for place in theirs if place[0] not in mine), *own]
+        self._places = places_of((".clio/agents", _OTHER), project=project, home=home, person=self._person)
         self._trust = Trust(home)
 
     def find(self) -> tuple[tuple[Definition, ...], tuple[str, ...]]:
         """Every definition, trusted or not, by name; and sentences on files that are none."""
         found: dict[str, Definition] = {}
         problems: list[str] = []
-        for folder, root in self._places:
-            for path in _files(folder):
+        for place in self._places:
+            for path in _files(place.folder):
                 shown = display(path, project=self._project, user_home=self._person)
                 try:
-                    text = read_text(path, inside=root, max_bytes=MAX_BYTES)
-                    one = read_definition(text, stem=path.stem, shown=shown, own=root is None)
+                    text = read_text(path, inside=place.root, max_bytes=MAX_BYTES)
+                    one = read_definition(text, stem=path.stem, shown=shown, own=place.root is None)
                 except Unreadable as error:
                     problems.append(f"{shown} is not used: {error}")
                     continue
