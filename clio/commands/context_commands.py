@@ -163,7 +163,9 @@ def _prompt_part(part: "PartUse", project: str) -> str:
 
 def _next_trim(trim: "NextTrim") -> str:
     when = f"in about {trim.left:,} tokens" if trim.left else "with the next request"
-    what = [f"the first {_count(trim.messages, 'message')}, {trim.tokens:,} tokens, leave"] if trim.messages else []
+    first = "the first message" if trim.messages == 1 else f"the first {trim.messages:,} messages"
+    leaving = f"{first}, {trim.tokens:,} tokens, {'leaves' if trim.messages == 1 else 'leave'}"
+    what = [leaving] if trim.messages else []
     what += [f"{_outputs(trim.shortened)} shown shorter"] if trim.shortened else []
     return f"at {trim.at_share:.0%} of the room, {when}: ".replace("%", " %") + (", ".join(what) or "nothing leaves")
 
