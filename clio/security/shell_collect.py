@@ -10,7 +10,7 @@ from clio.security.shell_moves import MOVES, PLAINLY_STARTS, either
 from clio.security.shell_peel import Peeled
 from clio.security.shell_state import CALCULATES, DECLARES, declared, declares_array, state_risk
 from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
-from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_input
+from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_device, reads_input
 
 _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
@@ -76,6 +76,8 @@ class Collector:
             self.unknown.append(why)
         if command.program in MOVES and not PLAINLY_STARTS.issuperset(command.wrappers):
             self.moved = True
+        if command.program in SHELLS | {".", "source"} and reads_device(command.words):
+            self.unknown.append(f"what {command.program!r} reads cannot be told")
         peeled = peel(command.words)
         if peeled is None:
             self.add(command)
@@ -117,7 +119,7 @@ class Collector:
 
     def script(self, script: Word, command: SimpleCommand, place: Place) -> None:
         """Text that another shell will read as a command line of its own."""
-        if script.dynamic:
+        if script.dynamic or script.glob:
             self.unknown.append(f"the text {command.program!r} runs is only known when it runs")
             return
         if command.program in OTHER_GRAMMARS:

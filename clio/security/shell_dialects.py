@@ -12,8 +12,9 @@ import sys
 from clio.security.shell_words import SimpleCommand, names
 
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
-# `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` (which zsh, called `sh`, takes for `>| x`).
-_PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>!")
+# `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,
+# takes them for `>| x`).
+_PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
 # There `/x` is an option, and almost every sign means something.
 _CMD_PLAIN = re.compile(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 _CALCULATE = names("shift exit return break continue")

@@ -96,4 +96,4 @@ def value(words: Words, place: int, names: tuple[str, ...]) -> str:
 
 def joined(words: Words) -> Word:
     """The words as one text, as `eval` and `ssh` put them together."""
-    return Word(" ".join(word.text for word in words), dynamic=any(word.dynamic for word in words))
+    return Word(" ".join(word.text for word in words), dynamic=any(map(splits, words)))

@@ -12,9 +12,13 @@ from clio.security.shell_words import SimpleCommand, Word, has_braces, names
 DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _LATER_MEANING = names("""
     PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PROMPT_COMMAND HOME PAGER EDITOR VISUAL SHELL CDPATH BROWSER TMPDIR PWD
-    OLDPWD BASH_CMDS BASH_ALIASES PS0 PS1 PS2 PS4 EXECIGNORE GLOBIGNORE MANPAGER LESSOPEN LESSCLOSE DIRSTACK
+    OLDPWD POSIXLY_CORRECT ZDOTDIR NULLCMD READNULLCMD PS0 PS1 PS2 PS4 EXECIGNORE GLOBIGNORE
+    MANPAGER LESSOPEN LESSCLOSE DIRSTACK
     """)
-_LATER_PREFIXES = ("LD_", "DYLD_", "GIT_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO", "NPM_")
+# A function may come in `BASH_FUNC_ls%%`.
+_LATER_PREFIXES = (
+    *("LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO", "NPM_"),
+)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 _NESTED = re.compile(r"\$[({\[]|`")

@@ -33,6 +33,8 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
         while inner and (match := _ASSIGNS.match(inner[0].text)):  # `time A=1 make`
             env.append((match[1], inner[0].text[match.end() :]))
             inner = inner[1:]
+        if inner and inner[0].text.startswith("-"):  # `flock file -c text`
+            return unclear(words)
         return Peeled(calls=(inner,), env=tuple(env), keep=keep) if inner else None
 
     return peel
@@ -85,10 +87,19 @@ def reads_input(words: Words) -> bool:
     return "c" not in letters and not says and (place == len(words) or "s" in letters)
 
 
+def reads_device(words: Words) -> bool:
+    """Whether a shell, or `source`, is given its own input or a pipe as the file to run."""
+    return any(word.text.startswith(("/dev/", "/proc/", "<(")) for word in words[1:])
+
+
+def _may_be_option(word: Word) -> bool:
+    return word.dynamic or word.text[:1] in ("-", "+") or (word.glob and word.text[:1] in ("*", "?", "["))
+
+
 def _shell_options(words: Words) -> tuple[int, str]:
     """The place behind a shell's options, and their letters; -1 where one is not known."""
     place, letters = 1, ""
-    while place < len(words) and (words[place].dynamic or words[place].text[:1] in ("-", "+")):
+    while place < len(words) and _may_be_option(words[place]):
         text = words[place].text
         if "c" in letters and words[place].dynamic:
             break
@@ -119,9 +130,13 @@ _XARGS = options(
 )
 
 
+# `-irep` replaces `rep`, as `-0Irep` does: what looks like further letters is what stands for the input.
+_HIDDEN_MARK = re.compile(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
+
+
 def _xargs(words: Words) -> Peeled | None:
     place = skip(words, _XARGS)
-    if place < 0:
+    if place < 0 or any(_HIDDEN_MARK.match(word.text) for word in words[1:place]):
         return unclear(words)
     inner = words[place:]
     if not inner:
@@ -144,6 +159,11 @@ def _filled(word: Word, marks: list[str]) -> Word:
 _FIND_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
+def _ends_call(before: Word, word: Word) -> bool:
+    """Whether a word ends what `-exec` runs: a `+` does so only behind `{}`."""
+    return word.text == ";" or (word.text == "+" and before.text == "{}")
+
+
 def _find(words: Words) -> Peeled | None:
     calls = list[Words]()
     place = 1
@@ -152,14 +172,15 @@ def _find(words: Words) -> Peeled | None:
             place += 1
             continue
         end = place + 1
-        while end < len(words) and words[end].text not in (";", "+"):
+        while end < len(words) and not _ends_call(words[end - 1], words[end]):
             end += 1
         inner = tuple(_filled(word, ["{}"]) for word in words[place + 1 : end])
-        if end == len(words) or not inner:
+        if end == len(words) or not inner or inner[0].text.startswith("-"):
             return unclear(words)
         calls.append(inner)
         place = end + 1
-    return Peeled(calls=tuple(calls), keep=True) if calls else None
+    moves = any(word.text in ("-execdir", "-okdir") for word in words)
+    return Peeled(calls=tuple(calls), keep=True, folder_unknown=moves) if calls else None
 
 
 def _fd(words: Words) -> Peeled | None:
@@ -221,7 +242,7 @@ def _git(words: Words) -> Peeled | None:
     rest = words[place + 1 :]
     match words[place].text, [word.text for word in rest[:1]]:
         case "bisect", ["run"]:
-            return Peeled(calls=(rest[1:],), keep=True) if rest[1:] else None
+            return Peeled(calls=(rest[1:],), keep=True, folder_unknown=True) if rest[1:] else None
         case "submodule", _ if any(word.text == "foreach" for word in rest):
             at = next(number for number, word in enumerate(rest) if word.text == "foreach")
             inner = tuple(word for word in rest[at + 1 :] if word.text not in ("--recursive", "--quiet", "-q"))
@@ -229,7 +250,7 @@ def _git(words: Words) -> Peeled | None:
         case "rebase", _:
             scripts = [value(rest, number, ("--exec", "-x")) for number in range(len(rest))]
             found = tuple(Word(script) for script in scripts if script)
-            return Peeled(scripts=found, keep=True) if found else None
+            return Peeled(scripts=found, keep=True, folder_unknown=True) if found else None
         case _:
             return None
 
@@ -259,7 +280,9 @@ def _runner(*lead: str) -> Callable[[Words], Peeled | None]:
 
 def _command(words: Words) -> Peeled | None:
     place = skip(words, options("-p", ""))
-    return Peeled(calls=(words[place:],)) if 0 <= place < len(words) else None
+    if place < 0:
+        return None if words[1].text in ("-v", "-V") and not words[1].dynamic else unclear(words)
+    return Peeled(calls=(words[place:],)) if place < len(words) else None
 
 
 _STARTERS = names("""

@@ -119,6 +119,9 @@ class Exotic:
             "q": quoted,
             "h": self.here(depth - 1),
             "r": self.target(),
+            "v": self.piece("names"),
+            "s": self.piece("setters"),
+            "d": self.piece("declares"),
         }
         text = self.piece("forms").format(*lists, *calls, **words)
         return text + self.redirect() if self.chance.random() < 0.1 and not text.endswith(("E", "\n")) else text

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.security.shell_words import CommandLine, SimpleCommand, Word
+from clio.security.shell_words import FROM_FILE, CommandLine, SimpleCommand, Word
 
 NAMES = tuple(
     """
@@ -36,9 +36,18 @@ SHELLS: dict[str, tuple[str, ...]] = {
 _FAIL = frozenset({"diff", "curl"})
 _SAY_NOTHING = frozenset({"rm", "touch", "mkdir", "cp", "mv", "chmod", "sleep"})
 _END = "\x1e"
+EVIL = "evil"
+"""A folder of the place lines run in, with programs of usual names: they run where PATH was made to lead there."""
+_EVILS = ("hit", "rm", "git", "ls", "touch", "cat", "curl")
+_STACKED = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_SCRIPT = ("hit", "from", "rc")
+"""What the script `rc` there runs, which nobody reads who was not seen to."""
 _STAND_IN = """#!{shell}
 printf '%s\\0' "{name}" "$PWD" "$@" "{end}" >> "{log}" 2>/dev/null
 {rest}
+"""
+_EVIL = """#!/bin/sh
+printf '%s\\0' "evil" "$PWD" "$0" "{end}" >> "{log}" 2>/dev/null
 """
 
 
@@ -69,6 +78,8 @@ class Stage:
             text = _STAND_IN.format(shell="/bin/sh", name=name, end=_END, log=self.log, rest=rest)
             path.write_text(text, encoding="utf-8")
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        (self.root / EVIL).write_text(_EVIL.format(end=_END, log=self.log), encoding="utf-8")
+        (self.root / EVIL).chmod(0o755)
         for name in WRAPPERS:
             if real := shutil.which(name):
                 (self.bin / name).symlink_to(real)
@@ -79,6 +90,10 @@ class Stage:
         (self.home / "sub").mkdir(parents=True)
         for path in (self.home / "in", self.home / "sub" / "in", self.home / "-x", self.home / "a.py"):
             path.write_text("one\n", encoding="utf-8")
+        (self.home / "rc").write_text(" ".join(_SCRIPT) + "\n", encoding="utf-8")
+        (self.home / EVIL).mkdir()
+        for name in _EVILS:
+            (self.home / EVIL / name).symlink_to(self.root / EVIL)
         self.log.write_text("", encoding="utf-8")
         before = {str(path) for path in (self.root / "a").rglob("*")}
         env = {"PATH": str(self.bin), "HOME": str(self.home / "sub"), "LC_ALL": "C.UTF-8"}
@@ -126,6 +141,10 @@ class Stage:
         """Whether a simple command is this call."""
         if command.program in ("bash", "sh", ".", "source") and name in command.argv[1:]:
             return True  # a script, which is looked for on PATH too
+        if (name, *arguments) == _SCRIPT and command.program in ("bash", "sh", ".", "source"):
+            return len(command.words) > 1 or command.stdin == FROM_FILE
+        if name == EVIL:
+            return any(EVIL in word.text for word in command.words)
         folders = command.folders
         there = folders is None or any(self.place(each) == os.path.realpath(folder) for each in folders)
         words = tuple(map(self.at_home, command.words[1:]))
@@ -133,7 +152,8 @@ class Stage:
 
     def at_home(self, word: Word) -> Word:
         """A word with a `~` before it filled in."""
-        return Word(self.filled(word.text), dynamic=word.dynamic, glob=word.glob)
+        anywhere = _STACKED.match(word.text) is not None  # the policy takes it for any folder
+        return Word(self.filled(word.text), dynamic=word.dynamic or anywhere, glob=word.glob)
 
     def filled(self, path: str) -> str:
         """A path with a `~` before it filled in."""
@@ -142,7 +162,8 @@ class Stage:
     def named(self, parsed: CommandLine, path: str) -> bool:
         """Whether a redirect of the line may have made a file."""
         for redirect in parsed.redirects:
-            if redirect.target.dynamic or redirect.target.glob or redirect.folders is None:
+            target = self.at_home(redirect.target)
+            if target.dynamic or target.glob or redirect.folders is None:
                 return True
             name = self.filled(redirect.target.text)
             targets = (os.path.join(self.place(each), name) for each in redirect.folders)  # noqa: PTH118
