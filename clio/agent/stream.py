@@ -64,9 +64,9 @@ class Answer:
         Servers that count from `call_0` in every answer would else pair a result with another step's call.
         """
         calls: list[ToolCall] = []
-        seen = set(taken)
+        seen = set[str]()
         for number, (_, call) in enumerate(sorted(self._calls.items())):
-            call_id = call.id if call.id and call.id not in seen else f"{step_id}_{number}"
+            call_id = call.id if call.id and call.id not in seen and call.id not in taken else f"{step_id}_{number}"
             seen.add(call_id)
             calls.append(ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments) or "{}"))
         return tuple(calls)

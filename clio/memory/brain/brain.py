@@ -113,7 +113,7 @@ class Brain:
 
     def fragment(self) -> Fragment | None:
         """The one fragment of what was not told yet, as it is now; None where all of it was. It counts as told then."""
-        new = [held for held in self._held if not self.is_told(held.id)]
+        new = [held for held in self._held if self._told.get(held.id) != held.news]
         if not new:
             return None
         self._told |= {held.id: held.news for held in new}
