@@ -26,7 +26,9 @@ from clio.commands.custom_commands import CustomCommands
 from clio.commands.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
+from clio.config.paths import user_home
 from clio.config.trust import remember_rule
+from clio.context.asked_by_files import AskedByFiles
 from clio.context.found_windows import WindowBook
 from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
@@ -119,7 +121,6 @@ class App:
         self.spending = open_spending(loaded, now)
         self._assembly = Assembly(
             project=self.project,
-            start=loaded.start or loaded.project,
             home=self.home,
             env=env,
             workspace=self.workspace,
@@ -134,6 +135,13 @@ class App:
             spending=self.spending,
             planning=self.planning,
             shelf=self.shelf,
+            asked=AskedByFiles(
+                project=self.project,
+                start=loaded.start or loaded.project,
+                home=self.home,
+                person=user_home(env),
+                clean=clean,
+            ),
             hooks=self.hooks,
             servers=self.servers,
             skills=self.skills,

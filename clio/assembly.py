@@ -21,13 +21,11 @@ from clio.agent.turn_hooks import TurnHooks
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
-from clio.config.paths import user_home
 from clio.config.schema import Config
+from clio.context.asked_by_files import AskedByFiles
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
 from clio.context.encodings import encoding_folders, encoding_for, find_encoding
-from clio.context.folder_instructions import FolderInstructions
-from clio.context.instructions import find_instructions, instruction_fragments, left_out
 from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
@@ -75,12 +73,11 @@ COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 class Assembly(Struct, kw_only=True, frozen=True):
     """What every loop of one running clio has in common, and the way to put one together.
 
-    start: the folder in the project where clio was started. session_of: the running session, whichever that is by then.
+    asked: what files ask of agents. session_of: the running session, whichever that is by then.
     remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends sub-agents.
     """
 
     project: Path
-    start: Path
     home: Path
     env: Mapping[str, str]
     workspace: Workspace
@@ -95,6 +92,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     spending: Spending
     planning: Planning
     shelf: Shelf
+    asked: AskedByFiles
     hooks: Hooks
     servers: Servers
     skills: SkillShelf
@@ -124,7 +122,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
         hooks = TurnHooks(self.hooks, session, estimator)
-        folders = self.folder_instructions(config, limits, estimator)
+        folders = self.asked.for_folders(config, limits, estimator)
         calibration = self._calibration(provider, builder, estimator)
         page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
@@ -203,21 +201,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
             servers=self.servers,
         )
 
-    def folder_instructions(
-        self, config: Config, limits: Limits, estimator: TokenEstimator
-    ) -> FolderInstructions | None:
-        """What single folders ask of agents, for one loop; None where nothing of it is told."""
-        if not config.instructions:
-            return None
-        return FolderInstructions(
-            self.project,
-            user_home(self.env),
-            estimator,
-            start=self.start,
-            clean=lambda text: self.redactor.redact(text).text,
-            window_tokens=limits.context_window,
-        )
-
     def _builder(
         self,
         config: Config,
@@ -232,7 +215,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
             specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
             cap = limits.context_window // share if share else None
-            asked, problems = self.instructions(config, limits, estimator)
+            asked, problems = self.asked.for_prompt(config, limits, estimator)
             parts = [*asked, *self._skills(skills, cap, estimator), *self._knowledge(cap, estimator.ratio)]
             parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(
@@ -294,17 +277,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
         if problem and not compact:
             self._warn(problem)
         return list(tools)
-
-    def instructions(
-        self, config: Config, limits: Limits, estimator: TokenEstimator
-    ) -> tuple[list[Fragment], list[str]]:
-        """What files ask of agents, for the prompt of the whole session, and sentences on what was left out."""
-        if not config.instructions:
-            return [], []
-        found = find_instructions(self.project, home=self.home, person=user_home(self.env), start=self.start)
-        fragments = instruction_fragments(found, limits.context_window, estimator.text)
-        clean = [structs.replace(part, text=self.redactor.redact(part.text).text) for part in fragments]
-        return clean, [*found.problems, *left_out(found, fragments)]
 
     def _knowledge(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
         """What the project taught, for the same place, in pieces of at most `cap_tokens`, where that is given."""

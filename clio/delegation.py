@@ -145,10 +145,10 @@ class Delegation:
     ) -> Loop:
         shared = self._assembly
         tools = self._allowed(self._tools(config, limits, lambda: session), task)
-        folders = shared.folder_instructions(config, limits, estimator)
+        folders = shared.asked.for_folders(config, limits, estimator)
 
         def prefix() -> Prefix:
-            asked, problems = shared.instructions(config, limits, estimator)
+            asked, problems = shared.asked.for_prompt(config, limits, estimator)
             own = [_own_words(task.agent)] if task.agent else []
             specs = [tool_spec(tool) for tool in tools]
             return make_prefix(
