@@ -286,7 +286,9 @@ def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
 
 
 def _first_line(text: str) -> str:
-    return shorten(text.strip().partition("\n")[0]) or "failed"
+    """What went wrong in at most 120 characters; a screen that shows the whole knows its beginning again."""
+    line = text.strip().partition("\n")[0].rstrip()
+    return (line if len(line) <= _TITLE_CHARS else f"{line[: _TITLE_CHARS - 1].rstrip()}…") or "failed"
 
 
 def _bug(name: str, error: Exception) -> ToolOutput:

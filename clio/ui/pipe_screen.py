@@ -26,7 +26,7 @@ from clio.agent.events import (
 from clio.commands.result import CommandResult
 from clio.ui.bar import bar_rows
 from clio.ui.output import Output
-from clio.ui.plain import Cleaner, clean, clean_line
+from clio.ui.plain import Cleaner, clean, clean_line, in_full
 from clio.ui.status import footer, format_seconds, plural
 from clio.ui.todo_words import count_words, plain_rows
 
@@ -135,7 +135,7 @@ class PipeScreen:
 
     def _tool(self, event: ToolFinished) -> None:
         mark = "*" if event.ok else "x"
-        summary = clean_line(event.summary)
+        summary = in_full(clean_line(event.summary), () if event.ok else clean(event.preview).splitlines())
         self._say(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
         shown = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
         lines = [line for line in clean(shown).splitlines() if line.strip() and clean_line(line) != summary]

@@ -1,6 +1,7 @@
 """Text from models and tools made harmless for a terminal: nothing in it moves a cursor, hides text or is hidden."""
 
 import re
+from collections.abc import Iterable
 
 _ESCAPE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -33,6 +34,14 @@ def clean(text: str) -> str:
 def clean_line(text: str) -> str:
     """The text cleaned and brought onto one line."""
     return " ".join(clean(text).split())
+
+
+def in_full(summary: str, lines: Iterable[str]) -> str:
+    """The line, cleaned, of which a cut summary is the beginning, where it is among these; else the summary."""
+    begun = summary.removesuffix("…").rstrip()
+    if begun == summary:
+        return summary
+    return next((line for line in map(clean_line, lines) if line.startswith(begun)), summary)
 
 
 def visible(text: str) -> str:

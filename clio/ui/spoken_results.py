@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clio.agent.events import ToolFinished
 from clio.commands.result import CommandResult
-from clio.ui.plain import clean, clean_line
+from clio.ui.plain import clean, clean_line, in_full
 from clio.ui.spoken import Exact, spoken, spoken_bar, spoken_table, undrawn, worded
 from clio.ui.spoken_diff import spoken_diff
 from clio.ui.spoken_markdown import spoken_text
@@ -16,13 +16,13 @@ _FAILED_LINES = 3
 
 def spoken_call(event: ToolFinished) -> Iterator[str]:
     """How a call ended; below it the change, where nobody has heard it, or the first lines of a failure."""
-    summary = clean_line(event.summary)
+    lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
+    summary = in_full(clean_line(event.summary), () if event.ok else lines)
     yield spoken(f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else ""))
     if event.diff and not event.asked:
         yield from spoken_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff reads all")
     elif not event.ok:
-        lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
-        told = [line for line in lines if line and not (summary and clean_line(line).startswith(summary))]
+        told = [line for line in lines if line and clean_line(line) != summary]
         yield from (f"output: {line}" for line in told[:_FAILED_LINES])
 
 

@@ -74,7 +74,7 @@ def _told_below(event: ToolFinished, width: int) -> bool:
     """Whether a failure is a sentence that has no room beside the title: it is said once, in full, below it."""
     lines = () if event.ok or event.diff else _preview(event)
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
-    if not summary or not first.startswith(summary):
+    if not summary or not first.startswith(summary.removesuffix("…")):
         return False
     return first != summary or cells_of(f"● {clean_line(event.title)} … {summary}") > width
 

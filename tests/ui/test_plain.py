@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.ui.plain import Cleaner, clean, clean_line, visible
+from clio.ui.plain import Cleaner, clean, clean_line, in_full, visible
 
 PARTS = st.sampled_from([
     "a", "漢", "\n", "\t", "\r\n", "\r", "\x1b", "\x1b[", "[31m", "\x1b[0m", "\x1b]0;t", "\x07", "\x1b\\", "\x9b", "1m",
@@ -43,3 +43,10 @@ def test_a_sequence_without_end_does_not_swallow_the_answer() -> None:
 
 def test_for_a_judge_everything_is_spelled_out() -> None:
     assert visible("ls\x1b]0;rm -rf ~\x07 \u202etxt") == "ls\\x1b]0;rm -rf ~\\x07 \\u202etxt"
+
+
+def test_a_cut_reason_is_given_in_full_where_the_lines_have_it() -> None:
+    lines = ["first  the reason, which goes on", "the rest"]
+    assert in_full("first the rea…", lines) == "first the reason, which goes on"
+    assert in_full("first the reason", lines) == "first the reason"
+    assert in_full("another…", lines) == "another…"

@@ -31,7 +31,7 @@ def test_why_a_call_failed_is_said_once_and_in_full(columns: int, rows: list[str
 
 def test_a_reason_longer_than_its_row_may_be_is_not_cut() -> None:
     stage, words = Stage(200), "word " * 40
-    stage.play(*start(), finished("1", "read a", words[:120], ok=False, preview=words), end())
+    stage.play(*start(), finished("1", "read a", f"{words[:119].rstrip()}…", ok=False, preview=words), end())
     assert stage.everything().split("2 steps")[0].split() == ["●", "read", "a", "…", "failed", *words.split()]
 
 
