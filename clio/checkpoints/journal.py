@@ -57,7 +57,8 @@ class Journal:
             return [f"{str(self._path)!r} cannot be read and was set aside as {moved.name if moved else 'nothing'!r}"]
         finally:
             lock.release()
-        words = f"{_DONE[record.kind]} that was cut off has been finished: {len(restored.record.changes)} files"
+        count = len(restored.record.changes)
+        words = f"{_DONE[record.kind]} that was cut off has been finished: {count} file{'s' * (count != 1)}"
         left = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.left)
         return [words + left]
 

@@ -118,7 +118,7 @@ def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[st
 
 
 def _said(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
-    if asked:
+    if asked and (waste or freed or problems):
         return f"Freed {size_text(freed)}." if not problems else f"Freed {size_text(freed)}; not all could be deleted."
     if waste:
         return f"{size_text(waste)} may go; nothing was deleted. `clio gc --yes` frees it."

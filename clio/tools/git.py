@@ -19,6 +19,7 @@ from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.memory_text import many
 from clio.tools.shell.held import put_back_by_jobs, run_held
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class GitTool:
 
         async def go(progress: Progress) -> ToolOutput:
             text = await _git_output(self._cwd, arguments)
-            return ToolOutput(text=text or "(nothing)", summary=f"{len(text.splitlines())} lines")
+            return ToolOutput(text=text or "(nothing)", summary=many(len(text.splitlines()), "line"))
 
         return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
 

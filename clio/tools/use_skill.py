@@ -12,7 +12,7 @@ from clio.security.actions import Internal
 from clio.skills.shelf import SkillShelf
 from clio.skills.skill import Skill
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.memory_text import nearest
+from clio.tools.memory_text import many, nearest
 
 
 class UseSkillArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +49,7 @@ class UseSkillTool:
                 text = (await asyncio.to_thread(self._shelf.open, skill)).text
             except UserError as error:
                 raise ToolFailed(f"{error}; go on without it") from None
-            lines = len(text.splitlines())
-            return ToolOutput(text=text, summary=f"{lines} lines", deeds=Deeds(read=(skill.shown,)))
+            lines = many(len(text.splitlines()), "line")
+            return ToolOutput(text=text, summary=lines, deeds=Deeds(read=(skill.shown,)))
 
         return Prepared(title=f"use skill {skill.name}", action=Internal(), run=run)
