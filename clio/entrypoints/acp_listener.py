@@ -1,6 +1,5 @@
 """What the loop says, turned into what an editor shows. One for each session."""
 
-import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -23,6 +22,7 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
+from clio.algorithms.markdown_code import block
 from clio.entrypoints.acp_diffs import NOTHING, Sides, read_patches, sides, text_now
 from clio.entrypoints.acp_updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
@@ -33,7 +33,6 @@ CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the call whose task this is; set as a call begins, so that calls side by side each see their own."""
 _TAIL_CHARS = 4_000
 """Of a running command's output."""
-_TICKS = re.compile("`+")
 
 
 class Listener:
@@ -218,10 +217,8 @@ class Listener:
 
 
 def fenced(text: str) -> str:
-    """The text as a block of code, whatever is in it."""
-    longest = max(map(len, _TICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}" if text.strip() else ""
+    """The text as a block of code, whatever is in it; "" where there is nothing."""
+    return block(text.rstrip()) if text.strip() else ""
 
 
 def decoded(arguments: str) -> object:

@@ -14,7 +14,7 @@ from clio.ui.plain import clean, clean_line, inert_json
 from clio.ui.table import table_lines
 from clio.ui.theme import detect_terminal
 
-_CODE = re.compile(r"(`{1,2}) ?(.+?) ?\1")
+_CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
 """A line that goes to a program or a file is never cut."""
 _BAR_WIDTH = 60

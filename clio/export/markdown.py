@@ -6,6 +6,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
+from clio.algorithms.markdown_code import block, span
 from clio.export.document import Call, Cut, Export, Said
 from clio.export.prose_html import allowed_link, is_renderable, markdown_cost
 from clio.export.wording import call_title, count, cut_line, minute, one_line, plain, tokens
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _END = "the end of this text"
-_TICKS = re.compile(r"`+")
 _LANGUAGES = {"patch": "diff", "command": "sh"}
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
 _SHORT = 80
@@ -29,9 +29,7 @@ def markdown(export: Export) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """The text in a fence longer than any run of backticks in it."""
-    longest = max(map(len, _TICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}"
+    return block(text.removesuffix("\n"), language)
 
 
 class Words:
@@ -133,17 +131,11 @@ def _arguments(arguments: Any) -> Iterator[str]:
     texts = {key: plain(value) for key, value in cast("dict[str, Any]", arguments).items()}
     short = {key: text for key, text in texts.items() if text.strip() and len(text) <= _SHORT and "\n" not in text}
     if short:
-        yield "\n".join(f"- {_heading(key)}: {_span(text)}" for key, text in short.items())
+        yield "\n".join(f"- {_heading(key)}: {span(text)}" for key, text in short.items())
     for key, text in texts.items():
         if key not in short:
             yield f"{_heading(key)}:"
             yield fenced(text, _LANGUAGES.get(key, ""))
-
-
-def _span(text: str) -> str:
-    """Text on one line as code; the blanks at its ends are those Markdown takes away."""
-    ticks = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
-    return f"{ticks} {text} {ticks}" if "`" in text or text != text.strip() else f"{ticks}{text}{ticks}"
 
 
 def _cut(cut: Cut) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from clio.algorithms.markdown_code import block
 from clio.providers import offline_memory
 from clio.providers.offline_memory import Found
 from clio.providers.offline_plan import Lookup, Plan, forget_entry, name_stem
@@ -178,8 +179,7 @@ def _is_path(line: str) -> bool:
 
 
 def _fenced(text: str, language: str) -> str:
-    fence = "`" * max(3, max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+    return block(text.rstrip(), language)
 
 
 def _inline(text: str) -> str:

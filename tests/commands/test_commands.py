@@ -24,6 +24,7 @@ from clio.commands.result import CommandResult
 from clio.commands.session_table import age, id_length
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
+from clio.entrypoints.cli_words import in_cli_words
 from clio.sessions.state import Todo
 from tests.commands.desk import Desk, make_desk
 
@@ -286,3 +287,10 @@ def test_ids_are_told_apart() -> None:
 def test_code_is_no_markup() -> None:
     assert code("a *b*\nc") == "`a *b* c`"
     assert code("a `b`") == "`` a `b` ``"
+    assert code("a ``b`` *c*") == "``` a ``b`` *c* ```"
+
+
+@pytest.mark.parametrize("text", ["a", "a `b`", "``a``", "a ``b` *c*", "`", "*a*"])
+def test_the_command_line_shows_code_without_its_marks(text: str) -> None:
+    said = f"Noted: {code(text)}, and {code('b')}; `/note list` shows all."
+    assert in_cli_words(said) == f"Noted: {text}, and b; clio note list shows all."
