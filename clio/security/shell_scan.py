@@ -21,7 +21,6 @@ _IN_SUM = re.compile(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
 _PARAMETER = re.compile(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
 _ANSI = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_BRACES = re.compile(r"\{.*(?:,|\.\.).*\}", re.DOTALL)
 _TWICE = re.compile(r"\\[$`\\\"\n]|\\$")
 _GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n")
 _DELIMITER = re.compile(r"[\w!.+-]+", re.ASCII)
@@ -45,6 +44,12 @@ class Here(Struct, frozen=True):
 def decoded(text: str) -> str:
     """Text of a line, of which a character is a byte."""
     return text.encode("latin-1").decode("utf-8", "surrogatepass")
+
+
+def _has_braces(raw: str) -> bool:
+    """Whether unquoted text may make several words of one; what it is given is long, so nothing is read twice."""
+    inside = raw[raw.find("{") + 1 : max(0, raw.rfind("}"))] if "{" in raw else ""
+    return "," in inside or ".." in inside
 
 
 class Scanner:
@@ -165,9 +170,7 @@ class Scanner:
         if self.waiting and "\n" in self.text[begin : self.at]:
             raise Lost("a line goes on before a here-document")
         raw = "".join(bare)
-        return Word(
-            decoded("".join(parts)), dynamic or _BRACES.search(raw) is not None, any(mark in raw for mark in "*?[")
-        )
+        return Word(decoded("".join(parts)), dynamic or _has_braces(raw), any(mark in raw for mark in "*?["))
 
     def piece(self, sign: str) -> str | None:
         """A quoted or substituted piece of a word; None for one only the run can tell."""

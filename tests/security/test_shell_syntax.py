@@ -119,7 +119,10 @@ def test_what_is_not_understood_is_said(line: str) -> None:
     assert parse(line).unknown
 
 
-@pytest.mark.parametrize("text", ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "sh -c '" * 5_000])
+@pytest.mark.parametrize(
+    "text",
+    ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "{," * 25_000, "x <<a\n" * 9_000, "sh -c '" * 5_000],
+)
 def test_hostile_lines_end(text: str) -> None:
     parse(text)
 

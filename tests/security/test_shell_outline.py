@@ -1,0 +1,77 @@
+"""The reader written by hand knows where a line goes, gives up early, and is believed where the grammar agrees."""
+
+import pytest
+
+from clio.security.shell_outline import Outline
+from clio.security.shell_scan import Paths
+from clio.security.shell_syntax import parse
+from clio.security.shell_words import Word
+
+
+def where(line: str, *, plain: bool = False) -> Paths:
+    """The folders `run` may run in."""
+    outline = Outline(line.encode(), plain=plain)
+    assert outline.lost == ""
+    (place,) = [place for place, words in outline.calls.items() if words[0] == Word("run")]
+    return outline.places[place]
+
+
+@pytest.mark.parametrize(
+    ("line", "folders"),
+    [
+        ("cd a && x 2>&1 | y && run", ("a",)),
+        ("cd a || run", ("",)),
+        ("! cd a && run", ("",)),
+        ("cd a || x; run", ("", "a")),
+        ("if cd a; then run; fi", ("a",)),
+        ("if cd a; then x; else run; fi", ("",)),
+        ("case x in x) cd a;; esac; run", ("", "a")),
+        ("x | cd a; run", ("",)),
+        ("cd a & run", ("",)),
+        ("(cd a && x); run", ("",)),
+        ("$(cd a; x) `cd b`; run", ("",)),
+        ("x $(cd a && run)", ("a",)),
+        ("{ cd a && x; } && run", ("a",)),
+        ("cat <<E && cd a\n$(run)\nE\n", ("",)),
+        ("while x; do cd a; done; run", None),
+        ("f() { run; }; cd a", None),
+        ("pushd a && pushd && run", None),
+        ("command -- cd a && run", ("a",)),
+    ],
+)
+def test_a_cd_leads_what_bash_runs_behind_it(line: str, folders: Paths) -> None:
+    assert where(line) == folders
+
+
+@pytest.mark.parametrize("line", ["x | cd a; run", "cd a && x & run"])
+def test_another_shell_may_go_where_bash_does_not(line: str) -> None:
+    assert where(line) == ("",)
+    assert set(where(line, plain=True) or ()) == {"", "a"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "select x in a; do x; done",
+        "coproc x",
+        "time { x; }",
+        "a[$(x)]=1",
+        "x @(a|b)",
+        "$'\\x{72}m'",
+        "cd() { x; }; cd a",
+        "x <<E",
+        "x <<E \\\n| y\nE",
+        "x |\\\n| y",
+        "${x:-'a'}",
+        "x )",
+        "fi",
+    ],
+)
+def test_what_it_does_not_know_it_does_not_guess(line: str) -> None:
+    assert Outline(line.encode(), plain=False).lost
+    assert parse(line).unknown
+
+
+@pytest.mark.parametrize("line", ["cat <<'E' | grep -v #1\ntext\nE\nrm x", "[ -f > out in ]"])
+def test_a_line_read_in_two_ways_is_unknown(line: str) -> None:
+    assert "two readings of it find different commands" in parse(line).unknown
