@@ -55,6 +55,8 @@ class Outline(Simple):
             self.gap()
             if self.at >= self.end or self.peek() == ")" or self.reserved(*closing):
                 return exits
+            if "esac" in closing and self.peek(2) in (";;", ";&"):  # `a & ;;`
+                return exits
             start = self.here
             exits = self.chain()
             self.here = either(exits[1], exits[0])

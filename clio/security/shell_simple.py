@@ -8,7 +8,7 @@ from clio.security.shell_state import DECLARES
 from clio.security.shell_words import FROM_FILE, Word, names
 
 COMPOUND = names("if while until for case function [[ {")
-CLOSING = names("then do done fi else elif esac } ! in select coproc")
+CLOSING = names("then do done fi else elif esac } ! select coproc")
 _WORD_END = r"(?=[ \t\n;&|<>()]|\Z)"
 _RESERVED = re.compile(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
 PARENS = re.compile(r"\([ \t]*\)")
@@ -18,6 +18,7 @@ _SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
 _ELEMENT = re.compile(r"\[(?!\d+\]=)")
 _NUMBERED = re.compile(r"\{\w+\}\Z")
 _DESCRIPTOR = re.compile(r"\d+-?")
+_TIMES = frozenset({Word("time"), Word("-p"), Word("--")})
 CLOSED = "\0\0"
 """What a call is fed whose input is another descriptor, or none."""
 
@@ -69,7 +70,7 @@ class Simple(Scanner):
             if self.setting(words):
                 plain = False
                 continue
-            if words[:1] == [Word("time")] and len(words) < 3 and self.reserved(*COMPOUND, *CLOSING):
+            if words and _TIMES.issuperset(words) and self.reserved(*COMPOUND, *CLOSING):
                 raise Lost("time stands before a compound command")
             at = self.at
             word = self.word()

@@ -135,7 +135,9 @@ class _Walk(Reader):
                 self.declaration(node, place)
             case "variable_assignment":
                 setting = self.setting(node)
-                self.add(SimpleCommand(words=(), env=(setting,), folders=self.folders(node)))
+                # The grammar takes a part of `for ((i=0;;))` for one, which stands nowhere.
+                folders = self.places.get(node.start_byte, ("",))
+                self.add(SimpleCommand(words=(), env=(setting,), folders=folders))
                 self.children(node, place)
             case "test_command":
                 dynamic = any(each.type in EXPANSIONS for each in below(node))
