@@ -1,6 +1,7 @@
 """Where clio keeps things: the user's own folder, the project's folder, and the files with fixed names in both."""
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,13 +38,16 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
     """The nearest folder from `cwd` upwards that holds `.clio` or `.git`, else `cwd` itself; links resolved.
 
     The user's home folder is a project only where it is `cwd`, and nothing above it is one for a `cwd` inside it:
-    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every folder into part of one large project.
+    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every folder into part of one large project. So would
+    the folder `/` by a `.clio` that is left there, and it is a project only where it is `cwd` too.
     """
     cwd = cwd.resolve()
     home = user_home.resolve() if user_home else None
     own = clio_home.resolve()
     for folder in (cwd, *cwd.parents):
-        if folder == home and folder != cwd:
+        if folder != cwd and (folder == home or folder.parent == folder):
+            return cwd
+        if folder != cwd and _is_everybodys(folder):
             return cwd
         if any(_exists(folder / name) and folder / name != own for name in (".git", FOLDER_NAME)):
             return folder
@@ -69,6 +73,17 @@ def display(path: Path, *, project: Path | None, user_home: Path) -> str:
     if path.is_relative_to(user_home):
         return "~/" + path.relative_to(user_home).as_posix()
     return str(path)
+
+
+def _is_everybodys(folder: Path) -> bool:
+    """Whether a folder is the root of a file system, or shared like `/tmp`: all may write there, each its own."""
+    if folder == folder.parent:
+        return True
+    shared = stat.S_ISVTX | stat.S_IWOTH
+    try:
+        return folder.stat().st_mode & shared == shared
+    except OSError:  # what cannot be looked at is nobody's project
+        return True
 
 
 def _exists(path: Path) -> bool:

@@ -75,3 +75,32 @@ def test_names_a_person_would_use() -> None:
     assert display(project / ".clio" / "config.yaml", project=project, user_home=home) == ".clio/config.yaml"
     assert display(home / ".clio" / "config.yaml", project=None, user_home=home) == "~/.clio/config.yaml"
     assert display(Path("/etc/clio.yaml"), project=project, user_home=home) == str(Path("/etc/clio.yaml"))
+
+
+def test_what_lies_in_the_root_of_the_machine_makes_no_project_of_all_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    top = Path(Path.cwd().anchor)
+    monkeypatch.setattr("clio.config.paths._exists", lambda path: path == top / ".clio")
+    below = top / "no-such-place" / "a"
+    assert project_folder(below, clio_home=top / "no-home" / ".clio", user_home=None) == below
+    assert project_folder(top, clio_home=top / "no-home" / ".clio", user_home=None) == top
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no sticky folders on Windows")
+@pytest.mark.parametrize("marker", [".git", ".clio"])
+def test_a_folder_shared_by_all_is_a_project_only_as_the_current_folder(home: Path, marker: str) -> None:
+    shared = home / "tmp"
+    (shared / marker).mkdir(parents=True)
+    assert project(shared / "a" / "b", home) == shared
+    shared.chmod(0o1777)
+    assert project(shared / "a" / "b", home) == shared / "a" / "b"
+    assert project(shared, home) == shared
+    (shared / "a" / ".git").mkdir()
+    assert project(shared / "a" / "b", home) == shared / "a"
+
+
+def test_the_root_of_the_file_system_holds_no_other_project(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(home.anchor)
+    real = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda path: path == root / ".clio" or real(path))
+    assert project(home / "a", home.parent / "other") == home / "a"
+    assert project_folder(root, clio_home=home / ".clio", user_home=None) == root
