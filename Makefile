@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz fuzz-commands bench peers year team mcp-peers torture soak docs clean
+.PHONY: run test check fuzz fuzz-commands found-commands bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -28,6 +28,10 @@ fuzz: $(READY)
 # Command lines by chance, really run with stand-ins, against what clio says they run: make fuzz-commands N=100000 SEED=1
 fuzz-commands: $(READY)
 	$(BIN)/python -m tests.security.command_fuzz $(or $(N),20000) $(or $(SEED),0)
+
+# The same with what this machine's shell scripts hold, behind bwrap: make found-commands N=12000 IN="/usr /etc"
+found-commands: $(READY)
+	$(BIN)/python -m tests.security.command_found $(or $(N),12000) $(or $(IN),/usr /etc)
 
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
