@@ -5,7 +5,7 @@ import re
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.open_words import own_name
-from clio.security.risk import Risk, exceeds, has_option, high, low, medium
+from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell_state import decides
 from clio.security.shell_words import SimpleCommand, names
 from clio.security.shell_wrappers import SHELLS
@@ -48,16 +48,19 @@ def assess(command: SimpleCommand) -> Risk:
 
 
 def assess_env(command: SimpleCommand) -> Risk:
-    """The danger of the variables a command sets: some choose which code runs."""
-    for name, value in command.env:
-        if harmless_variable(name, value) or _its_own(command, name):
-            continue
-        if names_own_code(command, name, value):
-            return medium(f"the variable {name} says where the project's code lies")
-        if decides(name):
-            return high(f"the variable {name} can change which code runs")
-        return medium(f"it sets the variable {name}")
-    return low("it sets nothing that matters")
+    """The danger of the variables a command sets, the worst of them: some choose which code runs."""
+    settings = [_setting(command, name, value) for name, value in command.env]
+    return worst([low("it sets nothing that matters"), *settings])
+
+
+def _setting(command: SimpleCommand, name: str, value: str) -> Risk:
+    if harmless_variable(name, value) or _its_own(command, name):
+        return low("it sets nothing that matters")
+    if names_own_code(command, name, value):
+        return medium(f"the variable {name} says where the project's code lies")
+    if decides(name):
+        return high(f"the variable {name} can change which code runs")
+    return medium(f"it sets the variable {name}")
 
 
 def harmless_variable(name: str, value: str) -> bool:
