@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.tools.search.file_index import list_files, list_within, ripgrep
+from clio.tools.search.file_index import list_files, list_within, ripgrep, ripgrep_options, walk
 
 ENGINES = pytest.mark.parametrize("rg", ["auto", None], ids=["ripgrep", "python"])
 GIT = pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])
@@ -190,3 +190,15 @@ def test_a_bounded_listing_is_whole_or_none(tmp_path: Path, monkeypatch: pytest.
     assert list_within(tmp_path, limit_s=20, most=3) == ["a", "b", "c"]
     assert list_within(tmp_path, limit_s=20, most=2) is None
     assert list_within(tmp_path, limit_s=0.0, most=3) is None
+
+
+def test_a_whole_machine_is_searched_without_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = Path(tmp_path.anchor)
+    assert "--glob=!/proc" in ripgrep_options(top, top, hidden=True)
+    assert "--glob=!/proc" not in ripgrep_options(tmp_path, tmp_path, hidden=True)
+    for name in ("proc", "etc"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").touch()
+    monkeypatch.setattr("clio.tools.search.file_index._MACHINE", (str(tmp_path / "proc"),))
+    assert list(walk(tmp_path, tmp_path, hidden=True)) == ["etc/a"]
+    assert list(walk(tmp_path, tmp_path / "proc", hidden=True)) == ["a"]

@@ -14,6 +14,8 @@ from clio.tools.search.ignore_rules import IgnoreRules, parse_rules
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _OWN_DATA = (".clio/sessions", ".clio/cache")
 """Transcripts and caches hold copies of the project's text; finding those again would only mislead."""
+_MACHINE = ("/proc", "/sys", "/dev")
+"""No files of a project, where the project is the whole machine; to read some of them waits for ever."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
 _TIMEOUT_S = 30.0
 
@@ -37,6 +39,8 @@ def ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
         options.append(f"--glob=!{name}")
     for name in _OWN_DATA:
         options.append(f"--glob=!**/{name}")
+    if folder.parent == folder:
+        options += [f"--glob=!{name}" for name in _MACHINE]
     if folder == root and _repository_of(root) is None:
         options.append("--no-ignore-parent")  # outside git, rules above the project are nobody's
     return options
@@ -130,7 +134,7 @@ def _walk(top: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator
 
 
 def _own_data(path: str) -> bool:
-    return Path(path).as_posix().endswith(tuple("/" + name for name in _OWN_DATA))
+    return path in _MACHINE or Path(path).as_posix().endswith(tuple("/" + name for name in _OWN_DATA))
 
 
 def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
