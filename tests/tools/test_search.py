@@ -1,13 +1,14 @@
 """search_text: both engines give the same lines, in the same order, and say what they left out."""
 
 import asyncio
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clio.errors import ToolRetry
+from clio.errors import ToolFailed, ToolRetry
 from clio.tools.base import ToolOutput
 from clio.tools.search.search_engines import literal
 from clio.tools.search.search_text import SearchText, SearchTextTool
@@ -216,3 +217,13 @@ def test_the_title_shows_the_pattern_as_it_is_but_nothing_that_steers(bench: Ben
     tool = SearchTextTool(bench.workspace, None)
     assert tool.prepare(SearchText(pattern=r"^\s*def 合計")).title == r"search '^\s*def 合計'"
     assert tool.prepare(SearchText(pattern="a\x1b[2Jb")).title == r"search 'a\x1b[2Jb'"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for ripgrep")
+def test_a_search_that_does_not_end_is_stopped(bench: Bench, tmp_path: Path) -> None:
+    endless = tmp_path / "rg"
+    endless.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    endless.chmod(0o755)
+    tool = SearchTextTool(bench.workspace, str(endless), limit_s=0.2)
+    with pytest.raises(ToolFailed, match=r"took more than 0 s and was stopped; search a smaller folder"):
+        run(tool.prepare(SearchText(pattern="x")))

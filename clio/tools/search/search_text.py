@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clio.errors import ToolRetry
+from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
@@ -29,6 +29,7 @@ from clio.tools.search.search_engines import (
 _MAX_LINES = 200
 _NOTES_CHARS = 500
 _MAX_LINE = 300
+_LIMIT_S = 60.0
 _LEAD = 80
 """Characters shown before a match that stands far out in a long line."""
 
@@ -50,9 +51,12 @@ class SearchTextTool:
     args = SearchText
     read_only = True
 
-    def __init__(self, workspace: Workspace, rg: str | None = "auto", max_chars: int = MAX_CHARS) -> None:
+    def __init__(
+        self, workspace: Workspace, rg: str | None = "auto", max_chars: int = MAX_CHARS, limit_s: float = _LIMIT_S
+    ) -> None:
         self._workspace = workspace
         self._rg = rg
+        self._limit_s = limit_s
         self._max_chars = max_chars
 
     def prepare(self, args: SearchText) -> Prepared:
@@ -68,7 +72,14 @@ class SearchTextTool:
         async def run(progress: Progress) -> ToolOutput:
             if not exists(path, self._workspace.display(path)):
                 raise missing(self._workspace, path)
-            found = await self._search(self._query(args, path, accepts, names))
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    found = await self._search(self._query(args, path, accepts, names))
+            except TimeoutError:
+                raise ToolFailed(
+                    f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
+                    "search a smaller folder, or name the files with glob"
+                ) from None
             return render(found, self._prefix(path), self._max_chars)
 
         shown = repr(args.pattern).replace("\\\\", "\\")  # what steers stays spelled out, a backslash is one
