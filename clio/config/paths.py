@@ -38,16 +38,14 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
     """The nearest folder from `cwd` upwards that holds `.clio` or `.git`, else `cwd` itself; links resolved.
 
     The user's home folder is a project only where it is `cwd`, and nothing above it is one for a `cwd` inside it:
-    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every folder into part of one large project. So would
-    the folder `/` by a `.clio` that is left there, and it is a project only where it is `cwd` too.
+    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every folder into part of one large project. So it
+    is with `/` and folders shared by all, such as `/tmp`: what somebody left there speaks for no folder below.
     """
     cwd = cwd.resolve()
     home = user_home.resolve() if user_home else None
     own = clio_home.resolve()
     for folder in (cwd, *cwd.parents):
-        if folder != cwd and (folder == home or folder.parent == folder):
-            return cwd
-        if folder != cwd and _is_everybodys(folder):
+        if folder != cwd and (folder == home or _is_everybodys(folder)):
             return cwd
         if any(_exists(folder / name) and folder / name != own for name in (".git", FOLDER_NAME)):
             return folder

@@ -77,14 +77,6 @@ def test_names_a_person_would_use() -> None:
     assert display(Path("/etc/clio.yaml"), project=project, user_home=home) == str(Path("/etc/clio.yaml"))
 
 
-def test_what_lies_in_the_root_of_the_machine_makes_no_project_of_all_below(monkeypatch: pytest.MonkeyPatch) -> None:
-    top = Path(Path.cwd().anchor)
-    monkeypatch.setattr("clio.config.paths._exists", lambda path: path == top / ".clio")
-    below = top / "no-such-place" / "a"
-    assert project_folder(below, clio_home=top / "no-home" / ".clio", user_home=None) == below
-    assert project_folder(top, clio_home=top / "no-home" / ".clio", user_home=None) == top
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no sticky folders on Windows")
 @pytest.mark.parametrize("marker", [".git", ".clio"])
 def test_a_folder_shared_by_all_is_a_project_only_as_the_current_folder(home: Path, marker: str) -> None:
