@@ -1,7 +1,8 @@
 """Every simple command a shell line would run, found by the real grammar of bash. The only door to tree-sitter.
 
 What the grammar misreads (it is known to lose backquotes in here-documents and words joined by a line continuation) is
-caught by a second look at the raw text: whatever is not accounted for makes the line `unknown`, never silently safe.
+caught twice: by a second look at the raw text, and by a second reader, written by hand, who must find the same calls,
+redirects and settings (`shell_outline`). Whatever is not accounted for makes the line `unknown`, never silently safe.
 """
 
 import re

@@ -289,7 +289,7 @@ _STARTERS = names("""
     parallel sem rush script expect unbuffer unshare nsenter systemd-run systemd-inhibit chrt numactl setarch linux64
     linux32 prlimit cgexec firejail bwrap proot gosu su-exec tini dumb-init catchsegv valgrind gdb perf rlwrap faketime
     chpst softlimit torsocks proxychains xvfb-run dbus-run-session dbus-launch start-stop-daemon entr watchexec direnv
-    nix-shell tmux screen dtach runuser run-parts sg newgrp
+    nix-shell tmux screen dtach runuser run-parts sg newgrp noglob nocorrect repeat foreach
     """)
 """Programs that start others in ways too many to tell."""
 _COMPOUND = names("{ ( (( [[ if while until for case select function !")
