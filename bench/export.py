@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clio.export.files import Form, export_session
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 

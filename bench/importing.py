@@ -18,7 +18,7 @@ from clio.importing.ledger import Ledger
 from clio.importing.pieces import Agent
 from clio.importing.places import SourceFile
 from clio.importing.run import Importer
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 
 _WORDS = [word for path in Path(__file__).parent.rglob("*.py") for word in path.read_text(encoding="utf-8").split()]
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from tests.security.secret_corpus import KINDS, Lot, halved, leaves_a_tail, placed, survives
 
 ROOT = Path(__file__).parent.parent

@@ -47,7 +47,7 @@ from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver
 from clio.security.opening import open_policy
 from clio.security.path_policy import Workspace
-from clio.security.redact_settings import redactor_for
+from clio.security.redaction.settings import redactor_for
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.skills.shelf import SkillShelf

@@ -40,7 +40,7 @@ from clio.providers.pictures import takes_images
 from clio.providers.registry import OFFLINE
 from clio.security.approval import Approver, Policy
 from clio.security.path_policy import Workspace
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS

@@ -15,7 +15,7 @@ from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
 from clio.messages import Usage
 from clio.providers.base import Provider
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 

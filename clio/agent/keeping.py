@@ -5,7 +5,7 @@ from collections.abc import Callable
 from clio.agent.events import Emit, MessageAdded, Notice
 from clio.agent.stream import Answer, whole_message
 from clio.messages import AssistantMessage, Message, ToolCall, answer_open_calls
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 
 

@@ -38,7 +38,7 @@ from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMess
 from clio.prompt_files import load_prompt
 from clio.providers.base import Provider
 from clio.providers.price_book import PriceBook
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.tokens import TokenEstimator

@@ -9,7 +9,7 @@ from clio.context.recovery_notes import git_activity, recovery_note
 from clio.context.summary import ThreadSummary
 from clio.errors import StorageError
 from clio.memory.system import MemorySystem
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.storage.reasons import cause
 from clio.tokens import TokenEstimator

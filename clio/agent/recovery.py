@@ -8,7 +8,7 @@ from clio.agent.stream import Answer, Display, receive
 from clio.errors import ContextOverflow, ProviderError, RateLimited, ServerFailed, StreamBroken
 from clio.providers.base import ChatRequest, Provider
 from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 
 _EMPTY_RETRIES = 2
 _NEXT_STEP = "say it again in a minute, or choose another model with --model"

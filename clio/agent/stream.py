@@ -8,7 +8,7 @@ from clio.agent.events import Emit, ReasoningDelta, StreamRestarted, TextDelta
 from clio.algorithms.hidden_letters import unhidden
 from clio.messages import AssistantMessage, ToolCall, Usage
 from clio.providers.base import ChatRequest, Chunk, Provider
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 
 
 class _PartialCall(Struct):

@@ -22,7 +22,7 @@ from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput
 from clio.tools.files.diff import diff_change

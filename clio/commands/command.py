@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.providers.base import Provider
     from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
-    from clio.security.redact import Redactor
+    from clio.security.redaction.redactor import Redactor
     from clio.sessions.session import Session
     from clio.sessions.store import SessionStore
     from clio.skills.shelf import SkillShelf

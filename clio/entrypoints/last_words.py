@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from clio.security.redact import Redactor
-from clio.security.redact_names import env_secrets
-from clio.security.redact_settings import redactor_for
+from clio.security.redaction.names import env_secrets
+from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.settings import redactor_for
 from clio.ui import plain
 
 

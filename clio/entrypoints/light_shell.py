@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clio.providers.base import Provider
     from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
-    from clio.security.redact import Redactor
+    from clio.security.redaction.redactor import Redactor
     from clio.skills.shelf import SkillShelf
 
 
@@ -44,8 +44,8 @@ class LightShell:
     @property
     def redactor(self) -> "Redactor":
         """As a conversation has it."""
-        from clio.security.redact import Redactor
-        from clio.security.redact_names import env_secrets
+        from clio.security.redaction.names import env_secrets
+        from clio.security.redaction.redactor import Redactor
 
         if self._redactor is None:
             secrets = env_secrets(dict(os.environ))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from clio.repository.shares import by_file
-from clio.security.redact_patterns import Span
+from clio.security.redaction.patterns import Span
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAX_CHARS = 2_000_000

@@ -25,7 +25,7 @@ from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.security.approval import Policy
 from clio.security.path_policy import Workspace
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.skills.shelf import SkillShelf

@@ -300,7 +300,7 @@ def test_what_an_agent_says_is_no_rule_of_the_person(desk: Desk) -> None:
 
 def test_ids_outlive_redaction(desk: Desk) -> None:
     """Nothing in an answer but secrets looks like one."""
-    from clio.security.redact import Redactor
+    from clio.security.redaction.redactor import Redactor
 
     data = json.dumps(desk.ask("remember", content="Deployed on Friday", type="event").data)
     assert Redactor().redact(data).text == data

@@ -22,7 +22,7 @@ from clio.importing.run import Importer, Report
 from clio.memory.recall.sync import SessionSync
 from clio.memory.sleep.pending import Sessions
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.store import SessionStore
 from clio.storage.filelock import FileLock
 from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk, codex_file, shape, write_lines

@@ -17,7 +17,7 @@ from clio.repository.wording import (
     rule_message,
     stat_line,
 )
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 

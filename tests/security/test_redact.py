@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ConfigError
-from clio.security.redact import Redactor
-from clio.security.redact_names import env_secrets
-from clio.security.redact_patterns import MARKER
+from clio.security.redaction.names import env_secrets
+from clio.security.redaction.patterns import MARKER
+from clio.security.redaction.redactor import Redactor
 from tests.security.secrets_table import HARMLESS, HEX, drawn, in_context, keys
 
 FRAMES = (

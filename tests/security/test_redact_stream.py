@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.security.redact import Redactor
-from clio.security.redact_finder import Finder
+from clio.security.redaction.finder import Finder
+from clio.security.redaction.redactor import Redactor
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 
 VALUES = ("correct-horse-battery", "with a space 77")

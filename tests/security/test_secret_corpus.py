@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 from tests.security.secret_corpus import FORMS, KINDS, Lot, halved, leaves_a_tail, placed, survives
 
 CASES = list(placed(range(1)))

@@ -9,7 +9,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.memory.sleep.commands import MAX_CHARS as MAX_LINE
 from clio.memory.sleep.commands import Command, commands_in
 from clio.memory.sleep.outcomes import is_check
-from clio.security.redact import Redactor
+from clio.security.redaction.redactor import Redactor
 
 MAX_CHARS = 160
 _SECRET_NAME = LatePattern(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from clio.security.redact_finder import Finder
-from clio.security.redact_looks import drawn, unspeakable
-from clio.security.redact_patterns import MARGIN, MARKER, Span
+from clio.security.redaction.finder import Finder
+from clio.security.redaction.looks import drawn, unspeakable
+from clio.security.redaction.patterns import MARGIN, MARKER, Span
 
 _EDGE_LINES = 3  # above and below a tool's text stand a line or two of clio's own
 _ENDS = 12  # calls of one step run side by side, and other results stand between two pages

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from clio.config.schema import Config
-from clio.security.redact import Redactor
-from clio.security.redact_names import env_secrets
+from clio.security.redaction.names import env_secrets
+from clio.security.redaction.redactor import Redactor
 
 
 def redactor_for(config: Config, env: Mapping[str, str]) -> Redactor:

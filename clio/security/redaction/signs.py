@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from clio.security.redact_names import ANY_WORD, NAME_END
-from clio.security.redact_patterns import has_stretch, token_spans
-from clio.security.redact_values import BESIDE, LOGIN
+from clio.security.redaction.names import ANY_WORD, NAME_END
+from clio.security.redaction.patterns import has_stretch, token_spans
+from clio.security.redaction.values import BESIDE, LOGIN
 
 _ANCHOR_CHARS = 6
 _LONG = 256

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.security.redact_looks import by_lot, character_kinds, entropy, is_placeholder, scrambled
-from clio.security.redact_names import (
+from clio.security.redaction.looks import by_lot, character_kinds, entropy, is_placeholder, scrambled
+from clio.security.redaction.names import (
     ANY_WORD,
     HALF_A_NAME,
     NAME_END,
@@ -18,7 +18,7 @@ from clio.security.redact_names import (
     kind_of,
     may_be_secret_name,
 )
-from clio.security.redact_patterns import Span
+from clio.security.redaction.patterns import Span
 
 _ANY_WORD = LatePattern(ANY_WORD, re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{0,100}")

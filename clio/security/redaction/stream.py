@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from clio.security.redact_finder import Finder, added
-from clio.security.redact_patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
+from clio.security.redaction.finder import Finder, added
+from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
 
 _MAX_TRIES = 64
 _SLICE_CHARS = 65_536

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from clio.security.redact_looks import entropy, is_placeholder
+from clio.security.redaction.looks import entropy, is_placeholder
 
 WORDS = ("pass", "secret", "token", "credential", "pwd", "auth", "key", "sess", "_pat")
 """What stands in every such name, in small letters."""

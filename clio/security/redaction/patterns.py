@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clio.security.redact_kinds import TOKENS
-from clio.security.redact_looks import entropy, is_placeholder, random_key
+from clio.security.redaction.kinds import TOKENS
+from clio.security.redaction.looks import entropy, is_placeholder, random_key
 
 MAX_BLOCK_CHARS = 8192
 """How long a private key block, or a run of text without white space, is looked at as one."""

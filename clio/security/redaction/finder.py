@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from clio.errors import ConfigError
-from clio.security.redact_patterns import (
+from clio.security.redaction.patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
     Span,
@@ -15,8 +15,8 @@ from clio.security.redact_patterns import (
     token_spans,
     url_spans,
 )
-from clio.security.redact_signs import sign_test
-from clio.security.redact_values import named_spans, open_name
+from clio.security.redaction.signs import sign_test
+from clio.security.redaction.values import named_spans, open_name
 
 _WORD = re.compile(r"\S+")
 _LINE = re.compile(r"[^\n]+")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.security.redact_finder import Finder, added, merged, replaced
-from clio.security.redact_patterns import Span
-from clio.security.redact_seams import Seams
-from clio.security.redact_stream import StreamRedactor
+from clio.security.redaction.finder import Finder, added, merged, replaced
+from clio.security.redaction.patterns import Span
+from clio.security.redaction.seams import Seams
+from clio.security.redaction.stream import StreamRedactor
 
 
 class Redacted(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Redactor:
     """Replaces secrets by `[REDACTED:kind]`; whatever follows a secret's first letter goes with it.
 
     patterns: further regular expressions; each is applied line by line. env_secrets: values redacted wherever they
-    stand, at least 12 characters long (see `redact_names.env_secrets`). enabled: False hands all text through.
+    stand, at least 12 characters long (see `names.env_secrets`). enabled: False hands all text through.
     Redacting twice gives the same as once. Raises ConfigError for a pattern that is no regular expression.
     """
 
