@@ -23,6 +23,7 @@ from tests.security import command_stage
 from tests.security.command_stage import WRAPPERS, Stage
 
 _SHEBANG = re.compile(rb"#! ?/(?:usr/)?bin/(?:env )?(?:ba|da)?sh\b")
+_PEELED = ("sudo", "doas")  # what stands behind is judged, with a note of them
 _READERS = (".", "source", "bash", "sh")
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
@@ -80,13 +81,13 @@ def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
         parsed = parse(line)
         if parsed.unknown:
             reasons[_QUOTED.sub("…", parsed.unknown[0])] += 1
-        elif any("/" in each.program or each.program in _READERS for each in parsed.commands):
+        elif any("/" in each.written[0].text or each.program in _READERS for each in parsed.commands if each.written):
             reasons["another script is run or read"] += 1
         else:
             understood[line] = parsed
     names = {name for line in understood for name in _NAME.findall(line) if len(name) < 60}
     builtin = set(subprocess.run(["bash", "-c", "compgen -bk"], capture_output=True, text=True).stdout.split())
-    command_stage.NAMES = tuple(sorted(({*command_stage.NAMES} | names) - builtin - {*WRAPPERS}))
+    command_stage.NAMES = tuple(sorted(({*command_stage.NAMES} | names) - builtin - {*WRAPPERS, *_PEELED}))
     stage = Stage(stage_folder)
     found = [(line, why) for line, parsed in understood.items() if (why := stage.unjudged(line, parsed))]
     for line, why in found:
