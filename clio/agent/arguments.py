@@ -1,5 +1,6 @@
 """From the JSON a model wrote to a tool's arguments, forgiving what is clear and explaining what is not."""
 
+import re
 from typing import Any, cast
 
 import msgspec
@@ -8,6 +9,8 @@ from msgspec import Struct
 from clio.errors import ToolRetry
 from clio.tools.base import FreeArguments
 from clio.tools.schema import signature
+
+_WORD = re.compile(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 
 
 def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:
@@ -21,10 +24,30 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
         return _free(document)
     if isinstance(document, dict) and set(cast("dict[str, Any]", document)) == {"arguments"}:
         document = cast("dict[str, Any]", document)["arguments"]  # some models wrap the object once more
-    try:
-        return msgspec.convert(document, args, strict=False)
-    except msgspec.ValidationError as error:
-        raise ToolRetry(f"the arguments are wrong: {_plain(error)}. They are: {signature(args)}") from error
+    tried = set[str]()
+    while True:
+        try:
+            return msgspec.convert(document, args, strict=False)
+        except msgspec.ValidationError as error:
+            word = _WORD.match(str(error))
+            if word is None or word[0] in tried:
+                raise ToolRetry(f"the arguments are wrong: {_plain(error)}. They are: {signature(args)}") from error
+            tried.add(word[0])
+            document = _respelled(document, key=word["key"], word=word["word"])
+
+
+def _respelled(document: Any, *, key: str, word: str) -> Any:
+    """The same with a word of a list of choices as they are spelled: `In-Progress` is `in_progress`."""
+    if isinstance(document, list):
+        return [_respelled(each, key=key, word=word) for each in cast("list[Any]", document)]
+    if not isinstance(document, dict):
+        return document
+    entries = cast("dict[str, Any]", document).items()
+    spelled = word.strip().lower().replace("-", "_").replace(" ", "_")
+    return {
+        name: spelled if name == key and value == word else _respelled(value, key=key, word=word)
+        for name, value in entries
+    }
 
 
 def _free(document: Any) -> FreeArguments:
