@@ -39,13 +39,13 @@ def porter(word: str) -> str:
 
 
 def _step_1a(word: str) -> str:
-    if word.endswith(("sses", "ies")):
+    if (word.endswith("sses") and len(word) > 4) or (word.endswith("ies") and len(word) > 3):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def _step_1b(word: str) -> str:
-    if word.endswith("eed"):
+    if word.endswith("eed") and len(word) > 3:
         return word[:-1] if _MEASURE_1.match(word[:-3]) else word
     for ending in ("ed", "ing"):
         rest = word.removesuffix(ending)
