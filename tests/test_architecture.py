@@ -57,7 +57,7 @@ HEAVY: dict[str, set[str]] = {
     "referencing": {"clio.entrypoints.answer_schema"},
     "json_repair": {"clio.agent.arguments"},
     "tree_sitter": {f"clio.security.shell_{name}" for name in ("reader", "second_look", "syntax")},
-    "tree_sitter_bash": {"clio.security.shell_syntax"},
+    "tree_sitter_bash": {"clio.security.shell.syntax"},
     "rich.markdown": {"clio.ui.markdown"},
     "rich.table": {"clio.ui.markdown"},
     "rich.syntax": set(),

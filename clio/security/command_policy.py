@@ -12,15 +12,15 @@ from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess
 from clio.security.never_list import never
-from clio.security.open_words import settled
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rules import Rule, allows, denies, suggest, suggest_exact
-from clio.security.shell_dialects import doubt, line_shell, runs_bash
-from clio.security.shell_syntax import parse
-from clio.security.shell_words import Redirect, SimpleCommand, Word
-from clio.security.shell_wrappers import SAME_SHELL, SHELLS
+from clio.security.shell.dialects import doubt, line_shell, runs_bash
+from clio.security.shell.open_words import settled
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import Redirect, SimpleCommand, Word
+from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500

@@ -4,11 +4,11 @@ import re
 
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
-from clio.security.open_words import own_name
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
-from clio.security.shell_state import decides
-from clio.security.shell_words import SimpleCommand, names
-from clio.security.shell_wrappers import SHELLS
+from clio.security.shell.open_words import own_name
+from clio.security.shell.state import decides
+from clio.security.shell.words import SimpleCommand, names
+from clio.security.shell.wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})

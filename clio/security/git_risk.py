@@ -4,8 +4,8 @@ import re
 from itertools import pairwise
 
 from clio.security.risk import Risk, has_option, high, low, medium
-from clio.security.shell_words import SimpleCommand, names
-from clio.security.shell_wrappers import git_subcommand
+from clio.security.shell.words import SimpleCommand, names
+from clio.security.shell.wrappers import git_subcommand
 
 _READS = names("""
     log status diff show blame annotate rev-parse rev-list ls-files ls-tree cat-file describe shortlog grep merge-base

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from clio.security import risk_tables as tables
 from clio.security.risk import has_option
-from clio.security.shell_words import CommandLine, Redirect, SimpleCommand, Word
-from clio.security.shell_wrappers import SHELLS
+from clio.security.shell.words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell.wrappers import SHELLS
 
 _DEVICE = re.compile(
     r"/proc/sysrq-trigger\b"

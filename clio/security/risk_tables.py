@@ -1,6 +1,6 @@
 """What programs do, as tables: those that only read, those that build, those that destroy or reach out. Pure."""
 
-from clio.security.shell_words import names
+from clio.security.shell.words import names
 
 LOW = names("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename

@@ -8,8 +8,8 @@ from msgspec import Struct
 from clio.security.command_risk import assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
-from clio.security.shell_words import SimpleCommand, Word, names
-from clio.security.shell_wrappers import SHELLS, git_subcommand
+from clio.security.shell.words import SimpleCommand, Word, names
+from clio.security.shell.wrappers import SHELLS, git_subcommand
 
 FETCH = "fetch"
 """First word of a rule about web pages; its second is a host name, which may hold `*`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clio.security import risk_tables as tables
 from clio.security.command_risk import assess
-from clio.security.shell_words import CommandLine, SimpleCommand, Word
+from clio.security.shell.words import CommandLine, SimpleCommand, Word
 
 _COPY = frozenset({"cp", "install", "rsync"})
 _MAX_MATCHES = 500

@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 from rich.text import Text
 
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.shell_syntax import parse
+from clio.security.shell.syntax import parse
 from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import DiffRows
 from clio.ui.plain import clean_line, visible

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.security.shell_syntax import parse
-from clio.security.shell_words import CommandLine
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import CommandLine
 from tests.security import command_stage
 from tests.security.command_stage import WRAPPERS, Stage
 

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from clio.security.command_risk import assess_env
-from clio.security.shell_syntax import parse
+from clio.security.shell.syntax import parse
 from tests.security import command_chance
 from tests.security.command_stage import SHELLS, Stage
 

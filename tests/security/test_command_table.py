@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
-from clio.security.shell_syntax import parse
+from clio.security.shell.syntax import parse
 
 TABLE = Path(__file__).parent / "command_lines.txt"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the table speaks of POSIX paths")

@@ -4,7 +4,7 @@ import pytest
 
 from clio.security.command_risk import assess
 from clio.security.rules import allows, denies, read_rule, suggest
-from clio.security.shell_syntax import parse
+from clio.security.shell.syntax import parse
 
 
 def covered(rule: str, line: str) -> bool:

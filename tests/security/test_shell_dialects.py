@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from clio.security import shell_dialects
 from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Policy
 from clio.security.path_policy import Workspace
-from clio.security.shell_dialects import doubt
-from clio.security.shell_syntax import parse
+from clio.security.shell import dialects as shell_dialects
+from clio.security.shell.dialects import doubt
+from clio.security.shell.syntax import parse
 from clio.tools.shell.processes import command_environment, shell_argv
 
 MAC = ("/bin/bash", "-c")

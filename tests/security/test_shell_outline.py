@@ -2,10 +2,10 @@
 
 import pytest
 
-from clio.security.shell_outline import Outline
-from clio.security.shell_scan import Paths
-from clio.security.shell_syntax import parse
-from clio.security.shell_words import Word
+from clio.security.shell.outline import Outline
+from clio.security.shell.scan import Paths
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import Word
 
 
 def where(line: str, *, plain: bool = False) -> Paths:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.security.shell_syntax import MAX_CHARS, parse
+from clio.security.shell.syntax import MAX_CHARS, parse
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")) | st.sampled_from(" \n\t'\"\\$`*"),

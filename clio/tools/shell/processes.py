@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from clio.errors import ToolFailed
-from clio.security.shell_dialects import line_shell
+from clio.security.shell.dialects import line_shell
 from clio.tools.shell.bounded_text import BoundedText
 from clio.tools.shell.process_tree import descendants, end_tree_on_windows, one_ends, session_members
 from clio.tools.shell.terminal_text import TerminalText

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from clio.security.shell_peel import Options, Peeled, Words, joined, options, skip, splits, unclear, value
-from clio.security.shell_state import SET_NAMES, SHOPT_NAMES
-from clio.security.shell_words import Word, names
+from clio.security.shell.peel import Options, Peeled, Words, joined, options, skip, splits, unclear, value
+from clio.security.shell.state import SET_NAMES, SHOPT_NAMES
+from clio.security.shell.words import Word, names
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"})
 

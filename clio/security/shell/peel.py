@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from clio.security.shell_words import Word
+from clio.security.shell.words import Word
 
 
 class Peeled(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Words, quotes and substitutions of bash, read by hand: the lower half of `shell_outline`. Pure.
+"""Words, quotes and substitutions of bash, read by hand: the lower half of `outline`. Pure.
 
 Reads less than bash does, on purpose: what it does not know for certain it gives up on.
 """
@@ -7,9 +7,9 @@ import re
 
 from msgspec import Struct
 
-from clio.security import shell_words
-from clio.security.shell_moves import Paths
-from clio.security.shell_words import Word
+from clio.security.shell import words as shell_words
+from clio.security.shell.moves import Paths
+from clio.security.shell.words import Word
 
 MAX_DEPTH = 40
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*")

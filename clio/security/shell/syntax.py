@@ -2,7 +2,7 @@
 
 What the grammar misreads (it is known to lose backquotes in here-documents and words joined by a line continuation) is
 caught twice: by a second look at the raw text, and by a second reader, written by hand, who must find the same calls,
-redirects and settings (`shell_outline`). Whatever is not accounted for makes the line `unknown`, never silently safe.
+redirects and settings (`outline`). Whatever is not accounted for makes the line `unknown`, never silently safe.
 """
 
 import re
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.security import shell_state
-from clio.security.shell_agreement import same_calls, same_inputs, same_redirects, same_settings
-from clio.security.shell_collect import Place
-from clio.security.shell_dialects import plain_doubt
-from clio.security.shell_outline import Outline
-from clio.security.shell_reader import EXPANSIONS, Reader
-from clio.security.shell_second_look import below, lone_dash, second_look, test_hides
-from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell import state as shell_state
+from clio.security.shell.agreement import same_calls, same_inputs, same_redirects, same_settings
+from clio.security.shell.collect import Place
+from clio.security.shell.dialects import plain_doubt
+from clio.security.shell.outline import Outline
+from clio.security.shell.reader import EXPANSIONS, Reader
+from clio.security.shell.second_look import below, lone_dash, second_look, test_hides
+from clio.security.shell.words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from clio.security.shell_outline import Outline
-from clio.security.shell_state import DECLARES
-from clio.security.shell_words import Word
-from clio.security.shell_wrappers import SHELLS, reads_input
+from clio.security.shell.outline import Outline
+from clio.security.shell.state import DECLARES
+from clio.security.shell.words import Word
+from clio.security.shell.wrappers import SHELLS, reads_input
 
 Words = tuple[Word, ...]
 

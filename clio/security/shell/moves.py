@@ -1,6 +1,6 @@
 """Where `cd` and its like lead a line. Pure."""
 
-from clio.security.shell_words import Word, names
+from clio.security.shell.words import Word, names
 
 Paths = tuple[str, ...] | None
 """The folders a line may be in at one place; None where that cannot be told."""

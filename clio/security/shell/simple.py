@@ -1,11 +1,11 @@
-"""Calls with their settings and redirects, read by hand: the middle of `shell_outline`. Pure."""
+"""Calls with their settings and redirects, read by hand: the middle of `outline`. Pure."""
 
 import re
 
-from clio.security.shell_moves import MOVES, PLAINLY_STARTS, Exits, Paths, entered
-from clio.security.shell_scan import Lost, Scanner
-from clio.security.shell_state import DECLARES
-from clio.security.shell_words import FROM_FILE, Word, names
+from clio.security.shell.moves import MOVES, PLAINLY_STARTS, Exits, Paths, entered
+from clio.security.shell.scan import Lost, Scanner
+from clio.security.shell.state import DECLARES
+from clio.security.shell.words import FROM_FILE, Word, names
 
 COMPOUND = names("if while until for case function [[ {")
 CLOSING = names("then do done fi else elif esac } ! select coproc")

@@ -7,10 +7,10 @@ and gives up on all else. Only what both find alike is understood, and where a c
 import re
 from collections.abc import Callable
 
-from clio.security.shell_moves import DECIDES_MOVES, Exits, Paths, either
-from clio.security.shell_scan import MAX_DEPTH, Lost
-from clio.security.shell_simple import CLOSING, COMPOUND, PARENS, Simple
-from clio.security.shell_words import Word
+from clio.security.shell.moves import DECIDES_MOVES, Exits, Paths, either
+from clio.security.shell.scan import MAX_DEPTH, Lost
+from clio.security.shell.simple import CLOSING, COMPOUND, PARENS, Simple
+from clio.security.shell.words import Word
 
 _FUNCTION = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)

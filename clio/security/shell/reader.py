@@ -5,9 +5,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clio.security import shell_words
-from clio.security.shell_collect import Collector
-from clio.security.shell_words import CommandLine, Word
+from clio.security.shell import words as shell_words
+from clio.security.shell.collect import Collector
+from clio.security.shell.words import CommandLine, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

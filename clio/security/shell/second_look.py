@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clio.security import shell_state
+from clio.security.shell import state as shell_state
 
 if TYPE_CHECKING:
     from tree_sitter import Node

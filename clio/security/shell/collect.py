@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from clio.security.shell_dialects import counts_on
-from clio.security.shell_moves import MOVES, PLAINLY_STARTS, either
-from clio.security.shell_peel import Peeled
-from clio.security.shell_state import CALCULATES, DECLARES, declared, declares_array, state_risk
-from clio.security.shell_words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
-from clio.security.shell_wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_device, reads_input
+from clio.security.shell.dialects import counts_on
+from clio.security.shell.moves import MOVES, PLAINLY_STARTS, either
+from clio.security.shell.peel import Peeled
+from clio.security.shell.state import CALCULATES, DECLARES, declared, declares_array, state_risk
+from clio.security.shell.words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
+from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_device, reads_input
 
 _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 
-from clio.security.shell_words import SimpleCommand, names
+from clio.security.shell.words import SimpleCommand, names
 
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
 # `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,

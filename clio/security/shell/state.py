@@ -7,7 +7,7 @@ calculated must stand in the line as a number; a variable may hold more.
 
 import re
 
-from clio.security.shell_words import SimpleCommand, Word, has_braces, names
+from clio.security.shell.words import SimpleCommand, Word, has_braces, names
 
 DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _LATER_MEANING = names("""

@@ -2,8 +2,8 @@
 
 import re
 
-from clio.security.shell_state import decides
-from clio.security.shell_words import SimpleCommand, Word, names
+from clio.security.shell.state import decides
+from clio.security.shell.words import SimpleCommand, Word, names
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
 _NUMBERS = re.compile(r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}")
