@@ -56,7 +56,7 @@ HEAVY: dict[str, set[str]] = {
     "jsonschema": {"clio.entrypoints.answer_schema"},
     "referencing": {"clio.entrypoints.answer_schema"},
     "json_repair": {"clio.agent.arguments"},
-    "tree_sitter": {f"clio.security.shell_{name}" for name in ("reader", "second_look", "syntax")},
+    "tree_sitter": {f"clio.security.shell.{name}" for name in ("reader", "second_look", "syntax")},
     "tree_sitter_bash": {"clio.security.shell.syntax"},
     "rich.markdown": {"clio.ui.markdown"},
     "rich.table": {"clio.ui.markdown"},
