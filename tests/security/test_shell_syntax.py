@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from clio.security.shell.syntax import MAX_CHARS, parse
 
 words = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")) | st.sampled_from(" \n\t'\"\\$`*"),
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"))
+    | st.sampled_from(" \n\t'\"\\$`*"),
     min_size=1,
     max_size=12,
 )
@@ -23,6 +24,23 @@ def test_quoted_words_come_back(argv: list[str]) -> None:
     line = parse("run " + shlex.join(argv))
     assert line.unknown == ()
     assert [command.argv for command in line.commands] == [("run", *argv)]
+
+
+@pytest.mark.parametrize("letter", ["\U000f4839", "\U00031860", "\U0010ffff", "😀", "é"])
+def test_no_letter_behind_a_brace_brings_the_process_down(letter: str) -> None:
+    code = f"from clio.security.shell.syntax import parse; print(bool(parse({'{' + letter!r}).unknown))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_letters_of_all_scripts_are_letters() -> None:
+    line = parse("grep -r 'größe' ./страница && é=1 echo \"漢字 😀\" > naïve.txt")
+    assert line.unknown == ()
+    assert [command.argv for command in line.commands] == [
+        ("grep", "-r", "größe", "./страница"),
+        ("é=1", "echo", "漢字 😀"),  # no shell takes this for a variable
+    ]
+    assert [redirect.target.text for redirect in line.redirects] == ["naïve.txt"]
 
 
 @given(st.text(max_size=200) | st.text("ab '\"`$(){}[];|&<>\\\n#!*?~=-", max_size=60))

@@ -33,6 +33,9 @@ _MAX_UPSTREAM = 32
 _MAX_JOINTS = 2000
 
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+# The grammar's scanner asks C about each character as if it were one byte, and may bring the process down with one that
+# is not (tree-sitter-bash 337). To a shell a comma is a letter like those, and all texts are taken from the source.
+_ASCII = bytes(code if code < 128 else ord(",") for code in range(256))
 _STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
 _SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
@@ -57,7 +60,7 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if nesting > _MAX_NESTING:
         return CommandLine(unknown=("shells are nested too deeply",))
     source = command.encode("utf-8", "surrogatepass")
-    root = _parser().parse(source).root_node
+    root = _parser().parse(source.translate(_ASCII)).root_node
     # The text of a shell in a shell says nothing about the variables it finds there.
     counted = shell_state.counted(command) if nesting == 0 else frozenset[str]()
     walk = _Walk(source, nesting, counted, plain=plain)
