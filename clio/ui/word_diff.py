@@ -73,7 +73,7 @@ class _Spans:
     def take(self, text: str, equal: bool) -> None:
         start, self._at = self._at, self._at + len(text)
         if equal:
-            self._blank = text.isspace()
+            self._blank = text.isspace() and bool(self.spans) and self.spans[-1][1] == start
         elif text:
             joins = self._blank and self.spans
             self.spans.append((self.spans.pop()[0] if joins else start, self._at))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clio.security.shell.syntax import MAX_CHARS, parse
 
 words = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Zs", "Zl", "Zp"))
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cn", "Cs", "Zs", "Zl", "Zp"))
     | st.sampled_from(" \n\t'\"\\$`*"),
     min_size=1,
     max_size=12,
