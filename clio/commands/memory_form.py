@@ -76,7 +76,7 @@ def read_form(text: str, entry: Entry) -> Fields:
     before, after = _values(write_form(entry), entry.kind), _values(text, entry.kind)
     fields = [field for field in _FIELDS[entry.kind] if field.field in after]
     changes = {field.field: after[field.field] for field in fields if after[field.field] != before[field.field]}
-    if entry.kind == "workflow" and after.get("text") == "" and changes.keys() & {"text", "steps"}:
+    if entry.kind == "workflow" and changes.get("text") == "":
         changes["text"] = " → ".join(after["steps"])
     return changes
 
