@@ -36,7 +36,8 @@ def test_a_form_saved_as_it_is_changes_nothing(entry: Entry) -> None:
 
 @given(ENTRIES, ENTRIES)
 def test_what_is_written_into_the_form_is_what_changes(entry: Entry, other: Entry) -> None:
-    assume(entry.text != " → ".join(entry.steps))  # the name of a workflow without one follows its steps elsewhere
+    for each in (entry, other):  # the name of a workflow without one follows its steps, elsewhere
+        assume(each.text.strip() != " → ".join(each.steps).strip())
     other = msgspec.structs.replace(other, kind=entry.kind)
     new = msgspec.structs.replace(entry, **read_form(write_form(other), entry))
     assert read_form(write_form(new), other) == {}
