@@ -45,26 +45,23 @@ class StreamRedactor:
 
     def feed(self, text: str) -> str:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
-        if self._open or not text:
+        if self._open:
             return self._look(text)
         if self._patterns:
             return self._feed_lines(self._held, text)
-        # The last word begins where the blanks before it end; a piece that ends with one has none.
-        cut = len(text) if text[-1] in " \n" else text.rfind(" ") + 1 or text.rfind("\n") + 1
-        held = self._held
-        if cut == 0:  # no word has ended
-            if len(held) + len(text) > MAX_BLOCK_CHARS:
-                return self._look(text)
-            self._held = held + text
-            return ""
-        words = held + text[:cut]
-        if self._sign(self._before, words) or len(words) > MAX_BLOCK_CHARS:
+        ended, blank, begun = text.rpartition(" ")
+        if not blank or "\n" in begun:
+            ended, blank, begun = text.rpartition("\n")
+            if not blank:  # no word has ended
+                if len(self._held) + len(text) > MAX_BLOCK_CHARS:
+                    return self._look(text)
+                self._held += text
+                return ""
+        words = self._held + ended + blank
+        if self._sign(self._before, words):
             return self._look(text)
-        if held or not words.isspace():
-            self._before = words
-        else:
-            self._before = self._before[-_REACH_CHARS:] + words
-        self._held = text[cut:]
+        self._before = self._before[-_REACH_CHARS:] + words if words.isspace() else words
+        self._held = begun
         return words
 
     def _feed_lines(self, held: str, text: str) -> str:
