@@ -121,7 +121,7 @@ def test_a_name_that_was_let_go_is_remembered() -> None:
     """However a stream is cut between a name and its value, and whatever blanks stand there."""
     value = "Zk3vQ9wLr4NcZ8pHs3Jd"
     for name in ("password", "api_key", "api--key", '"token"'):
-        for gap in (" = ", "=", "     =  ", "\t: ", " " * 12 + "= ", ' = "'):
+        for gap in (" = ", "=", "\n    value: ", "     =  ", "\t: ", " " * 12 + "= ", ' = "'):
             text = f"the {name}{gap}{value} there "
             whole = PLAIN.redact(text).text
             assert value not in whole

@@ -1,11 +1,13 @@
-"""Sixty kinds of credentials in the places where they stand: found, whole, however a stream is cut."""
+"""All kinds of credentials in the places where they stand: found, whole, however a stream is cut."""
 
-from itertools import pairwise
+from itertools import accumulate, cycle, pairwise, takewhile
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from clio.security.redaction.redactor import Redactor
-from tests.security.secret_corpus import FORMS, KINDS, Lot, halved, leaves_a_tail, placed, survives
+from tests.security.secret_corpus import FORMS, KINDS, Lot, Placed, halved, leaves_a_tail, placed, survives
 
 CASES = list(placed(range(1)))
 
@@ -18,7 +20,7 @@ def test_nearly_all_are_found_and_leave_no_tail() -> None:
 
 
 def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
-    """Every cut of one text of each kind, and all cuts at once; the bench does it for every place."""
+    """Every cut of one text of each kind, and all cuts at once."""
     redactor = Redactor()
     seen: set[str] = set()
     for case in CASES:
@@ -31,6 +33,18 @@ def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
             parts = [stream.feed(case.text[start:end]) for start, end in pairwise([0, *cuts, len(case.text)])]
             assert "".join(parts) + stream.finish() == whole, (case.kind, cuts)
     assert len(seen) >= 60
+
+
+@pytest.mark.parametrize("patterns", [(), (r"ACME-\d+",)], ids=["plain", "lines"])
+@given(case=st.sampled_from(CASES), sizes=st.lists(st.integers(1, 200), min_size=1, max_size=30))
+@settings(max_examples=300)
+def test_in_every_place_any_cuts_give_the_whole(patterns: tuple[str, ...], case: Placed, sizes: list[int]) -> None:
+    """The pieces have the given sizes over and over; a person's patterns make the stream go by lines."""
+    redactor = Redactor(patterns)
+    ends = takewhile(lambda end: end < len(case.text), accumulate(cycle(sizes)))
+    stream = redactor.stream()
+    parts = [stream.feed(case.text[start:end]) for start, end in pairwise([0, *ends, len(case.text)])]
+    assert "".join(parts) + stream.finish() == redactor.redact(case.text).text
 
 
 def test_of_a_secret_two_messages_hold_the_second_half_goes() -> None:

@@ -70,8 +70,10 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign("", lines) or self._a_pattern(lines):
+        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(self._before, lines) or self._a_pattern(lines):
             return self._look(text)
+        last = lines[lines.rfind("\n", 0, -1) + 1 :]
+        self._before = self._before[-_REACH_CHARS:] + last if lines.isspace() else last
         self._held = text[cut:]
         return lines
 
