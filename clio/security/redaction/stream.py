@@ -70,10 +70,11 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(self._before, lines) or self._a_pattern(lines):
+        # Of all that is a secret by its name, only a `value:` may stand on another line.
+        before = self._before if "alue" in lines else ""
+        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(before, lines) or self._a_pattern(lines):
             return self._look(text)
-        last = lines[lines.rfind("\n", 0, -1) + 1 :]
-        self._before = self._before[-_REACH_CHARS:] + last if lines.isspace() else last
+        self._before = self._before[-_REACH_CHARS:] + lines if lines.isspace() else lines
         self._held = text[cut:]
         return lines
 
