@@ -3,12 +3,13 @@
 In a checkout they lie in `prompts/` beside the package; a wheel carries them inside it.
 """
 
-import re
 from functools import cache
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
+
 _PACKAGE = Path(__file__).parent
-_PLACEHOLDER = re.compile(r"\$([a-z_][a-z0-9_]*)")
+_PLACEHOLDER = LatePattern(r"\$([a-z_][a-z0-9_]*)")
 
 
 @cache

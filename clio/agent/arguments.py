@@ -1,16 +1,16 @@
 """From the JSON a model wrote to a tool's arguments, forgiving what is clear and explaining what is not."""
 
-import re
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.tools.base import FreeArguments
 from clio.tools.schema import signature
 
-_WORD = re.compile(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
+_WORD = LatePattern(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 
 
 def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:

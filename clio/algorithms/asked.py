@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from clio.algorithms.everyday import is_everyday
 from clio.algorithms.identifiers import parts
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.lexical import STOP_WORDS, stem, words
 from clio.algorithms.synonyms import of_its_kind, other_words
 
@@ -14,7 +15,7 @@ MAX_CHARS = 4_000
 _FILLERS = STOP_WORDS | frozenset(
     "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
 )
-_FIRST = re.compile(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
+_FIRST = LatePattern(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
 
 
 class Asked(Struct, frozen=True, kw_only=True):

@@ -2,14 +2,16 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
+
 _WORD = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s;&|"']+)"""
 # Where a command begins: at the start, or behind what ends another one; variables may be set before it.
-_RUNS = re.compile(
+_RUNS = LatePattern(
     rf"(?:^|[;&|(\n{{`]|\b(?:then|do|else|time|sudo|env)\s)\s*(?:\w+={_WORD}?\s+)*(?:\S*/)?git"
     rf"(?:\s+-[cC]\s+{_WORD}|\s+--?[a-zA-Z][^\s;&|]*)*\s+(?:commit|cherry-pick|revert)\b"
 )
 # "[main 1a2b3c4] subject", "[main (root-commit) 1a2b3c4] subject", "[detached HEAD 1a2b3c4] subject".
-_COMMITTED = re.compile(r"^\[[^\]\n]*\S (?P<hash>[0-9a-f]{7,64})\] (?P<subject>\S.*)$", re.M)
+_COMMITTED = LatePattern(r"^\[[^\]\n]*\S (?P<hash>[0-9a-f]{7,64})\] (?P<subject>\S.*)$", re.M)
 
 
 def runs_commit(command: str) -> bool:

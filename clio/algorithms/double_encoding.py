@@ -4,7 +4,7 @@ Text that is as it should be is never touched: a text is mended only where every
 such a sequence, and one of them cannot have been meant.
 """
 
-import re
+from clio.algorithms.late_pattern import LatePattern
 
 _SEQUENCE = (
     r"(?:[\xc2-\xdf][\x80-\xbf]"
@@ -13,13 +13,13 @@ _SEQUENCE = (
 )
 _TAIL = r"(?:[\xe0-\xef][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{1,2})?"
 """A sequence the end of the text cut short. A lead alone is no evidence: "naïveté" ends with one too."""
-_WHOLE = re.compile(rf"(?P<head>(?:[\x00-\x7f]++|{_SEQUENCE})*+)(?P<tail>{_TAIL}\s*)")
-_CERTAIN = re.compile(
+_WHOLE = LatePattern(rf"(?P<head>(?:[\x00-\x7f]++|{_SEQUENCE})*+)(?P<tail>{_TAIL}\s*)")
+_CERTAIN = LatePattern(
     r"[\xc2-\xf4][\x80-\xbf]*[\x80-\x9f]"  # a control character nobody types
     r"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"  # a letter and two or three signs
     r"|[A-Za-z]\xc3[\xa0-\xbf]|\xc3[\xa0-\xbf][A-Za-z]"  # Ã and a sign inside a word
 )
-_LIKELY = re.compile(r"[\xc2\xc3][\xa0-\xbf]")
+_LIKELY = LatePattern(r"[\xc2\xc3][\xa0-\xbf]")
 _TIMES = 3
 
 
@@ -37,7 +37,7 @@ def mended(text: str, *, expected: bool = False) -> str:
     return text
 
 
-def _mended_once(text: str, enough: re.Pattern[str] | None) -> str:
+def _mended_once(text: str, enough: LatePattern | None) -> str:
     if text.isascii():
         return text
     match = _WHOLE.fullmatch(text)

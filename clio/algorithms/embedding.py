@@ -7,11 +7,11 @@ Source: Weinberger et al., Feature Hashing for Large Scale Multitask Learning (s
 """
 
 import math
-import re
 import zlib
 from array import array
 from collections import Counter
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.lexical import stem, terms
 from clio.algorithms.synonyms import SYNONYMS, canonical
 
@@ -19,8 +19,8 @@ DIMENSIONS = 384
 _FEATURES = DIMENSIONS - 1
 _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
-_LETTERS = re.compile(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_LETTERS = LatePattern(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
+_HUMP = LatePattern(r"(?<=[a-z])(?=[A-Z])")
 _PLACES = 2  # of each feature: two features then seldom meet in both
 _IN_COMMON = 0.08
 """The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""

@@ -2,9 +2,11 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
+
 # A flag is a black flag, tag letters, and the tag that ends them; without it they are words only a model reads. Two
 # or more variation selectors in a row choose no variant: they carry a byte each.
-_HIDDEN = re.compile(
+_HIDDEN = LatePattern(
     "\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f"
     "|(?P<tags>[\U000e0000-\U000e007f]+)"
     "|(?P<bytes>[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,})"

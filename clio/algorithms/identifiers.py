@@ -1,10 +1,10 @@
 """The words inside of the names of code: "fetchWithBackoff" says fetch and backoff, "uart2" says uart. Pure."""
 
-import re
+from clio.algorithms.late_pattern import LatePattern
 
-_NAME = re.compile(r"[A-Za-z0-9]{4,80}")
-_HUMP = re.compile(r"[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z]{3}\d")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME = LatePattern(r"[A-Za-z0-9]{4,80}")
+_HUMP = LatePattern(r"[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z]{3}\d")
+_PART = LatePattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LEAST = 3
 
 

@@ -1,13 +1,15 @@
-"""Regular expressions that are compiled when they are first needed, for patterns that no start-up should wait for."""
+"""Regular expressions that are compiled when they are first needed: compiling all would be a sixth of a start."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any
+
+_METHODS = ("match", "search", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 
 
 class LatePattern:
-    """Like `re.Pattern`, as far as it is used here.
+    """Like `re.Pattern`, as far as it is used here; once it is compiled, its methods are that one's own, and as fast.
 
     needs: words in small letters, one of which stands in everything the pattern can find. A text with none of them is
     answered without compiling, which takes a hundred times as long as looking for a word.
@@ -18,36 +20,38 @@ class LatePattern:
         self.flags = flags
         self.needs = tuple(needs.split())
 
-    @cached_property
-    def _compiled(self) -> re.Pattern[str]:
-        return re.compile(self.pattern, self.flags)
+    def match(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
+        """As `re.Pattern.match`; the others likewise."""
+        return self._real().match(text, pos, endpos) if self._may_find(text) else None
 
-    def match(self, text: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
-        """As `re.Pattern.match`."""
-        return self._compiled.match(text, start, len(text) if end is None else end) if self._may_find(text) else None
+    def search(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
+        return self._real().search(text, pos, endpos) if self._may_find(text) else None
 
-    def search(self, text: str) -> re.Match[str] | None:
-        """As `re.Pattern.search`."""
-        return self._compiled.search(text) if self._may_find(text) else None
+    def fullmatch(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
+        return self._real().fullmatch(text, pos, endpos) if self._may_find(text) else None
 
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        """As `re.Pattern.fullmatch`."""
-        return self._compiled.fullmatch(text) if self._may_find(text) else None
+    def finditer(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> Iterator[re.Match[str]]:
+        return self._real().finditer(text, pos, endpos) if self._may_find(text) else iter(())
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """As `re.Pattern.finditer`."""
-        return self._compiled.finditer(text) if self._may_find(text) else iter(())
+    def findall(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> list[Any]:
+        return self._real().findall(text, pos, endpos) if self._may_find(text) else []
 
-    def findall(self, text: str) -> list[Any]:
-        """As `re.Pattern.findall`."""
-        return self._compiled.findall(text) if self._may_find(text) else []
+    def split(self, text: str, maxsplit: int = 0) -> list[str | Any]:
+        return self._real().split(text, maxsplit) if self._may_find(text) else [text]
 
-    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        """As `re.Pattern.sub`."""
-        return self._compiled.sub(replacement, text, count=count) if self._may_find(text) else text
+    def sub(self, repl: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
+        return self._real().sub(repl, text, count) if self._may_find(text) else text
+
+    def subn(self, repl: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> tuple[str, int]:
+        return self._real().subn(repl, text, count) if self._may_find(text) else (text, 0)
+
+    def _real(self) -> re.Pattern[str]:
+        pattern = re.compile(self.pattern, self.flags)  # where a method was kept from before, it finds this one again
+        self.__dict__.update({name: getattr(pattern, name) for name in _METHODS})
+        return pattern
 
     def _may_find(self, text: str) -> bool:
-        if not self.needs or "_compiled" in self.__dict__:
+        if not self.needs:
             return True
         if not text.isascii():  # beyond ASCII, letters are alike that `lower` does not make alike
             return True

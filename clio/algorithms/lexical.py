@@ -1,15 +1,16 @@
 """Words and how well they fit: tokenising, stop words, a light stemmer, weighted overlap. Pure; no index, no I/O."""
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-_WORD = re.compile(r"[^\W_]+")
+from clio.algorithms.late_pattern import LatePattern
+
+_WORD = LatePattern(r"[^\W_]+")
 # Scripts written without spaces: a run of them is read as overlapping pairs of characters.
-_UNSPACED = re.compile(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
-_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_VOWEL = re.compile(r"[aeiouy]")
+_UNSPACED = LatePattern(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
+_ASCII_WORD = LatePattern(r"[A-Za-z0-9]+")
+_VOWEL = LatePattern(r"[aeiouy]")
 
 _STOP_WORDS = """
 a about all also an and any are as at be been but by can could did do does done for from get got had has have he her

@@ -1,8 +1,8 @@
 """Text as code in Markdown that nothing in the text can end."""
 
-import re
+from clio.algorithms.late_pattern import LatePattern
 
-_TICKS = re.compile("`+")
+_TICKS = LatePattern("`+")
 
 
 def span(text: str) -> str:

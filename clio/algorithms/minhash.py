@@ -4,13 +4,14 @@ Source: the typed-memory document (64 hashes). An estimate from 64 hashes is off
 decided on one.
 """
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, cast
 
+from clio.algorithms.late_pattern import LatePattern
+
 HASHES = 64
 _SEED = 42  # part of what is stored: another seed gives signatures that cannot be compared
-_WORD = re.compile(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
+_WORD = LatePattern(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
 
 Signature = tuple[int, ...]
 

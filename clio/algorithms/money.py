@@ -1,12 +1,12 @@
 """Sums of money in whole micro-dollars: what is added up a thousand times must not drift. Pure."""
 
-import re
-
 from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
 
 MICROS = 1_000_000
 """Micro-dollars in a dollar."""
-_AMOUNT = re.compile(r"([0-9]{0,6})(?:\.([0-9]*))?")
+_AMOUNT = LatePattern(r"([0-9]{0,6})(?:\.([0-9]*))?")
 
 
 class Cost(Struct, frozen=True, kw_only=True):

@@ -3,16 +3,17 @@
 Source: M. F. Porter, An algorithm for suffix stripping, 1980; the two departures of its author's own program.
 """
 
-import re
 from functools import lru_cache
+
+from clio.algorithms.late_pattern import LatePattern
 
 _C, _V = "[^aeiou]", "[aeiouy]"
 _CONSONANTS, _VOWELS = f"{_C}[^aeiouy]*", f"{_V}[aeiou]*"
-_MEASURE_1 = re.compile(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}")
-_MEASURE_IS_1 = re.compile(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}(?:{_VOWELS})?$")
-_MEASURE_2 = re.compile(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}{_VOWELS}{_CONSONANTS}")
-_HAS_VOWEL = re.compile(f"^(?:{_CONSONANTS})?{_V}")
-_ENDS_CVC = re.compile(f"^{_CONSONANTS}{_V}[^aeiouwxy]$")
+_MEASURE_1 = LatePattern(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}")
+_MEASURE_IS_1 = LatePattern(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}(?:{_VOWELS})?$")
+_MEASURE_2 = LatePattern(f"^(?:{_CONSONANTS})?{_VOWELS}{_CONSONANTS}{_VOWELS}{_CONSONANTS}")
+_HAS_VOWEL = LatePattern(f"^(?:{_CONSONANTS})?{_V}")
+_ENDS_CVC = LatePattern(f"^{_CONSONANTS}{_V}[^aeiouwxy]$")
 
 _STEP_2 = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "logi": "log", "bli": "ble",

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -10,6 +9,7 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.checkpoints.states import Record
 from clio.storage.atomic import write_atomic
 from clio.storage.document import refuse_newer
@@ -19,7 +19,7 @@ from clio.storage.jsonl import LineWriter, read_lines, split_lines
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
-_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_NOT_IN_NAMES = LatePattern(r"[^\w.-]+")
 
 
 class _Head(Struct, kw_only=True):

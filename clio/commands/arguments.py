@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.matching import nearest
 from clio.errors import UsageError
 
 # A backslash counts only between double quotes, and only before one of the two: Windows' paths stay what they are.
-_TOKEN = re.compile(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
-_ESCAPED = re.compile(r'\\(["\\])')
+_TOKEN = LatePattern(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
+_ESCAPED = LatePattern(r'\\(["\\])')
 
 
 class Given(Struct, frozen=True, kw_only=True):

@@ -3,13 +3,14 @@
 import difflib
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import UsageError
 from clio.sessions.state import Todo, TodoStatus
 
 _MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "blocked": "!"}
 _STATUSES: dict[str, TodoStatus] = {**{mark: status for status, mark in _MARKS.items()}, "X": "completed"}
-_ITEM = re.compile(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
-_COMMENT = re.compile(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_ITEM = LatePattern(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
+_COMMENT = LatePattern(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 HELP = """
 <!--
 One line is one item: [ ] open, [>] in work, [x] done, [!] blocked. Lines set in below it are its note.

@@ -1,12 +1,12 @@
 """Where custom commands are found: Markdown files of the project and of the person. Of one name the first counts."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import display, user_home
 from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
 from clio.skills.places import places_of
@@ -17,7 +17,7 @@ MAX_FILES = 300
 """In one place."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
-_NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
+_NAME = LatePattern(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
 _READERS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()

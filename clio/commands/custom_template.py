@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.context.mentions import find_mentions
 
-_FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_SHELL = re.compile(r"(?<![\w`!\\])!`([^`\n]+)`")
-_PLACE = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_FENCED = LatePattern(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_SHELL = LatePattern(r"(?<![\w`!\\])!`([^`\n]+)`")
+_PLACE = LatePattern(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
 _INLINE_CHARS = 200
 
 

@@ -5,10 +5,11 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import read
 from clio.errors import UsageError
 
-_WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
+_WORD = LatePattern(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
 
 
 class Text(Struct, frozen=True, kw_only=True):

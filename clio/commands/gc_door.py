@@ -1,16 +1,15 @@
 """`clio gc`: what its words mean, and how it is written. `entrypoints/gc.py` carries it out."""
 
-import re
-
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import read
 from clio.commands.command import Command, Shell
 from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 
 _DAY_S = 86_400.0
-_AGE = re.compile(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
+_AGE = LatePattern(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
 _UNITS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import read
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.markdown_code import code
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SCOPES = ("project", "user")
 _ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
-_SECRET = re.compile(r"key|token|secret|passw|auth", re.IGNORECASE)
+_SECRET = LatePattern(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
 def show(shell: Shell, argument: str) -> CommandResult:

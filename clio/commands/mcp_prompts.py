@@ -1,9 +1,9 @@
 """`/mcp:server:prompt`: the prompts of MCP servers as commands."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.called import MakePrompt, Meaning
 from clio.commands.command import Command, Shell
 from clio.commands.result import CommandResult, refuse
@@ -13,8 +13,8 @@ from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
 if TYPE_CHECKING:
     from clio.mcp.servers import Servers
 
-_ODD = re.compile(r"[^\w.-]+")
-_WORD = re.compile(r'"([^"]*)"|(\S+)')
+_ODD = LatePattern(r"[^\w.-]+")
+_WORD = LatePattern(r'"([^"]*)"|(\S+)')
 
 
 class PromptCommands:

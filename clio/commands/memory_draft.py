@@ -4,14 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import UsageError
 from clio.memory.records import Kind
 
 Fields = dict[str, Any]
 
-_ARROWS = (re.compile(r"\s*=>\s*"), re.compile(r"\s*→\s*"), re.compile(r"\s+->\s+|^->\s+|\s+->$"))
-_NAMED = re.compile(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
-_PATHLIKE = re.compile(r"[^\s:]*[/.*][^\s:]*")
+_ARROWS = (LatePattern(r"\s*=>\s*"), LatePattern(r"\s*→\s*"), LatePattern(r"\s+->\s+|^->\s+|\s+->$"))
+_NAMED = LatePattern(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
+_PATHLIKE = LatePattern(r"[^\s:]*[/.*][^\s:]*")
 
 FORMS: dict[Kind, str] = {
     "discovery": "TEXT",

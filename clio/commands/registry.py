@@ -1,8 +1,8 @@
 """The table of all slash commands, and the three things read from it: dispatch, help and completion."""
 
-import re
 from collections.abc import Iterable, Iterator
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.agent_commands import AGENTS
 from clio.commands.called import MakePrompt
 from clio.commands.checkpoint_commands import CHECKPOINT
@@ -38,7 +38,7 @@ from clio.commands.theme_commands import THEME
 from clio.commands.todo_commands import TODO
 from clio.errors import UsageError
 
-_COMMAND = re.compile(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+_COMMAND = LatePattern(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 _MAX_PROBLEMS = 3
 
 

@@ -4,6 +4,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import read
 from clio.commands.command import Shell, Suggestion
 from clio.commands.follow_ups import Prefill
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 MAX_SESSIONS = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
-_WORD = re.compile(r"\w+")
-_SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+_WORD = LatePattern(r"\w+")
+_SCOPES = LatePattern(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:

@@ -1,9 +1,9 @@
 """Sessions in words for people: their titles, ages and sizes, as a table, and as completions."""
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Shell, Suggestion
 from clio.commands.tables import Table
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _ID_LENGTHS = (8, 13, 18, 23, 36)  # a UUID's dashes; sessions begun within the same minute share the first eight
 _MAX_SUGGESTED = 50
-_NO_FILE_NAME = re.compile(r"[^\w.-]+")
+_NO_FILE_NAME = LatePattern(r"[^\w.-]+")
 
 
 def session_table(

@@ -1,6 +1,5 @@
 """The fields of the schema as the layers need them: what kind of value each takes, and how text and YAML become one."""
 
-import re
 import types
 import typing
 from typing import Any, Literal
@@ -8,14 +7,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.nearest import did_you_mean
 from clio.config.schema import Config, ModelSettings
 from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
 
 FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
 Value = str | int | float | bool | None
-_COUNT = re.compile(r"[0-9]{1,12}")
-_NUMBER = re.compile(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
+_COUNT = LatePattern(r"[0-9]{1,12}")
+_NUMBER = LatePattern(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 _TRUE_WORDS = TRUE | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
 

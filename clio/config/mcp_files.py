@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.loaded import Widening
 from clio.config.nearest import did_you_mean
 from clio.config.paths import FOLDER_NAME
@@ -28,11 +29,11 @@ from clio.errors import ConfigError
 KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
 JSON_NAME = ".mcp.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_NAME = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _TAKEN = frozenset(("session", "note", "clipboard"))
 """What already means something before the colon of an "@"."""
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_SECRET_NAME = LatePattern(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_VARIABLE = LatePattern(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
 _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
     "stdio": "stdio",
     "http": "http",

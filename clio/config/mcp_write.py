@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.mcp_files import KEY, read_entries
 from clio.config.server import Server
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
@@ -12,7 +13,7 @@ from clio.config.yaml_write import lines_of, rewrite, split_bom
 from clio.errors import ConfigError
 from clio.storage.reasons import next_step, reason
 
-_PLAIN = re.compile(r"[A-Za-z./][\w./@~-]*")
+_PLAIN = LatePattern(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())
 
 

@@ -3,8 +3,10 @@
 import json
 import re
 
-_PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
-_SECRET_QUERY = re.compile(r"([?&][^=&#]*(?:key|token|secret|password|auth)[^=&#]*=)[^&#]+", re.IGNORECASE)
+from clio.algorithms.late_pattern import LatePattern
+
+_PASSWORD = LatePattern(r"(?<=://)[^/@\s]*@")
+_SECRET_QUERY = LatePattern(r"([?&][^=&#]*(?:key|token|secret|password|auth)[^=&#]*=)[^&#]+", re.IGNORECASE)
 _MAX_CHARS = 200
 
 

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
+
 THEMES: dict[str, str] = {
     "auto": "dark or light, as the terminal's background is",
     "dark": "for dark backgrounds",
@@ -12,7 +14,7 @@ THEMES: dict[str, str] = {
 }
 """Those that are always there."""
 FOLDER = "themes"
-_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_NAME = LatePattern(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
 _MAX_LISTED = 200
 
 

@@ -4,7 +4,6 @@ The tree is built from the parser's events instead of its composer: a hostile fi
 nor the memory that aliases multiply, and every value keeps its text and place.
 """
 
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal, Protocol, cast
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 
 MAX_BYTES = 1_000_000
@@ -24,7 +24,7 @@ Place = tuple[int, int]
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 TRUE = frozenset(("yes", "on", "true"))
 _BOOL = TRUE | frozenset(("no", "off", "false"))
-_NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
+_NUMBER = LatePattern(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
 
 
 class Mark(Protocol):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import cut, one_line, quoted
 from clio.context.summary import ThreadSummary
 from clio.prompt_files import fill_prompt
@@ -16,7 +17,7 @@ FRESH_S = 2 * 3_600.0
 """An older checkpoint is not put before the model: the work has gone on, or the day has."""
 _CLOCK_SLACK_S = 60.0
 _TASK_UNITS, _LINE_UNITS, _NEWEST = 2_000.0, 300.0, 40
-_HEAD = re.compile(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
+_HEAD = LatePattern(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
 _MARKS = {"completed": "x", "in_progress": ">", "blocked": "!"}
 
 

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from clio.algorithms.hidden_letters import unhidden
+from clio.algorithms.late_pattern import LatePattern
 
 _TAGS = ("thread_summary", "context")
 _SAID_BELOW = ("hook_note", "folder_instructions")
@@ -19,24 +20,25 @@ _UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\
 def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
     """The first sign of a tag of these names, however it is written. slash: "?" where it may open, too."""
     spelled = "|".join(_UNSEEN.join(map(re.escape, name)) for name in names)
-    return re.compile(f"[<\uff1c\ufe64](?={_UNSEEN}(?:[/\uff0f]{_UNSEEN}){slash}(?:{spelled}))", re.I)
+    return re.compile(f"[{''.join(_BRACKETS)}](?={_UNSEEN}(?:[/\uff0f]{_UNSEEN}){slash}(?:{spelled}))", re.I)
 
 
 # Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
-_NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_BREAKS = re.compile("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
+_NOISE = LatePattern("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_BREAKS = LatePattern("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
 _TWO_ENDS = 160  # characters; below, the beginning alone says more
 _PREFIX = "\n  | "
+_BRACKETS = ("<", "\uff1c", "\ufe64")
 
 
 def closes_nothing(text: str, *names: str) -> str:
     """The text, unable to close a tag of these names, however it spells it."""
-    return _tag(names, "").sub("<\\\\", text)
+    return _tag(names, "").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def opens_nothing(text: str, *names: str) -> str:
     """The text, unable to open or close a tag of these names."""
-    return _tag(names, "?").sub("<\\\\", text)
+    return _tag(names, "?").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def said_by_a_tool(text: str) -> str:
@@ -84,4 +86,4 @@ def cut(text: str, units: float) -> str:
 
 def _inert(text: str) -> str:
     text = _NOISE.sub("", text)
-    return opens_nothing(text, *_TAGS) if "<" in text or not text.isascii() else text
+    return opens_nothing(text, *_TAGS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import display
 from clio.context.mentions import find_mentions, readings
 
@@ -20,8 +21,8 @@ MAX_BYTES = 64_000
 MAX_DEPTH = 5
 """Imports of imports of imports."""
 MAX_FILES = 30
-_OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
-_INLINE_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+_OWN_COMMENT = LatePattern(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
+_INLINE_CODE = LatePattern(r"(?<!`)`[^`\n]+`(?!`)")
 
 
 class InstructionFile(Struct, frozen=True, kw_only=True):

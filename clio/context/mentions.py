@@ -11,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.fragments import Fragment
 from clio.tokens import TokenEstimator
 
@@ -19,11 +20,11 @@ MAX_MENTIONS = 20
 """Of one message; further ones stay text."""
 _HEAD_SHARE = 0.7
 _ROOM_FOR_NOTICE = 60  # tokens
-_FENCED = re.compile(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
-_MENTION = re.compile(
+_FENCED = LatePattern(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
+_MENTION = LatePattern(
     r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?"""
 )
-_RANGE = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
+_RANGE = LatePattern(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
 _KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
 _TAGS: dict[Kind, str] = {

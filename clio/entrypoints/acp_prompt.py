@@ -1,13 +1,13 @@
 """What an editor sends as a prompt, brought into clio's own form: words with mentions, pictures, attached texts."""
 
 import base64
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from clio.agent.mentioned_images import MAX_IMAGE_BYTES
+from clio.algorithms.late_pattern import LatePattern
 from clio.context.mentions import write_mention
 from clio.context.shelf import Shelf
 from clio.context.shrink import cut_text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_ATTACHED_CHARS = 48_000
 _ATTACHED_TOKENS = 24_000
-_LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+_LINES = LatePattern(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorShelf(Shelf):

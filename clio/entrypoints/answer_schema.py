@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import UsageError
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
@@ -18,7 +19,7 @@ RETRIES = 2
 """So often a model is told what is wrong and asked again."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
-_FENCE = re.compile(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = LatePattern(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _CAP_TOKENS = 8_000
 
 

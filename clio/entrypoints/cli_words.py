@@ -1,12 +1,11 @@
 """What slash commands say, in the words of the command line."""
 
-import re
-
+from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.subcommand_output import without_marks
 
 SWITCH = "/session switch "
 """How a handler names a session to go on with; `clio -r` does that outside of one."""
-_SLASH = re.compile(
+_SLASH = LatePattern(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style)(?=[ .;,:`']|$)"
 )
 

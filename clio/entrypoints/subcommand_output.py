@@ -1,20 +1,20 @@
 """What a sub-command prints: results as plain text that fits the terminal, or as one JSON document."""
 
 import os
-import re
 import sys
 import textwrap
 
 import msgspec
 from msgspec import structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.result import CommandResult
 from clio.ui.output import Output
 from clio.ui.plain import clean, clean_line, inert_json
 from clio.ui.table import table_lines
 from clio.ui.theme import detect_terminal
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
+_CODE = LatePattern(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
 """A line that goes to a program or a file is never cut."""
 _BAR_WIDTH = 60

@@ -1,10 +1,11 @@
 """Diffs as HTML: each line is told by its mark and its colour, and the words that changed stand out."""
 
-import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from html import escape
 from itertools import groupby
+
+from clio.algorithms.late_pattern import LatePattern
 
 MAX_LINES = 4_000
 """A longer diff is shown without colours."""
@@ -12,8 +13,8 @@ MAX_ALL = 60_000
 """Lines coloured in one page."""
 _MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
 _LEAST_ALIKE = 0.5
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_HUNK = re.compile(r"^@@ .*@@|^@@")
+_WORDS = LatePattern(r"\w+|\s+|[^\w\s]")
+_HUNK = LatePattern(r"^@@ .*@@|^@@")
 _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
 
 

@@ -1,11 +1,11 @@
 """The whole session as Markdown: what was said as it was said, and nothing in it can run into what follows."""
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.markdown_code import block, span
 from clio.export.document import Call, Cut, Export, Said
 from clio.export.prose_html import allowed_link, is_renderable, markdown_cost
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _END = "the end of this text"
 _LANGUAGES = {"patch": "diff", "command": "sh"}
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
+_SPECIAL = LatePattern(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
 _SHORT = 80
 MAX_ALL = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""

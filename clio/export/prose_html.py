@@ -5,6 +5,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.export.code_html import Colours
 from clio.export.diff_html import Diffs
 
@@ -20,8 +21,8 @@ MAX_ALL = 3_000_000
 """What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
 _MARKS, _MARK_COST = "*_[`<", 10
 _FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
-_UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0]")
+_SCHEME = LatePattern(r"[a-z][a-z0-9+.-]*:", re.I)
+_UNSEEN = LatePattern(r"[\x00-\x20\x7f-\xa0]")
 _SAFE = ("http:", "https:", "mailto:")
 _OUTSIDE = ("http:", "https:")
 

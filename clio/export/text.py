@@ -2,14 +2,16 @@
 
 import re
 
-_COLOURS = re.compile(
+from clio.algorithms.late_pattern import LatePattern
+
+_COLOURS = LatePattern(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links
 )
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
 # Controls; marks that turn the direction of reading round; spaces without width; the invisible "tag" letters. The
 # joiners of emoji and Persian stay as they are.
-_UNSEEN = re.compile(
+_UNSEEN = LatePattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )

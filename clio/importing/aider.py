@@ -5,12 +5,12 @@ model's. Only the beginning of a chat has a time: those of the words are in `.ai
 read instead where there is no other.
 """
 
-import re
 import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.lines import Progress, lines_of
 from clio.importing.pieces import About, Piece, Said, Tally
 from clio.messages import AssistantMessage, UserMessage
@@ -18,7 +18,7 @@ from clio.messages import AssistantMessage, UserMessage
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"
 _BEGUN = "# aider chat started at "
 _WORDS, _NOTE = "#### ", "> "
-_MODEL = re.compile(r"> (?:Main model|Model|Models?): (\S+)")
+_MODEL = LatePattern(r"> (?:Main model|Model|Models?): (\S+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

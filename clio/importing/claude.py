@@ -5,12 +5,12 @@ of its own, or, as older versions wrote it, between the lines of the conversatio
 was resumed may repeat its lines. Thinking is left out, as are the lines the program keeps for itself.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.claude_blocks import answer_of, result_of, spoken
 from clio.importing.lines import Progress, records_of
 from clio.importing.pieces import About, Json, Piece, Said, Tally, kind_of, mapping, mappings, seconds, text
@@ -23,7 +23,7 @@ _OWN_LINES = frozenset(
 )
 _TITLES = {"agent-name": "agentName", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """Lines with a name, and where they have it; a later one of these outranks those before it."""
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = LatePattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLE_CHARS = 80
 
 

@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Json, Picture, Said, Tally, as_json, kind_of, mapping, mappings, text
 from clio.messages import Origin, ToolCall, ToolMessage, UserMessage
 
-_ADDED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+_ADDED = LatePattern(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 """What the program puts between a person's words for the model to read."""
-_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-_SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
+_COMMAND = LatePattern(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+_ARGUMENTS = LatePattern(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
+_SHELL = LatePattern(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
 _NOT_SAID = (
     "<local-command-",
     "<bash-stdout>",

@@ -7,10 +7,10 @@
 What the screen was told besides ("event_msg") says the same once more. Reasoning is left out; most of it is encrypted.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.codex_items import call_of, output_of, words_of
 from clio.importing.elements import elements_of
 from clio.importing.lines import Progress, records_of
@@ -32,7 +32,7 @@ _INJECTED = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 )
-_FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
+_FOLDER = LatePattern(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

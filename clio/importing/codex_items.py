@@ -6,11 +6,12 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Json, Picture, as_json, mapping, mappings, text
 from clio.messages import ToolCall, ToolMessage
 
-_DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
-_EXIT = re.compile(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
+_DATA_URL = LatePattern(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
+_EXIT = LatePattern(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
 _CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",

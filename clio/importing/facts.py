@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Agent
 from clio.importing.places import Looker, slug
 from clio.memory.ltm_text import normal
@@ -20,13 +21,13 @@ MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000
 _WHOLE_CHARS = 800
 _GEMINIS = "Gemini Added Memories"
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
-_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_SAID = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
-_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
-_IMPORT = re.compile(r"@\S+\s*$")
+_HEADING = LatePattern(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_BULLET = LatePattern(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_FRONT = LatePattern(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_COMMENT = LatePattern(r"<!--.*?-->", re.DOTALL)
+_SAID = LatePattern(r"^description:\s*(.+)$", re.MULTILINE)
+_LINK = LatePattern(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
+_IMPORT = LatePattern(r"@\S+\s*$")
 _TITLE_ONLY = frozenset({"claude.md", "memory", "memory.md", "gemini.md", "auto memory", "project memory", ""})
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.server import Server
 from clio.errors import ConfigError
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_VARIABLE = LatePattern(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 # A server is a program of somebody else: it gets what programs need to run, and no key or token unless `env` names it.
 _INHERITED = frozenset(
     """
@@ -25,7 +26,7 @@ _INHERITED = frozenset(
     """.split()
 )
 _FAMILIES = ("LC_", "XDG_")
-_PASSWORD = re.compile(r"://[^/@\s]*@")
+_PASSWORD = LatePattern(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):

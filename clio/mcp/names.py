@@ -1,12 +1,13 @@
 """What a server's tools are called where the model calls them: `mcp_<server>_<tool>`. Pure."""
 
 import hashlib
-import re
 from collections.abc import Iterable
+
+from clio.algorithms.late_pattern import LatePattern
 
 MAX_CHARS = 64
 """Of a tool's name, at every provider."""
-_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+_ODD = LatePattern(r"[^A-Za-z0-9_-]+")
 _MARK_CHARS = 6
 
 

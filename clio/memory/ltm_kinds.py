@@ -1,13 +1,13 @@
 """The six kinds of project knowledge as the file spells them, and how their objects become entries and back."""
 
 import hashlib
-import re
 from collections.abc import Iterable
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.examples import stored_hashes
 from clio.memory.ltm_text import normal
 from clio.memory.records import DEFAULT_CONFIDENCE, KINDS, Entry, Kind, Provenance
@@ -16,7 +16,7 @@ from clio.memory.tolerant import number, texts
 Json = dict[str, Any]
 
 EVERYWHERE = "*"
-_STORED_ID = re.compile(r"[^\s\x00-\x1f\x7f]{1,64}")
+_STORED_ID = LatePattern(r"[^\s\x00-\x1f\x7f]{1,64}")
 _ID_DIGITS = 6
 
 

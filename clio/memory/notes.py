@@ -1,10 +1,10 @@
 """Named notes, one file each, in `.clio/memory/`. Whatever a key holds, its file lies in that folder."""
 
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.note_files import PLAIN, StoredNote, decode_note, encode_note, file_name, is_own_name
 from clio.memory.records import Note
 from clio.storage.atomic import write_atomic
@@ -12,8 +12,8 @@ from clio.storage.document import set_aside
 from clio.storage.folders import make_ignored_folder
 
 MAX_KEY_CHARS = 1_000
-_PLAIN_ELSEWHERE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN_ELSEWHERE = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
 
 
 class Notes:

@@ -1,11 +1,11 @@
 """Writes requests: each message is encoded once, and two requests of a session share every byte they can."""
 
-import re
 from collections.abc import Mapping
 from typing import cast
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
 from clio.providers.encode_images import join_parts, with_images
@@ -14,7 +14,7 @@ from clio.providers.profiles import Quirks
 
 # Google's word for "this call was made without a signature", for calls of other models or of an earlier run.
 NO_SIGNATURE = "skip_thought_signature_validator"
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = LatePattern("[\ud800-\udfff]")
 _USER_HEAD, _ROW_END, _BLANK_LINE = b'{"role":"user","content":"', b'"}', b"\\n\\n"
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
 

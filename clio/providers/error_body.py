@@ -4,9 +4,10 @@ import re
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.providers.lenient import as_dict, as_list, as_text
 
-_TORN = re.compile(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
+_TORN = LatePattern(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
 
 
 def torn_error(text: str) -> str:

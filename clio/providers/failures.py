@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import (
     ClioError,
     ContextOverflow,
@@ -35,8 +36,8 @@ Kind = Literal[
     "endless",
 ]
 _MAX_QUOTE = 300
-_KEY = re.compile(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
-_TOKEN_BUDGET = re.compile(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
+_KEY = LatePattern(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
+_TOKEN_BUDGET = LatePattern(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
 
 
 class Failure(Struct, frozen=True, kw_only=True):

@@ -10,11 +10,13 @@ from collections.abc import AsyncGenerator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
+
 MAX_LINE_BYTES = 65_536
 _MAX_HEAD_BYTES = 262_144
 _PIECE_BYTES = 65_536
 _MAX_INTERIM = 10
-_STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
+_STATUS_LINE = LatePattern(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
 
 

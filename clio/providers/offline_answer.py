@@ -1,11 +1,11 @@
 """What was found, as an answer: passages with `path:line`, nothing that is not in them."""
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.markdown_code import block
 from clio.providers import offline_memory
 from clio.providers.offline_memory import Found
@@ -15,8 +15,8 @@ INTRODUCTION = (
     "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
-_HIT = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
-_NUMBER = re.compile(r"^\s*\d+[|→]")
+_HIT = LatePattern(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
+_NUMBER = LatePattern(r"^\s*\d+[|→]")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _IN_NAME = 0.8  # the file is named after it
 _TEST = -0.75  # tests repeat the names of what they test

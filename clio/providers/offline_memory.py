@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import ToolMessage
 from clio.providers.offline_plan import Lookup, Plan, name_stem
 
-_ENTRY = re.compile(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
-_SESSION = re.compile(r"^## (?P<title>.*) \((?P<when>[^(]*), session [^\s,)]+(?:, this session)?\)$")
-_PASSAGE = re.compile(r"^- (?P<role>user|assistant|tool)(?: (?P<when>[\d-]+))?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
-_QUOTES_CODE = re.compile(r"`[^`\s]+:\d+`|\*\*Files\*\*")
+_ENTRY = LatePattern(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
+_SESSION = LatePattern(r"^## (?P<title>.*) \((?P<when>[^(]*), session [^\s,)]+(?:, this session)?\)$")
+_PASSAGE = LatePattern(r"^- (?P<role>user|assistant|tool)(?: (?P<when>[\d-]+))?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
+_QUOTES_CODE = LatePattern(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 
 

@@ -8,6 +8,8 @@ from functools import cache
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
+
 _NUMBER = r"(\d[\d,._]*\d|\d)"
 
 
@@ -74,15 +76,15 @@ _WORDINGS = (
     r"content.{0,20}too long.{0,40}context",
 )
 # Budgets by time, and the length of the answer: shrinking the conversation is not what they ask for.
-_NOT_WINDOW = re.compile(
+_NOT_WINDOW = LatePattern(
     r"per[ _-]?(?:minute|min|hour|day|second|month)|\b(?:tpm|rpm|tpd|rpd)\b|rate[ _-]?limit|quota|"
     r"too many requests|throttl",
     re.IGNORECASE,
 )
-_ANSWER_TOO_LONG = re.compile(
+_ANSWER_TOO_LONG = LatePattern(
     r"at most [\d,]+ (?:completion|output) tokens|max_tokens.{0,40}(?:<=|less than|maximum allowed)", re.I
 )
-_PLAIN_CODE = re.compile(r"context_length_exceeded|exceed_context_size", re.I)
+_PLAIN_CODE = LatePattern(r"context_length_exceeded|exceed_context_size", re.I)
 
 
 def find_overflow(text: str) -> Overflow | None:

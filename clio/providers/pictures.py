@@ -1,16 +1,15 @@
 """Which models take pictures. The user knows better; see `ModelSettings.images`."""
 
-import re
-
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.schema import Config
 
 # Matched in lower case after a maker's prefix. What is on neither list is not known to take them.
-_TAKES = re.compile(
+_TAKES = LatePattern(
     r"gpt-([5-9]|4o|4\.1|4-turbo|4-vision)|chatgpt-4o|o[134](-|$)|claude|gemini|gemma-?[34]|grok-[4-9]"
     r"|pixtral|(mistral|ministral|magistral)-(small|medium|large)|llama-?4|.*(vision|-vl\b|vl-|llava|minicpm-v|omni)"
     r"|glm-\d(\.\d)?v|kimi-k2\.[5-9]"
 )
-_REFUSES = re.compile(r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code")
+_REFUSES = LatePattern(r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code")
 
 
 def takes_images(config: Config, model: str) -> bool:

@@ -3,11 +3,11 @@
 A price holds for one server, as the same weights cost different money in different places. The user's file wins.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.money import micros_of
 from clio.config.yaml_file import Entry, Scalar, Table, describe, parse
 from clio.errors import ConfigError
@@ -15,9 +15,9 @@ from clio.messages import Usage
 
 ANY_SERVER = "*"
 _A_MILLION = 1_000_000
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = LatePattern(r"\d{4}-\d\d-\d\d")
 # What may stand behind a model's name without making another model of it: a date, a build, "latest".
-_SAME_MODEL = re.compile(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-\d\d|-\d{3,4})?")
+_SAME_MODEL = LatePattern(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-\d\d|-\d{3,4})?")
 
 
 class Rate(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ import re
 
 from msgspec import Struct, structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.providers.urls import host_of
 
 
@@ -136,8 +137,8 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"phi-?4", 16_384, 4_096),
     )
 )
-_EFFORT_NONE = re.compile(r"gpt-(5\.[6-9]|[6-9])")
-_COMPLETION_TOKENS = re.compile(r"(gpt-[5-9]|o[134](-|$))")
+_EFFORT_NONE = LatePattern(r"gpt-(5\.[6-9]|[6-9])")
+_COMPLETION_TOKENS = LatePattern(r"(gpt-[5-9]|o[134](-|$))")
 
 
 def preset_named(name: str) -> Preset | None:
@@ -169,12 +170,12 @@ def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
     return quirks
 
 
-_UNWANTED = re.compile(
+_UNWANTED = LatePattern(
     r"unsupported|not supported|extra_forbidden|not permitted|unrecognized|unknown|unexpected|not allowed",
     re.IGNORECASE,
 )
 
-_NO_NULL = re.compile(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+_NO_NULL = LatePattern(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
 
 
 def taught(quirks: Quirks, refusal: str) -> Quirks | None:

@@ -4,12 +4,14 @@ import random
 import re
 from collections.abc import Mapping
 
+from clio.algorithms.late_pattern import LatePattern
+
 MAX_RETRIES = 4
 BASE_S = 0.5
 CAP_S = 30.0
 LONGEST_WAIT_S = 120.0
 """A server that asks for more than this is not waited for: nobody sits through it."""
-_WAIT_WORDS = re.compile(
+_WAIT_WORDS = LatePattern(
     r"(?:try again|retry|reset)s? (?:in|after)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
 )
 

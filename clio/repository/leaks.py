@@ -1,14 +1,14 @@
 """Secrets that a diff would add, by file and line. Pure."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.repository.shares import by_file
 from clio.security.redaction.patterns import Span
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = LatePattern(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAX_CHARS = 2_000_000
 MOST = 20
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-_FILE = re.compile(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
+from clio.algorithms.late_pattern import LatePattern
+
+_FILE = LatePattern(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _LEAST_CHARS = 400
 """Less of a file says nothing; its name alone is given then."""
 

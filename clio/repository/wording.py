@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 from clio.repository.diffs import Count
 
 MAX_SUBJECT = 72
-_CONVENTIONAL = re.compile(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
-_TRAILER = re.compile(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
+_CONVENTIONAL = LatePattern(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
+_TRAILER = LatePattern(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
+_FENCE = LatePattern(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
 _MANIFESTS = frozenset("pyproject.toml setup.py package.json Cargo.toml go.mod Makefile CMakeLists.txt".split())
 
 

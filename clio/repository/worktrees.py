@@ -1,17 +1,17 @@
 """Worktrees of clio's: a second checkout beside the first, on a branch of its own, for work that runs side by side."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.worktree_link import MARK
 from clio.errors import UsageError, UserError
 from clio.repository.run import git, git_path, root_of
 from clio.storage.atomic import write_atomic
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+_NAME = LatePattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 class Worktree(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,9 @@
 """A /tmp that commands have for themselves: what is said of it, and what of the real one is shown there."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from clio.algorithms.late_pattern import LatePattern
 
 TMP = Path("/tmp")
 WARNING = "/tmp is the sandbox's own there: what is put into it goes when clio ends"
@@ -12,7 +13,7 @@ TOLD = (
     "need into the project, or call it again with outside=true, and the user is asked]"
 )
 """For the model, once."""
-_NAMED = re.compile(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
+_NAMED = LatePattern(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
 _PROGRAMS = ("bin", "sbin")
 _BESIDE = ("lib", "lib64", "share", "pyvenv.cfg")
 

@@ -2,12 +2,12 @@
 
 import os
 import posixpath
-import re
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess
@@ -24,8 +24,8 @@ from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
-_DIRECTORY_STACK = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
-_BRACKETS = re.compile(r"[^/]*\[[^/]*")
+_DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_BRACKETS = LatePattern(r"[^/]*\[[^/]*")
 
 
 class CommandJudge:

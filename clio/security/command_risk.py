@@ -2,6 +2,7 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
@@ -20,16 +21,16 @@ _HARMLESS = names("""
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
-_SOURCES = re.compile(rf"{_SOURCE}(?::{_SOURCE})*:?")
+_SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
 _SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
 _SED_SUBSTITUTE = "|".join(
     rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*"
     for mark in ("/", r"\|", "#", ",", ":", "@")
 )
 _SED_COMMAND = rf"(?:{_SED_PART}(?:,\s?[+~]?{_SED_PART})?)?\s?!?\s?(?:[pdq=]|{_SED_SUBSTITUTE})"
-_SED_SAFE = re.compile(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")
+_SED_SAFE = LatePattern(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")
 # A `>` compares, unless `print` stands before it; `>=` compares everywhere.
-_AWK_RISKY = re.compile(r"system|getline|[|@`]|\\\n|ARGV|ENVIRON|close\s*\(|print(?s:.*)>(?!=)")
+_AWK_RISKY = LatePattern(r"system|getline|[|@`]|\\\n|ARGV|ENVIRON|close\s*\(|print(?s:.*)>(?!=)")
 
 
 def assess(command: SimpleCommand) -> Risk:

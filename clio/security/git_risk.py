@@ -1,8 +1,8 @@
 """How dangerous a git command line is. Pure."""
 
-import re
 from itertools import pairwise
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.risk import Risk, has_option, high, low, medium
 from clio.security.shell.words import SimpleCommand, names
 from clio.security.shell.wrappers import git_subcommand
@@ -41,7 +41,7 @@ _SAFE_CONFIG = (
 )
 _SAFE_SETTINGS = frozenset({"commit.gpgsign=false", "tag.gpgsign=false", "core.pager=cat", "core.pager=", "core.pager"})
 # `%G?` in a format, and `%(signature)`, start the program that checks signatures.
-_SIGNATURE = re.compile(r"%G[A-Z?]|%\(signature")
+_SIGNATURE = LatePattern(r"%G[A-Z?]|%\(signature")
 _LISTS = ("list", "contains", "no-contains", "merged", "no-merged", "points-at", "format", "sort")
 
 # Sub-commands that change only what git can bring back.

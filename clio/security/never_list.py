@@ -5,20 +5,21 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.risk import has_option
 from clio.security.shell.words import CommandLine, Redirect, SimpleCommand, Word
 from clio.security.shell.wrappers import SHELLS
 
-_DEVICE = re.compile(
+_DEVICE = LatePattern(
     r"/proc/sysrq-trigger\b"
     r"|/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|md|dm-|loop|mem\b|kmem\b|port\b|block/|sg\d)",
     re.IGNORECASE,
 )
-_HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
-_HOMES = re.compile(r"~[a-z_][\w-]*/?(?:\*)?")
+_HOME_NAMES = LatePattern(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
+_HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
-_CRUDE = re.compile(
+_CRUDE = LatePattern(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)|:\(\)\s*\{\s*:\s*\|\s*:"
     r"|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"

@@ -2,16 +2,16 @@
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.sessions.text import valid_text
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.folders import make_folder
 
-HANDLE = re.compile(r"[0-9a-f]{8,64}")
+HANDLE = LatePattern(r"[0-9a-f]{8,64}")
 HANDLE_CHARS = 16
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from clio.algorithms.commit_lines import commit_lines, runs_commit
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 
 _READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
@@ -33,7 +34,7 @@ _FAMILIES = {
 _PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
 _MOVED_TO = ("new_path", "destination", "to")
 _QUESTIONS = ("question", "message")
-_EXIT_CODE = re.compile(
+_EXIT_CODE = LatePattern(
     r"^\W{0,3}(?:(?:process|command|shell) )?exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
 )
 

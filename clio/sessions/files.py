@@ -1,11 +1,12 @@
 """Where the parts of a session lie."""
 
-import re
 from pathlib import Path
 
 from msgspec import Struct
 
-SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+from clio.algorithms.late_pattern import LatePattern
+
+SAFE_ID = LatePattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 SNAPSHOT = ".json"
 JOURNAL = ".journal.jsonl"
 LOCK = ".lock"

@@ -13,10 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.double_encoding import mended
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Message, ToolMessage
 from clio.sessions.blobs import HANDLE_CHARS
 
-_PREVIEW = re.compile(
+_PREVIEW = LatePattern(
     r"\[TOOL_RESULT_PREVIEW: First \d+ bytes shown\]\n\n(?P<shown>.*)\n\n"
     r"\[TOOL_RESULT_STORED: toolCallId=[^\n]*\]\n.*",
     re.DOTALL,

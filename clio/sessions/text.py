@@ -1,14 +1,15 @@
 """Text that can be written as UTF-8, and ids for what has none."""
 
 import hashlib
-import re
 from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
+
 S = TypeVar("S", bound=Struct)
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
 
 
 def valid_text(text: str) -> str:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.yaml_file import Items, Node, Scalar, Table, parse
 from clio.errors import ConfigError
 
 _FENCE = "---"
-_PLAIN = re.compile(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
+_PLAIN = LatePattern(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
 _MAX_HEAD = 16_384
 """Characters of properties; more is no property of anything."""
 

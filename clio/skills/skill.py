@@ -1,11 +1,11 @@
 """One skill: a folder with instructions in `SKILL.md`, and scripts and texts beside it. See agentskills.io."""
 
-import re
 from pathlib import Path
 
 from msgspec import Struct
 
 from clio.algorithms.hidden_letters import unhidden
+from clio.algorithms.late_pattern import LatePattern
 from clio.skills.front_matter import FrontMatter, Unreadable, words_of
 
 FILE_NAME = "SKILL.md"
@@ -13,8 +13,8 @@ MAX_BYTES = 200_000
 MAX_NAME = 64
 MAX_DESCRIPTION = 1_024
 _MAX_COMPATIBILITY = 500
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_NAME = LatePattern(r"[a-z0-9]+(-[a-z0-9]+)*")
+_CONTROL = LatePattern(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 
 class Skill(Struct, frozen=True, kw_only=True):

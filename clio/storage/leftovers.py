@@ -1,14 +1,14 @@
 """Unfinished writes: the temporary files of `storage.atomic` that a killed process leaves, and whose they are."""
 
 import os
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.storage.filelock import holder
 
-NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
+NAME = LatePattern(r"(.+)\.[0-9a-f]{12}\.tmp")
 """The file that was to be replaced, and what makes the temporary one unique."""
 SETTLED_S = 1.0
 """A writer that lives has locked its file long before it is so old."""

@@ -7,12 +7,12 @@ are a limit and never a grant. A project's are used only once the folder is trus
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
@@ -27,7 +27,7 @@ MAX_DESCRIPTION = 500
 MAX_STEPS = 50
 """Of a sub-agent that names no number of its own, and the most it may name."""
 _OTHER = ".claude/agents"
-_NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+_NAME = LatePattern(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _TOOLS = {
     "read": "read_file",
     "notebookread": "read_file",

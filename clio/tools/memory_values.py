@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.memory.memories import SCOPES
 from clio.memory.typed.record import TYPES
@@ -15,8 +16,8 @@ MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
 MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
-_ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
-_LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+_ARROW = LatePattern(r"\s*(?:\n|->|→|=>)\s*")
+_LISTED = LatePattern(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 def _text(name: str, value: Any) -> str:

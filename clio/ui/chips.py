@@ -1,10 +1,10 @@
 """What a line names with "@", as short labels under it while it is typed: "+ clio/app.py:10-40 · 31 lines"."""
 
-import re
 import stat
 from pathlib import Path
 
 from clio.agent.mentioned_images import looks_like_image
+from clio.algorithms.late_pattern import LatePattern
 from clio.context.mentions import MAX_MENTIONS, Mention, find_mentions, readings
 from clio.security.path_policy import Workspace
 from clio.tools.files.text_file import size_text
@@ -13,7 +13,7 @@ from clio.ui.plain import clean_line
 _MAX_COUNTED_BYTES = 1_000_000
 """Of larger files the size is shown, not the lines: this is called at every key."""
 _MAX_CACHED = 200
-_RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+_RESOURCE = LatePattern(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
 
 

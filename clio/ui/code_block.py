@@ -1,18 +1,19 @@
 """Highlighting of code that comes line by line: each line once, however long the file is."""
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from rich.text import Text
 
+from clio.algorithms.late_pattern import LatePattern
+
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
     from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
 
 TAB_SIZE = 4
-_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_LANGUAGE = LatePattern(r"[\w+#.-]{1,30}")
 # A sub-lexer, such as the one for code inside a heredoc, can cost much on one long line.
 _MAX_LINE = 2000
 # Their lexers match a whole /* comment */ with one rule, which a single line does not hold.

@@ -1,19 +1,19 @@
 """Completion of the line: slash commands from their table, what may be named with "@", and the project's paths."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Shell
 from clio.commands.registry import complete, is_command
 from clio.ui.file_names import FileNames
 from clio.ui.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
 from clio.ui.plain import clean_line
 
-_MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
+_MENTION = LatePattern(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
 
 class LineCompleter(Completer):

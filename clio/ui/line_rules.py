@@ -4,10 +4,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from clio.algorithms.late_pattern import LatePattern
+
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
-_FACE = re.compile(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
-_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_FACE = LatePattern(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
+_CODE = LatePattern(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 

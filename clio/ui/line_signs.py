@@ -1,10 +1,10 @@
 """Lines that begin with a sign and are no messages: `!ls` runs a command, `#text` is remembered. Pure."""
 
-import re
-
 from msgspec import Struct
 
-_MEMORY = re.compile(r"#(?![#!\d])\s*(\S.*)")
+from clio.algorithms.late_pattern import LatePattern
+
+_MEMORY = LatePattern(r"#(?![#!\d])\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.ui.blocks import BlockSplitter, Piece
 from clio.ui.code_block import CodeHighlighter
 from clio.ui.markdown_links import linked
@@ -204,4 +205,4 @@ def _markdown_class() -> "type[Markdown]":
 
 _NARROWEST_COLUMN = 8
 # "8443." as a whole line is an answer, not the empty item of a list it is in CommonMark.
-_LONE_NUMBER = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)
+_LONE_NUMBER = LatePattern(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

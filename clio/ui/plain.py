@@ -1,24 +1,25 @@
 """Text from models and tools made harmless for a terminal: nothing in it moves a cursor, hides text or is hidden."""
 
-import re
 from collections.abc import Iterable
 
-_ESCAPE = re.compile(
+from clio.algorithms.late_pattern import LatePattern
+
+_ESCAPE = LatePattern(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]"
 )
-_OPEN_ESCAPE = re.compile(
+_OPEN_ESCAPE = LatePattern(
     r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
 )
 # C0 without tab and newline, DEL, C1; the marks that turn the reading direction round (they make text lie); what nobody
 # sees, in which orders to a model are hidden. The joiners of emoji and Persian stay.
-_CONTROL = re.compile(
+_CONTROL = LatePattern(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
-_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
-_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_BREAK = LatePattern("\r\n|[\r\u2028\u2029]")
+_LONE_SURROGATE = LatePattern(r"[\ud800-\udfff]")
 _MAX_HELD = 512
 
 

@@ -1,12 +1,12 @@
 """How far long work is, and how long it may still take: one line, in any terminal."""
 
-import re
 import time
 from collections.abc import Callable
 from typing import TextIO
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.ui.line_rules import fit
 from clio.ui.status import format_seconds
 
@@ -16,7 +16,7 @@ _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
 _PERIOD_S = 0.1
 _SURE_S, _SURE_SHARE = 1.0, 0.02  # before that, the time left is a guess not worth telling
-_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
+_PERCENT = LatePattern(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
 class Progress(Struct):

@@ -1,9 +1,9 @@
 """Words in place of signs, for a text that is read aloud. Pure."""
 
-import re
 from collections.abc import Iterator
 
 from clio.agent.events import Retrying, TurnFinished
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.tables import Bar, Table
 from clio.ui.plain import clean, clean_line
 from clio.ui.status import format_usage, plural
@@ -11,30 +11,30 @@ from clio.ui.width import cells_of
 
 # What clio's own sentences use. A sign of the last line stands alone only where it means a key.
 _WORDS = (
-    (re.compile(r"^(\s*)[›❯] ?"), r"\1you: "),
-    (re.compile(r"^(\s*)[●•▸○] ?"), r"\1"),
-    (re.compile(r"^\s*… (?=\d)"), ""),
-    (re.compile(r" … (?=\S)"), ", "),
-    (re.compile(r"\s+·\s+"), ", "),
-    (re.compile(r"✓ ?"), "done "),
-    (re.compile(r"✗ ?"), "failed "),
-    (re.compile(r"\s*(?:→|⇒)\s*"), " to "),
-    (re.compile(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
-    (re.compile(r"(?<=, )\+(\d+)$"), r"\1 added"),
-    (re.compile(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
-    (re.compile(r"↑ ↓"), "Up and Down"),
-    (re.compile(r"↑"), "Up"),
-    (re.compile(r"↓"), "Down"),
-    (re.compile(r"↻ ?"), "again: "),
-    (re.compile(r"[↵⏎]"), "new line"),
-    (re.compile(r"(?<!\w)[−](?=\s)"), "minus"),
-    (re.compile(r"…"), "..."),
+    (LatePattern(r"^(\s*)[›❯] ?"), r"\1you: "),
+    (LatePattern(r"^(\s*)[●•▸○] ?"), r"\1"),
+    (LatePattern(r"^\s*… (?=\d)"), ""),
+    (LatePattern(r" … (?=\S)"), ", "),
+    (LatePattern(r"\s+·\s+"), ", "),
+    (LatePattern(r"✓ ?"), "done "),
+    (LatePattern(r"✗ ?"), "failed "),
+    (LatePattern(r"\s*(?:→|⇒)\s*"), " to "),
+    (LatePattern(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
+    (LatePattern(r"(?<=, )\+(\d+)$"), r"\1 added"),
+    (LatePattern(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
+    (LatePattern(r"↑ ↓"), "Up and Down"),
+    (LatePattern(r"↑"), "Up"),
+    (LatePattern(r"↓"), "Down"),
+    (LatePattern(r"↻ ?"), "again: "),
+    (LatePattern(r"[↵⏎]"), "new line"),
+    (LatePattern(r"(?<!\w)[−](?=\s)"), "minus"),
+    (LatePattern(r"…"), "..."),
 )
 # Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
-_DRAWN = re.compile("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_DRAWN = LatePattern("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
 _HEADINGS = {"#": "number"}
 _CELLS = {"→": "in force"}
-_BREAKS = re.compile("[\u2028\u2029\x85]")
+_BREAKS = LatePattern("[\u2028\u2029\x85]")
 
 
 class Exact(str):

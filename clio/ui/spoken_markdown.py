@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.ui.blocks import BlockSplitter, Piece
 from clio.ui.markdown import markdown_tokens
 from clio.ui.spoken import Exact, undrawn
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 _HELD_LINES = 100
 """Code is held until it is known how many lines it has; a longer one is begun without."""
-_SENTENCE = re.compile(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
-_NO_SENTENCE = re.compile(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
-_NO_PARAGRAPH = re.compile(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
+_SENTENCE = LatePattern(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
+_NO_SENTENCE = LatePattern(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
+_NO_PARAGRAPH = LatePattern(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
 
 
 class SpokenMarkdown:

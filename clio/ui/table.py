@@ -1,16 +1,16 @@
 """A command's table as lines that fit the terminal, whatever its width."""
 
-import re
 import textwrap
 from collections.abc import Sequence
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.tables import Table
 from clio.ui.plain import clean_line
 from clio.ui.width import cells_of, crop
 
 _GAP = "  "
 _GLUE = "\N{NO-BREAK SPACE}"
-_BLANKS = re.compile(rf"[^\S{_GLUE}]+")
+_BLANKS = LatePattern(rf"[^\S{_GLUE}]+")
 _NARROWEST = 16  # cells the wide column must keep, else the rows are stacked
 
 

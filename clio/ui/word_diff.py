@@ -1,14 +1,15 @@
 """Which words of a changed line are different, and which lines are versions of each other. Pure, in bounded time."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from clio.algorithms.late_pattern import LatePattern
+
 Span = tuple[int, int]
 """From this character to before that one."""
 
-_WORD = re.compile(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
+_WORD = LatePattern(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
 _MAX_CHARS = 2_000
 _MAX_CELLS = 10_000
 """Old × new words, or lines, that are compared with each other."""

@@ -1,5 +1,6 @@
 """Patterns that are compiled late: they find what `re` finds, and the words they are said to need are really needed."""
 
+import gc
 import importlib
 import pkgutil
 import re
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import clio
 import clio.memory.preferences as preferences
 from clio.algorithms.late_pattern import LatePattern
 
@@ -75,9 +77,39 @@ def test_it_answers_as_a_pattern_does(text: str) -> None:
         assert [one.span() for one in late.finditer(text)] == [one.span() for one in real.finditer(text)]
 
 
+def test_its_other_methods_answer_as_a_pattern_does() -> None:
+    text, real = "never say never, or say nothing", re.compile(r"(never|nothing),? ?")
+    for call in (
+        lambda one: one.split(text),
+        lambda one: one.split(text, 1),
+        lambda one: one.subn("x", text),
+        lambda one: one.subn(lambda match: match[0].upper(), text, 1),
+        lambda one: one.findall(text, 3),
+        lambda one: [match.span() for match in one.finditer(text, 1, 15)],
+        lambda one: one.search(text, 1).span(),
+        lambda one: one.match(text, 10).span(),
+        lambda one: one.fullmatch(text, 0, 6).span(),
+    ):
+        late = LatePattern(real.pattern)
+        assert call(late) == call(real) == call(late)
+
+
 def test_it_is_compiled_where_a_word_is_there_and_not_before() -> None:
     late = LatePattern("(?:never|always) now", needs="never always")
+    kept = late.search
     assert late.search("it was a long day") is None
-    assert "_compiled" not in vars(late)
+    assert "search" not in vars(late)
     assert late.search("never now") is not None
-    assert "_compiled" in vars(late)
+    assert late.search == re.compile("(?:never|always) now").search  # from here on it costs what that one costs
+    assert kept("not now, never now") is not None
+
+
+def test_every_pattern_of_clio_can_be_compiled() -> None:
+    """They are not when clio starts; so a mistake in one would wait for whoever comes by first."""
+    for module in pkgutil.walk_packages(clio.__path__, "clio."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    patterns = [each for each in gc.get_objects() if isinstance(each, LatePattern)]
+    for each in patterns:
+        re.compile(each.pattern, each.flags)
+    assert len(patterns) > 500

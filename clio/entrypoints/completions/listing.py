@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.worktree_link import MARK, link_of
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
-_UNSEEN = re.compile(
+_PLAIN = LatePattern(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
+_UNSEEN = LatePattern(
     r"[^\x20-\x7e\u00a1-\u2027\u202f-\uffff]+|[\xad\u061c\u115f\u180e\u200b-\u200f\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff]+"
 )
 

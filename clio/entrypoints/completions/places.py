@@ -11,11 +11,11 @@ A place has a key of blank-separated words, which the three shells' scripts shar
     place HEAD VERB more             and any word behind those
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Command
 from clio.commands.registry import find
 from clio.commands.session_door import SESSIONS
@@ -29,8 +29,8 @@ from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
 
 FILES, FOLDERS = "files", "folders"
-_TOKEN = re.compile(r"\[[^\]]*\]|\S+")
-_CHOICE = re.compile(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
+_TOKEN = LatePattern(r"\[[^\]]*\]|\S+")
+_CHOICE = LatePattern(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
 
 
 class Row(Struct, frozen=True):

@@ -1,16 +1,16 @@
 """Programs clio calls."""
 
-import re
 import subprocess
 from collections.abc import Iterator
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.tools.search.file_index import ripgrep
 
 GIT_NEEDED = (2, 23)
 """`git switch` came with it."""
 _TIME_LIMIT_S = 3.0
-_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_VERSION = LatePattern(r"\d+\.\d+[\w.+-]*")
 
 
 def check_git(ground: Ground) -> Iterator[Finding]:

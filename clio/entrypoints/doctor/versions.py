@@ -11,12 +11,13 @@ from importlib import metadata
 
 from clio import __file__ as clio_file
 from clio import __version__
+from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 
 PACKAGE = "clio-agent"
 OLDEST, NEWEST = (3, 11), (3, 13)
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;.*)?")
-_EXTRA = re.compile(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
+_REQUIREMENT = LatePattern(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;.*)?")
+_EXTRA = LatePattern(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
 _DAY_S = 86_400.0
 _NARROW = 40
 

@@ -1,12 +1,12 @@
 """The part of a long text that says most of what is asked for. Pure."""
 
-import re
 from collections import Counter
 
 from clio.algorithms.identifiers import parts
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.lexical import stem, terms
 
-_WORD = re.compile(r"\S+")
+_WORD = LatePattern(r"\S+")
 _MARK = "…"
 
 

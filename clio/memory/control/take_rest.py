@@ -1,12 +1,12 @@
 """Notes, scenarios, styles and ratings of a bundle, merged into those that are here."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Raw, structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.yaml_file import parse
 from clio.errors import ConfigError
 from clio.memory.control.bundle import FeedbackPart, StylesPart, is_nothing
@@ -29,7 +29,7 @@ from clio.storage.jsonl import read_lines
 
 HOW_THE_WORK_STANDS = "session_progress"
 """A page about the work on another machine, which is none of this one's."""
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
+_FILE_NAME = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
 def take_notes(

@@ -3,7 +3,6 @@
 English, and the plainest words of German, French and Spanish.
 """
 
-import re
 from typing import Literal
 
 from clio.algorithms.late_pattern import LatePattern
@@ -61,7 +60,7 @@ _SPOILT = LatePattern(
     r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
     r"mais|pero|leider)\b|n't\b"
 )
-_SENTENCE = re.compile(r"\n|(?<=[.!?])\s")
+_SENTENCE = LatePattern(r"\n|(?<=[.!?])\s")
 
 
 def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Deeds, ToolCall, ToolMessage
 
 SILENT = frozenset({"memory_operations", "read_output"})
@@ -89,7 +90,7 @@ _MAIN = (
 _QUOTED = frozenset({"pattern", "query", "regex", "question", "message"})
 _PLAIN_SUCCESS = frozenset({"read", "wrote", "edited", "deleted", "moved", "listed", "planned"})
 _CHANGES = {"add": "added", "update": "edited", "delete": "deleted", "move": "moved"}
-_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I)
+_EXIT = LatePattern(r"\bexit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I)
 
 
 def call_line(call: ToolCall, result: ToolMessage | None) -> str:

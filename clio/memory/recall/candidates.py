@@ -6,13 +6,13 @@ weigh: those passages are looked at that have a rare word, or two common ones.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Role
 from clio.memory.recall.pipeline import Turn
@@ -31,7 +31,7 @@ OF_ONE_SESSION = 40
 """So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
 _TRIES = 6
-_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = LatePattern("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

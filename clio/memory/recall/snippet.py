@@ -1,12 +1,11 @@
 """The piece of a text that shows why it was found. Pure."""
 
-import re
-
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.porter import porter
 from clio.memory.recall.words import Query, folded_words
 
 SNIPPET_CHARS = 300
-_WORD = re.compile(r"\w+")
+_WORD = LatePattern(r"\w+")
 _NEAR_WORDS = 50
 
 

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.memory.records import AssertedBy
 from clio.memory.sleep.experiences import Experience
@@ -30,8 +31,8 @@ _WORDS_CHARS, _ANSWER_CHARS = 1_200, 1_200
 _LEAST_QUOTE = 12
 _TEXT_CHARS = 500
 _POLL_S = 0.02
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_LIST = re.compile(r"\[.*\]", re.S)
+_THOUGHTS = LatePattern(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_LIST = LatePattern(r"\[.*\]", re.S)
 
 
 class Digest(Struct, frozen=True, kw_only=True):

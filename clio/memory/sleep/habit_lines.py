@@ -13,7 +13,7 @@ from clio.security.redaction.redactor import Redactor
 
 MAX_CHARS = 160
 _SECRET_NAME = LatePattern(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)
-_SETTING = re.compile(r"[A-Za-z_]\w*=[\w.-]{0,20}")
+_SETTING = LatePattern(r"[A-Za-z_]\w*=[\w.-]{0,20}")
 _RUN = r"(?:\S+ )?(?:run )?"
 _ROLES: tuple[tuple[str, LatePattern], ...] = (
     (
@@ -46,7 +46,7 @@ _FINAL = frozenset({"commit", "push"})
 _NEVER_ALONE = frozenset(
     "git gh curl wget docker kubectl ssh scp psql sqlite3 xargs nohup timeout pip pip3 open code".split()
 )
-_FILE = re.compile(r"[^\s=]*(?:::\S*|\.[A-Za-z]\w{0,4})|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*")
+_FILE = LatePattern(r"[^\s=]*(?:::\S*|\.[A-Za-z]\w{0,4})|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*")
 _WIDE = frozenset({".", "./...", "./", "...", ".."})
 _TEXT_OPTIONS = {"-m": "MESSAGE", "--message": "MESSAGE", "-am": "MESSAGE", "-k": "NAME", "-run": "NAME", "-t": "NAME"}
 _INLINE = frozenset({"-c", "-e", "--eval"})

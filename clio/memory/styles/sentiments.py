@@ -46,12 +46,12 @@ _FRUSTRATED = LatePattern(
     r"|\b(?:sigue (?:sin|fallando|roto|igual)|otra vez|mierda|joder|estoy harto|qué asco)\b",
     re.IGNORECASE,
 )
-_SHOUTING = re.compile(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
+_SHOUTING = LatePattern(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
 _SHOUTED = frozenset(
     "WHY STOP NOT NEVER AGAIN STILL WRONG THIS WHAT DO DON'T IT IS YOU THE DOES DOESN'T WORK PLEASE KEEP".split()
 )
 _STATEMENT = frozenset("SELECT NULL FROM TABLE WHERE SET KEY INSERT EXISTS UPDATE DELETE JOIN".split())
-_MARKS = re.compile(r"!{2,}|\?!|!\?|\?{3,}")
+_MARKS = LatePattern(r"!{2,}|\?!|!\?|\?{3,}")
 _PLEASED = LatePattern(
     r"^(?:\W|(?:ok(?:ay)?|oh|wow|haha|lol|yes|yeah|yep|ah|and|that's|thats|that is|it's|it is"
     r"|this is|looks|very|really|so|just|absolutely|cool|das ist|c'est)\b)*"

@@ -1,7 +1,6 @@
 """The files of `.clio/ltm/`, read with care: they came through git, and nobody knows from whom."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 import clio
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.team_folder import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
@@ -28,7 +28,7 @@ MAX_FILES = 20_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
 """Of all statements; 2,000 entries have about 1 MB."""
 _FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
-_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
+_MONTH = LatePattern(r"20\d\d-(?:0[1-9]|1[0-2])")
 _MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
 _JSON = ".json"
 

@@ -4,12 +4,12 @@ A statement is never changed. Who says it differently writes another that names 
 """
 
 import hashlib
-import re
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.memory.inert import one_line, shortened
 from clio.memory.ltm_draft import MAX_CHARS
 from clio.memory.ltm_kinds import Json, identity, is_entry, set_handle, stored_id
@@ -20,8 +20,8 @@ MAX_BYTES = 256 * 1024
 MAX_NAME_CHARS = 60
 MAX_NAMED = 64
 """So many former statements one names at most: those longest gone are forgotten first."""
-NAME = re.compile(r"[a-z]-[0-9a-f]{6,16}\.[0-9a-f]{16}")
-_HANDLE = re.compile(r"[a-z]-[0-9a-f]{6,16}")
+NAME = LatePattern(r"[a-z]-[0-9a-f]{6,16}\.[0-9a-f]{16}")
+_HANDLE = LatePattern(r"[a-z]-[0-9a-f]{6,16}")
 _MAX_DEPTH, _MAX_ITEMS = 8, 500
 _OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
 

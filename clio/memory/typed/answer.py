@@ -8,12 +8,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.prompt_files import fill_prompt
 
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
-_OBJECT = re.compile(r"\{.*\}", re.S)
+_THOUGHTS = LatePattern(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_FENCE = LatePattern(r"```[\w-]*\s*\n?(.*?)```", re.S)
+_OBJECT = LatePattern(r"\{.*\}", re.S)
 
 
 class Decision(Struct, frozen=True, kw_only=True):

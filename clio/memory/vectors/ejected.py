@@ -1,6 +1,5 @@
 """Turns that left the window, found by what they say: each piece of one is embedded once, with its role and its ids."""
 
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -8,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from clio.algorithms.brain_math import GATE, NEAREST
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ClioError
 from clio.memory.recall.docs import TurnDoc
 from clio.memory.recall.search import PAUSE_S, never
@@ -28,7 +28,7 @@ LEAST_WORDS = 8
 """Sentences are joined until they have so many."""
 MAX_PIECES = 80
 SHOWN_WORDS = 60
-_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
+_ENDS = LatePattern(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 from clio.security.redaction.patterns import (
     MARKER,
@@ -18,8 +19,8 @@ from clio.security.redaction.patterns import (
 from clio.security.redaction.signs import sign_test
 from clio.security.redaction.values import named_spans, open_name
 
-_WORD = re.compile(r"\S+")
-_LINE = re.compile(r"[^\n]+")
+_WORD = LatePattern(r"\S+")
+_LINE = LatePattern(r"[^\n]+")
 _MAX_ROUNDS = 8
 _FAR = 2048
 _NEAR = 100
@@ -72,7 +73,7 @@ class Finder:
         return sign_test(self.values)
 
     @property
-    def unit(self) -> re.Pattern[str]:
+    def unit(self) -> LatePattern:
         """What is always looked at as a whole: a word, or a line where there are user patterns."""
         return _LINE if self.patterns else _WORD
 

@@ -1,8 +1,8 @@
 """Which names mean a secret: `DB_PASSWORD`, `apiKey`, `--token`, `OPENAI_KEY`. Pure."""
 
-import re
 from collections.abc import Mapping
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.looks import entropy, is_placeholder
 
 WORDS = ("pass", "secret", "token", "credential", "pwd", "auth", "key", "sess", "_pat")
@@ -20,23 +20,23 @@ NAME_END = r"[A-Za-z0-9_.-]{0,48}(?:\\{0,2}[\"'`\])]){0,2}[ \t]{0,16}"
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
 """The first of two words that are a name together, at the end of a text."""
 
-_ENDS = re.compile(
+_ENDS = LatePattern(
     r"(?:password|passwd|passphrase|passwort|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
     r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg)pass|\Apass"
     r"|authkey|encryptionkey|signingkey|accountkey"
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)\d{0,3}\Z"
 )
-_IN_CAPITALS = re.compile(
+_IN_CAPITALS = LatePattern(
     r"(?:\A|_)(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY)(?:_(?:PROD|DEV|STAGING|TEST|LIVE|V?\d+))?\Z"
 )
-_NOT_SECRET = re.compile(
+_NOT_SECRET = LatePattern(
     r"(?:next|prev|previous|page|continuation|cursor|sync|stop|start|end|pad|eos|bos|unk|mask|cls|sep|num|max|min|total|n"
     r"|per|special|public|publickey|cancellation|last|current|first|this|skip|expected|syntax|string|name|number)token\d{0,3}"
 )
-_MAYBE = re.compile(
+_MAYBE = LatePattern(
     r"[A-Z0-9_]+_(?:KEY|PAT|AUTH)\Z|_?auth\Z|(?:PHPSESS|JSESSION|SESSION|session)_?(?:ID|Id|id)\Z|connect\.sid\Z"
 )
-_OPEN_KEY = re.compile(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
+_OPEN_KEY = LatePattern(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
 
 
 def is_begun(lowered: str, place: int, word: str) -> bool:

@@ -2,27 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.names import ANY_WORD, NAME_END
 from clio.security.redaction.patterns import has_stretch, token_spans
 from clio.security.redaction.values import BESIDE, LOGIN
 
 _ANCHOR_CHARS = 6
 _LONG = 256
-_RUN = re.compile(r"[A-Za-z0-9+/]{128,}(?=[A-Za-z0-9+/]{128})")
-
-
-@cache
-def _expressions() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """A sign no secret is without, but for known values and flags; a digit; a name with its sign, in small letters.
-
-    Compiled for the first stream, not for every start.
-    """
-    header = r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}"
-    pair = r"[a-z0-9_.-]{0,48}[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value"
-    named = rf"{ANY_WORD}(?:{NAME_END}[:=!>]|{BESIDE}|{pair})|--[a-z0-9_.-]{{0,48}}{ANY_WORD}|{header}|{LOGIN}"
-    return re.compile("[0-9@:=]"), re.compile("[0-9]"), re.compile(named)
+_RUN = LatePattern(r"[A-Za-z0-9+/]{128,}(?=[A-Za-z0-9+/]{128})")
+_HEADER = r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}"
+_PAIR = r"[a-z0-9_.-]{0,48}[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value"
+_NAMED = LatePattern(
+    rf"{ANY_WORD}(?:{NAME_END}[:=!>]|{BESIDE}|{_PAIR})|--[a-z0-9_.-]{{0,48}}{ANY_WORD}|{_HEADER}|{LOGIN}"
+)
+"""A name with its sign, in small letters."""
 
 
 def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
@@ -33,7 +27,7 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
     is what the words before are for. A yes means little. A person's patterns are not its business.
     values: as in `Finder`.
     """
-    sign, digit, named = (each.search for each in _expressions())
+    sign, digit = re.compile("[0-9@:=]").search, re.compile("[0-9]").search
     # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
     begun = [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
     places = [(first, match.start() if (match := digit(first)) else -1) for first, _ in begun]
@@ -70,7 +64,7 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
                 or "-u" in low
                 or "bearer" in low
                 or "basic" in low
-            ) and named(low) is not None:
+            ) and _NAMED.search(low) is not None:
                 return True
             if ("@" in words and "://" in words) or "-----BEGIN" in words:
                 return True

@@ -1,17 +1,17 @@
 """Secrets are taken out of a text that comes in pieces, as it comes."""
 
-import re
 from collections.abc import Callable
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
 
 _MAX_TRIES = 64
 _SLICE_CHARS = 65_536
 _REACH_CHARS = 256
-_SPLITS = re.compile(r"[^A-Za-z0-9_+/=.~%:@-]")
-_GOES_ON = re.compile(r"[A-Za-z0-9_+/=.~%-]*")
-_IN_A_BLOCK = re.compile(r"[A-Za-z0-9+/=,:.\s]*")
+_SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
+_GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
+_IN_A_BLOCK = LatePattern(r"[A-Za-z0-9+/=,:.\s]*")
 
 
 class StreamRedactor:

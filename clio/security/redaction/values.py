@@ -21,8 +21,8 @@ from clio.security.redaction.names import (
 from clio.security.redaction.patterns import Span
 
 _ANY_WORD = LatePattern(ANY_WORD, re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z0-9_.-]{0,100}")
-_NAME_BACK = re.compile(r"[A-Za-z0-9_.-]{0,48}")
+_NAME = LatePattern(r"[A-Za-z0-9_.-]{0,100}")
+_NAME_BACK = LatePattern(r"[A-Za-z0-9_.-]{0,48}")
 _TYPE_NAME = r"(?:str|string|String|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\])"
 _TYPE = rf"(?::[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?"
 _SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key)[ \t]{1,4}"

@@ -9,21 +9,22 @@ import re
 import shutil
 import sys
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.words import SimpleCommand, names
 
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
 # `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,
 # takes them for `>| x`).
-_PLAIN_DOUBT = re.compile(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
+_PLAIN_DOUBT = LatePattern(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
 # There `/x` is an option, and almost every sign means something.
-_CMD_PLAIN = re.compile(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
+_CMD_PLAIN = LatePattern(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 _CALCULATE = names("shift exit return break continue")
-_NUMBERED = re.compile(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
-_NAME = re.compile(r"[A-Za-z_]")
+_NUMBERED = LatePattern(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
+_NAME = LatePattern(r"[A-Za-z_]")
 # Before version 4, bash looked for the end of `$( )` without reading what stands in it.
-_OLD_HERE = re.compile(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
-_OLD_COMMENT = re.compile(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
-_MISLEADS = re.compile(r"['\"`()\\]")
+_OLD_HERE = LatePattern(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
+_OLD_COMMENT = LatePattern(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
+_MISLEADS = LatePattern(r"['\"`()\\]")
 
 
 def line_shell() -> tuple[str, ...]:

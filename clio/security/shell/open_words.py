@@ -2,21 +2,22 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.state import decides
 from clio.security.shell.words import SimpleCommand, Word, names
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
-_NUMBERS = re.compile(r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}")
-_VARIABLE = re.compile(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
-_FREE = re.compile(r"[$`{]")
+_NUMBERS = LatePattern(r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}")
+_VARIABLE = LatePattern(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
+_FREE = LatePattern(r"[$`{]")
 # POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
-_OWN = re.compile(r"[a-z_][a-z0-9_]*")
+_OWN = LatePattern(r"[a-z_][a-z0-9_]*")
 _TOLD = ("npm_", "git_", "ac_")
 _PLAIN = names("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE_ENV SECONDS LINENO PIPESTATUS OSTYPE")
 # What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
 _PART = r"(?!\.[.*?])[\w.*?@:+-]+"
 _ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
-_ABOUT_FILES = re.compile(r"\s-[a-mp-yA-Z]\s")
+_ABOUT_FILES = LatePattern(r"\s-[a-mp-yA-Z]\s")
 
 
 def own_name(name: str) -> bool:

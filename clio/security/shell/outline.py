@@ -7,16 +7,17 @@ and gives up on all else. Only what both find alike is understood, and where a c
 import re
 from collections.abc import Callable
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.moves import DECIDES_MOVES, Exits, Paths, either
 from clio.security.shell.scan import MAX_DEPTH, Lost
 from clio.security.shell.simple import CLOSING, COMPOUND, PARENS, Simple
 from clio.security.shell.words import Word
 
-_FUNCTION = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_IN_TEST = re.compile(r"&&|\|\||[()]|[<>](?!\()")
-_SPLIT_SIGN = re.compile(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
-_CASE_END = re.compile(r";;&|;;|;&")
+_FUNCTION = LatePattern(r"[A-Za-z_][\w.-]*", re.ASCII)
+_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
+_IN_TEST = LatePattern(r"&&|\|\||[()]|[<>](?!\()")
+_SPLIT_SIGN = LatePattern(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
+_CASE_END = LatePattern(r";;&|;;|;&")
 
 
 class Outline(Simple):

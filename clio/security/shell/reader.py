@@ -1,10 +1,10 @@
 """What the words of a tree say, their quotes taken off, and which of them only the run can tell."""
 
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import words as shell_words
 from clio.security.shell.collect import Collector
 from clio.security.shell.words import CommandLine, Word
@@ -16,7 +16,7 @@ EXPANSIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
     | {"brace_expression", "arithmetic_expression"}
 )
-_BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
+_BARE_META = LatePattern(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
 class Reader(Collector):

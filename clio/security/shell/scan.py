@@ -7,23 +7,24 @@ import re
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import words as shell_words
 from clio.security.shell.moves import Paths
 from clio.security.shell.words import Word
 
 MAX_DEPTH = 40
-_BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
-_RUN = re.compile(r"[^ \t\n\\'\"$`;&|<>()]+")
-_IN_DOUBLE = re.compile(r"[^\\\"$`]+")
-_IN_TEXT = re.compile(r"[^\\$`]+")
-_IN_BRACES = re.compile(r"[^\\\"'$`{}\n<>]+")
-_IN_SUM = re.compile(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
-_PARAMETER = re.compile(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
-_ANSI = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_TWICE = re.compile(r"\\[$`\\\"\n]|\\$")
-_GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n")
-_DELIMITER = re.compile(r"[\w!.+-]+", re.ASCII)
+_BLANKS = LatePattern(r"(?:[ \t]|\\\n)*")
+_RUN = LatePattern(r"[^ \t\n\\'\"$`;&|<>()]+")
+_IN_DOUBLE = LatePattern(r"[^\\\"$`]+")
+_IN_TEXT = LatePattern(r"[^\\$`]+")
+_IN_BRACES = LatePattern(r"[^\\\"'$`{}\n<>]+")
+_IN_SUM = LatePattern(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
+_NAME = LatePattern(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
+_PARAMETER = LatePattern(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
+_ANSI = LatePattern(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_TWICE = LatePattern(r"\\[$`\\\"\n]|\\$")
+_GOES_ON = LatePattern(r"(?<!\\)(?:\\\\)*\\\n")
+_DELIMITER = LatePattern(r"[\w!.+-]+", re.ASCII)
 _END_OF_WORD = frozenset(" \t\n;&|()")
 
 
@@ -77,7 +78,7 @@ class Scanner:
         """What comes next; shorter at the end."""
         return self.text[self.at : min(self.at + size, self.end)]
 
-    def skip(self, pattern: re.Pattern[str]) -> str:
+    def skip(self, pattern: LatePattern) -> str:
         """Go over what a pattern finds here, and give it."""
         match = pattern.match(self.text, self.at, self.end)
         if match is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import state as shell_state
 
 if TYPE_CHECKING:
@@ -25,16 +26,16 @@ _ON_ONE_LINE = frozenset(
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _BARE = frozenset({"word", "extglob_pattern", "regex"})
-_SIGN = re.compile(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
-_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
-_DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
-_INDEX = re.compile(r"\[(?!\d+\]=)[^\n]*\]\+?=")
+_SIGN = LatePattern(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
+_SUBSTITUTION = LatePattern(r"`|\$\(|[<>]\(")
+_DESCRIPTOR = LatePattern(r"\d+|\{\w+\}")
+_INDEX = LatePattern(r"\[(?!\d+\]=)[^\n]*\]\+?=")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
-_DOUBLE = re.compile(r"\$\(\(")
-_BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
-_TWICE = re.compile(r"\\[$`\\\"]")
-_BROKEN_WORD = re.compile(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
-_SEVERAL = re.compile(r"\$@|\$\{[@!]|\[@\]|@\}")
+_DOUBLE = LatePattern(r"\$\(\(")
+_BLANK = LatePattern(r"(?<!\\)(?:\\\\)*[ \t]")
+_TWICE = LatePattern(r"\\[$`\\\"]")
+_BROKEN_WORD = LatePattern(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_SEVERAL = LatePattern(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
 def second_look(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:

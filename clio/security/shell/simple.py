@@ -2,6 +2,7 @@
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.moves import MOVES, PLAINLY_STARTS, Exits, Paths, entered
 from clio.security.shell.scan import Lost, Scanner
 from clio.security.shell.state import DECLARES
@@ -10,14 +11,14 @@ from clio.security.shell.words import FROM_FILE, Word, names
 COMPOUND = names("if while until for case function [[ {")
 CLOSING = names("then do done fi else elif esac } ! select coproc")
 _WORD_END = r"(?=[ \t\n;&|<>()]|\Z)"
-_RESERVED = re.compile(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
-PARENS = re.compile(r"\([ \t]*\)")
-_REDIRECT = re.compile(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
-_ASSIGNS = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
-_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
-_ELEMENT = re.compile(r"\[(?!\d+\]=)")
-_NUMBERED = re.compile(r"\{\w+\}\Z")
-_DESCRIPTOR = re.compile(r"\d+-?")
+_RESERVED = LatePattern(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
+PARENS = LatePattern(r"\([ \t]*\)")
+_REDIRECT = LatePattern(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
+_ASSIGNS = LatePattern(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
+_SUBSCRIPT = LatePattern(r"[A-Za-z_]\w*\[", re.ASCII)
+_ELEMENT = LatePattern(r"\[(?!\d+\]=)")
+_NUMBERED = LatePattern(r"\{\w+\}\Z")
+_DESCRIPTOR = LatePattern(r"\d+-?")
 _TIMES = frozenset({Word("time"), Word("-p"), Word("--")})
 CLOSED = "\0\0"
 """What a call is fed whose input is another descriptor, or none."""

@@ -7,6 +7,7 @@ calculated must stand in the line as a number; a variable may hold more.
 
 import re
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.words import SimpleCommand, Word, has_braces, names
 
 DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
@@ -21,40 +22,40 @@ _LATER_PREFIXES = (
 )
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
-_NESTED = re.compile(r"\$[({\[]|`")
+_NESTED = LatePattern(r"\$[({\[]|`")
 _NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
 _RENAMES = names("alias enable hash")
 # Options that change neither where commands run nor which; `lastpipe` has the end of a pipe move the shell itself.
 SHOPT_NAMES = names("extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges")
-_SET = re.compile(r"[-+][abCefhmnuvxBEHT]*o?")
+_SET = LatePattern(r"[-+][abCefhmnuvxBEHT]*o?")
 SET_NAMES = names("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
 _NUMBERS = names("RANDOM SRANDOM OPTIND SECONDS LINENO")
-_PLAIN_TEST = re.compile(r"-[abcdefghknoprstuwxzGLNOSt]")
-_PLAIN_RELATION = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_PLAIN_TEST = LatePattern(r"-[abcdefghknoprstuwxzGLNOSt]")
+_PLAIN_RELATION = LatePattern(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 _NAMING = (_SETTERS - {"let"}) | {"printf", "wait"}
-_COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
-_ASKED_NAME = re.compile(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
-_ZERO = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_SUM = re.compile(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
-_COUNTS = re.compile(
+_COMPARED = LatePattern(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
+_ASKED_NAME = LatePattern(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
+_ZERO = LatePattern(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
+_NAME = LatePattern(r"[A-Za-z_]\w*")
+_SUM = LatePattern(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
+_COUNTS = LatePattern(
     r"(?:^|(?<=[\s;&|({]))([A-Za-z_]\w*)=(?:-?\d+|\$\(\([\w \t+*/%<>=!&|?:,${}-]*\)\))(?=[\s;&|)]|$)"
     r"|(?<=\bfor )([A-Za-z_]\w*) in(?: (?:\d+|\{\d+\.\.\d+\}))+ ?(?=[;\n])"
 )
-_IS_SUM = re.compile(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
-_READ = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_HEX = re.compile(r"\b0[xX][0-9a-fA-F]+")
-_OUTSIDE = re.compile(r"\$(?![#?$!])|`")
+_IS_SUM = LatePattern(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
+_READ = LatePattern(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_HEX = LatePattern(r"\b0[xX][0-9a-fA-F]+")
+_OUTSIDE = LatePattern(r"\$(?![#?$!])|`")
 # In the order of the alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
-_CALCULATED = re.compile(
+_CALCULATED = LatePattern(
     r"\$\{!(?!\w+(?:\[[@*]\]|[*@])\})|@P\}|\$\["
     r"|\$\{[!#]?\w+\[(?!(?:-?\d+|[@*])\])|(?:^|[\s;&|(])\w+\[(?!\d+\])[^\n=]{0,200}\]\+?="
     r"|\$\{\w+(?:\[[@*]\])?:(?![-=?+])[^}]{0,200}[A-Za-z_$`]|\{\w+(?:\[[^\n]{0,200}\])?\}[<>]"
 )
-_DEFAULTED = re.compile(r"\$\{(\w+):?=")
+_DEFAULTED = LatePattern(r"\$\{(\w+):?=")
 
 CALCULATES = "it calculates with a text that may hold a command"
 

@@ -5,13 +5,13 @@ caught twice: by a second look at the raw text, and by a second reader, written 
 redirects and settings (`outline`). Whatever is not accounted for makes the line `unknown`, never silently safe.
 """
 
-import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import state as shell_state
 from clio.security.shell.agreement import same_calls, same_inputs, same_redirects, same_settings
 from clio.security.shell.collect import Place
@@ -36,9 +36,9 @@ _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\
 # The grammar's scanner asks C about each character as if it were one byte, and may bring the process down with one that
 # is not (tree-sitter-bash 337). To a shell a comma is a letter like those, and all texts are taken from the source.
 _ASCII = bytes(code if code < 128 else ord(",") for code in range(256))
-_STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
-_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
-_SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
+_STRANGE = LatePattern(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
+_SUBSTITUTION = LatePattern(r"`|\$\(|[<>]\(")
+_SPECIAL = LatePattern(r"[$`\\'\"~*?\[{]")
 
 
 def parse(command: str, *, plain: bool = False) -> CommandLine:

@@ -4,6 +4,8 @@ import re
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
+
 
 def names(text: str) -> frozenset[str]:
     """The words of a text as a set; tables read better this way."""
@@ -91,15 +93,15 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     fork_bomb: bool = False
 
 
-_WORD_ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
-_STRING_ESCAPE = re.compile(r'\\([\n"\\$`])')
-_ANSI_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-_PLAIN_ANSI = re.compile(
+_WORD_ESCAPE = LatePattern(r"\\(\n|.)", re.DOTALL)
+_STRING_ESCAPE = LatePattern(r'\\([\n"\\$`])')
+_ANSI_ESCAPE = LatePattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_PLAIN_ANSI = LatePattern(
     r"(?:[^\\]|\\(?:[abeEfnrtv\\'\"?]|x(?:[1-7][0-9a-fA-F]|0[1-9a-fA-F])|(?:1[0-7]|0[1-7])[0-7]|u(?!0000)[0-9a-fA-F]{4}))*"
 )
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_GLOB = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+_GLOB = LatePattern(r"(?<!\\)(?:\\\\)*[*?\[]")
+_BRACES = LatePattern(r"\{[^{}]*(?:,|\.\.)")
 
 
 def unquoted(text: str) -> str:

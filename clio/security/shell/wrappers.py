@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.peel import Options, Peeled, Words, joined, options, skip, splits, unclear, value
 from clio.security.shell.state import SET_NAMES, SHOPT_NAMES
 from clio.security.shell.words import Word, names
@@ -40,7 +41,7 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
     return peel
 
 
-_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=")
+_ASSIGNS = LatePattern(r"([A-Za-z_]\w*)\+?=")
 _ENV = options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir")
 
 
@@ -63,7 +64,7 @@ def _env(words: Words) -> Peeled | None:
 
 
 _SHELL_LONG = names("--login --norc --noprofile --noediting --verbose --version --help")
-_SHELL_LETTERS = re.compile(r"[-+][abcefhilmnopsuvxBCEHOT]+")
+_SHELL_LETTERS = LatePattern(r"[-+][abcefhilmnopsuvxBCEHOT]+")
 
 
 def _shell(words: Words) -> Peeled | None:
@@ -131,7 +132,7 @@ _XARGS = options(
 
 
 # `-irep` replaces `rep`, as `-0Irep` does: what looks like further letters is what stands for the input.
-_HIDDEN_MARK = re.compile(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
+_HIDDEN_MARK = LatePattern(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
 
 
 def _xargs(words: Words) -> Peeled | None:

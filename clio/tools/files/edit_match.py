@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.tools.files.edit_indent import Shift, any_shift, indent_pairs, uniform_shift
 from clio.tools.files.text_lines import split_lines
 
 _BREAK = r"[ \t]*(?:\r\n?|\n)"
-_NUMBERED = re.compile(r" *(\d+)(?:→|\t|\||: )(.*)", re.DOTALL)
+_NUMBERED = LatePattern(r" *(\d+)(?:→|\t|\||: )(.*)", re.DOTALL)
 
 _SAME: dict[str, str] = {
     "'": "‘’‚‛′",

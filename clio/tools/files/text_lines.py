@@ -1,11 +1,12 @@
 """Lines, their endings and their indentation; and text with its white space made visible."""
 
-import re
 from collections.abc import Sequence
 
-NEWLINE = re.compile(r"\r\n|\n|\r")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_INDENT = re.compile(r"[ \t]*")
+from clio.algorithms.late_pattern import LatePattern
+
+NEWLINE = LatePattern(r"\r\n|\n|\r")
+_LINE = LatePattern(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_INDENT = LatePattern(r"[ \t]*")
 _VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 
 LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"

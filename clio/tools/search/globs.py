@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 
-_SPECIAL = re.compile(r"[*?\[{]")
+_SPECIAL = LatePattern(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:

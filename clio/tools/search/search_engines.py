@@ -12,14 +12,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed, ToolRetry
 from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode
 from clio.tools.search.file_index import list_files, path_key, ripgrep_options
 
 _CHUNK = 1 << 16
-_LINE_MATTERS = re.compile(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
+_LINE_MATTERS = LatePattern(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
 """Patterns that may match a line and yet not the text it stands in: such a text has to be looked at line by line."""
-_META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_META = LatePattern(r"[\\.+*?()|\[\]{}^$]")
 
 
 class Query(Struct, frozen=True, kw_only=True):

@@ -1,16 +1,17 @@
 """What a command prints, made into plain text while it comes in: no control sequences, no overwritten progress."""
 
 import codecs
-import re
 
-_ESCAPE = re.compile(
+from clio.algorithms.late_pattern import LatePattern
+
+_ESCAPE = LatePattern(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: titles, links
     r"|[ -/]*[0-~])"  # the two- and three-character ones
 )
-_OPEN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
-_ERASED = re.compile(r"[^\x08\n]\x08")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+_OPEN_ESCAPE = LatePattern(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
+_ERASED = LatePattern(r"[^\x08\n]\x08")
+_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 _MAX_LINE = 64 * 1024
 _MAX_ESCAPE = 4096
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+from clio.algorithms.late_pattern import LatePattern
+
 _SKIPPED = {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "select", "button"}
 _PARAGRAPHS = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "table", "ul", "ol", "dl", "hr"}
 _LINES = {
@@ -13,7 +15,7 @@ _LINES = {
 }  # fmt: skip
 _CELLS = {"td", "th"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_SPACE = re.compile(r"\s+")
+_SPACE = LatePattern(r"\s+")
 _PIECE = 32_768
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import UrlRefused, read_url
@@ -13,7 +14,7 @@ from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.web.http_fetch import MAX_BYTES, TIMEOUT_S, Fetch, Page
 
 _HTML = {"text/html", "application/xhtml+xml"}
-_TEXT = re.compile(
+_TEXT = LatePattern(
     r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|x-python|x-ndjson|sql|graphql)|.*/x-yaml"
 )
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)

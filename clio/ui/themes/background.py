@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.ui.themes.palette import Paper
 
-_PARTS = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
-_WHOLE = re.compile(r"#((?:[0-9a-f]{3}){1,4})", re.I)
+_PARTS = LatePattern(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
+_WHOLE = LatePattern(r"#((?:[0-9a-f]{3}){1,4})", re.I)
 _HALF = 0.179
 """The luminance whose contrast with black and with white is the same."""
 _DARK_NUMBERS = frozenset((*range(7), 8))

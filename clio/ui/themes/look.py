@@ -1,16 +1,15 @@
 """How something is drawn, written in a few words: `bold #ff8787`, `black on white`, `faint italic`. All pure."""
 
-import re
-
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.nearest import did_you_mean
 
 MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
 """The terminal's own sixteen; their shades are its user's choice."""
-_HEX = re.compile(r"#[0-9a-f]{6}")
+_HEX = LatePattern(r"#[0-9a-f]{6}")
 _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
     **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
     "white": "ansigray",

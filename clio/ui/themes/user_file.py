@@ -1,11 +1,11 @@
 """Reads a person's own theme, `~/.clio/themes/NAME.yaml`: looks by meaning, on top of one of clio's own."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.nearest import did_you_mean
 from clio.config.theme_names import FOLDER, THEMES, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
@@ -13,7 +13,7 @@ from clio.errors import ConfigError
 from clio.ui.themes.look import Look, parse_look
 from clio.ui.themes.palette import MEANINGS
 
-_CUT_OFF = re.compile(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
+_CUT_OFF = LatePattern(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):
