@@ -1,8 +1,8 @@
 """What a command line was found to run, and the shell's own moves: folders, wrappers, scripts inside scripts. Pure."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.security.shell.dialects import counts_on
@@ -16,8 +16,7 @@ _MAX_NESTING = 6
 _RESERVED = names("if then else elif fi do done case esac while until for select function { } [[ in ((")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in the line the walk is."""
 
     upstream: tuple[str, ...] = ()

@@ -5,11 +5,11 @@ caught twice: by a second look at the raw text, and by a second reader, written 
 redirects and settings (`outline`). Whatever is not accounted for makes the line `unknown`, never silently safe.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import state as shell_state
