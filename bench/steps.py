@@ -96,7 +96,7 @@ def resumed_rss_mb(project: Path, session_id: str) -> float:
     """Resident memory of a process that has opened the session, the whole app around it."""
     code = (
         "import os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-        "import clio.app, clio.entrypoints.repl, openai\n"
+        "import clio.app, clio.entrypoints.repl.repl, openai\n"
         "from clio.sessions.store import SessionStore\n"
         "s = SessionStore(Path(sys.argv[2]) / '.clio' / 'sessions').open(sys.argv[3])\n"
         "pages = int(open('/proc/self/statm', encoding='utf-8').read().split()[1])\n"

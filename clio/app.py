@@ -20,10 +20,10 @@ from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_frame import TurnFrame
 from clio.assembly import Assembly, project_checkpoints
-from clio.commands.added import AddedCommands
-from clio.commands.called import MakeMeaning, Meaning
-from clio.commands.custom_commands import CustomCommands
-from clio.commands.mcp_prompts import PromptCommands
+from clio.commands.extensions.added import AddedCommands
+from clio.commands.extensions.called import MakeMeaning, Meaning
+from clio.commands.extensions.custom import CustomCommands
+from clio.commands.extensions.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home

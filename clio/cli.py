@@ -81,7 +81,7 @@ def _run(argv: list[str]) -> int:
     if arguments.words and find_door(arguments.words[0]) and not serves:
         return _subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
-        from clio.entrypoints.acp_server import HELP
+        from clio.entrypoints.acp.server import HELP
 
         print(HELP, end="")
         return 0
@@ -111,7 +111,8 @@ def _repl(arguments: "Arguments") -> int:
 
         options = options or _options(arguments)
         loaded = load(options, os.environ)
-        from clio.entrypoints import last_words, repl
+        from clio.entrypoints import last_words
+        from clio.entrypoints.repl import repl
 
         with last_words.guarded(sys.argv[1:]):
             return repl.run(options, loaded)
@@ -191,7 +192,7 @@ def _config_command(arguments: "Arguments") -> int:
         case _:
             from msgspec.structs import replace
 
-            from clio.commands.brought import brought, brought_to_git
+            from clio.commands.extensions.brought import brought, brought_to_git
 
             loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
             print(visible(show.trust_text(loaded)))
@@ -234,7 +235,8 @@ def _mcp(arguments: "Arguments") -> int:
 
 def _acp(arguments: "Arguments") -> int:
     from clio.config.options import make_options
-    from clio.entrypoints import acp_server, last_words
+    from clio.entrypoints import last_words
+    from clio.entrypoints.acp import server as acp_server
 
     with last_words.guarded(sys.argv[1:]):
         return acp_server.run(make_options(arguments))

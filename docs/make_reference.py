@@ -25,7 +25,7 @@ from clio.commands.command import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
 from clio.commands.key_table import key_table  # noqa: E402
 from clio.commands.registry import command_table, find  # noqa: E402
-from clio.commands.session_door import SESSIONS  # noqa: E402
+from clio.commands.sessions.door import SESSIONS  # noqa: E402
 from clio.config.doors import DOORS  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
 from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402

@@ -1,7 +1,7 @@
 """Fuzzy matching of typed characters with names: a subsequence, ranked by where its characters fall. Pure.
 
-"plin" finds `ui/prompt_line.py`: characters that begin a word, stand in the last part of a path, or follow each other
-count more. A query in lower case matches both cases; one upper-case letter makes it mean what it says.
+"plin" finds `line/prompt_line.py`: characters that begin a word, stand in the last part of a path, or follow each
+other count more. A query in lower case matches both cases; one upper-case letter makes it mean what it says.
 """
 
 import re

@@ -37,7 +37,7 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class Additions(Protocol):
-    """Where commands that are not built in come from; see `clio.commands.added`."""
+    """Where commands that are not built in come from; see `clio.commands.extensions.added`."""
 
     def all(self) -> "tuple[Command, ...]":
         """Every one there is now."""

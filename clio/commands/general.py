@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from clio.commands.brought import brought, brought_to_git
 from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.extensions.brought import brought, brought_to_git
 from clio.commands.follow_ups import ClearScreen, Confirm, GrantTrust, Quit, SetApproval
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest

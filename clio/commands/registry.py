@@ -3,39 +3,39 @@
 from collections.abc import Iterable, Iterator
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.agent_commands import AGENTS
-from clio.commands.called import MakePrompt
-from clio.commands.checkpoint_commands import CHECKPOINT
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.context_commands import CONTEXT
 from clio.commands.cost_commands import COST
 from clio.commands.dispatch import among, carry_out, forms, split, usage
-from clio.commands.docs_commands import DOCS
-from clio.commands.feedback_commands import FEEDBACK
+from clio.commands.extensions.agents import AGENTS
+from clio.commands.extensions.called import MakePrompt
+from clio.commands.extensions.hooks import HOOKS
+from clio.commands.extensions.mcp import MCP
+from clio.commands.extensions.skills import SKILLS
 from clio.commands.follow_ups import RunPrompt
 from clio.commands.general import APPROVE, GENERAL
-from clio.commands.git_commands import GIT
+from clio.commands.git.commands import GIT
 from clio.commands.help_page import NEXT, help_table
-from clio.commands.hook_commands import HOOKS
 from clio.commands.key_table import key_table
 from clio.commands.last_commands import LAST
 from clio.commands.markdown_code import code
 from clio.commands.matching import ELSEWHERE, nearest
-from clio.commands.mcp_commands import MCP
-from clio.commands.memory_commands import MEMORY
+from clio.commands.memory.commands import MEMORY
+from clio.commands.memory.documents import DOCS
+from clio.commands.memory.notes import NOTE
+from clio.commands.memory.recall import RECALL
 from clio.commands.model_commands import MODEL
-from clio.commands.note_commands import NOTE
-from clio.commands.plan_commands import PLAN
-from clio.commands.pref_commands import PREFS
-from clio.commands.recall_commands import RECALL
+from clio.commands.preferences.commands import PREFS
+from clio.commands.preferences.scenarios import SCENARIO
 from clio.commands.result import CommandResult, refuse
-from clio.commands.scenario_commands import SCENARIO
-from clio.commands.session_commands import SESSION
-from clio.commands.skill_commands import SKILLS
-from clio.commands.style_commands import STYLE
+from clio.commands.sessions.commands import SESSION
+from clio.commands.styles.commands import STYLE
+from clio.commands.styles.feedback import FEEDBACK
 from clio.commands.tables import Table
 from clio.commands.theme_commands import THEME
-from clio.commands.todo_commands import TODO
+from clio.commands.undo.commands import CHECKPOINT
+from clio.commands.work.plan import PLAN
+from clio.commands.work.todo import TODO
 from clio.errors import UsageError
 
 _COMMAND = LatePattern(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from clio.agent.git_words import commit_prompt, task_of
 from clio.agent.side_question import SideQuestion
 from clio.app import App
-from clio.commands.checkpoint_words import session_turns
+from clio.commands.undo.words import session_turns
 from clio.config.trust import Trust
 from clio.errors import ClioError, ProviderError, UserError
 from clio.prompt_files import load_prompt
@@ -20,7 +20,7 @@ from clio.repository.programs import waiting_programs
 from clio.repository.run import git, root_of
 from clio.repository.state import Changed, State, check_identity, read_state
 from clio.repository.wording import check_trailer, count_words, is_conventional, message_of, rule_message, stat_line
-from clio.ui.commit_review import CommitAnswer, FileRow, Proposed
+from clio.ui.asking.commit_review import CommitAnswer, FileRow, Proposed
 from clio.ui.editor import edit_text
 
 _ANSWER_TOKENS = 800

@@ -8,7 +8,7 @@ from clio.commands.command import Shell
 from clio.commands.follow_ups import ExportForm, ExportSession
 from clio.commands.markdown_code import code
 from clio.commands.result import CommandResult
-from clio.commands.session_table import count_messages, file_stem, title_of
+from clio.commands.sessions.table import count_messages, file_stem, title_of
 from clio.errors import UserError
 from clio.storage.atomic import write_atomic
 

@@ -16,7 +16,7 @@ from clio.context.instructions import find_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
 from clio.storage.folders import make_folder
-from clio.ui.git_branch import read_branch
+from clio.ui.footer.git_branch import read_branch
 
 CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 

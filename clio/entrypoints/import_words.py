@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from clio.commands.import_door import Wanted
-from clio.commands.memory_words import count
+from clio.commands.memory.words import count
 from clio.commands.result import CommandResult
 from clio.commands.tables import Table
 from clio.config.paths import display
@@ -16,7 +16,7 @@ from clio.importing.intake import Fate
 from clio.importing.ledger import Imports, is_read
 from clio.importing.places import Found
 from clio.importing.run import Report
-from clio.ui.status import format_seconds
+from clio.ui.footer.status import format_seconds
 
 _SHOWN = 5
 _FATES: tuple[tuple[Fate, str], ...] = (

@@ -28,7 +28,7 @@ from clio.importing.ledger import Imports, Ledger
 from clio.importing.pieces import AGENTS
 from clio.importing.places import Found, Looker
 from clio.importing.run import Importer
-from clio.memory.ltm_text import normal
+from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
 from clio.storage.reasons import sentence
 from clio.ui.plain import clean

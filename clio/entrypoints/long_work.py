@@ -21,7 +21,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
     draws: whether the terminal shows a line that changes. aloud: see `bar`. Cancelling the caller ends the work, too.
     Raises what the work raises.
     """
-    from clio.ui.keys import KeyWatch
+    from clio.ui.typing.keys import KeyWatch
 
     stopped = threading.Event()
     try:
@@ -88,7 +88,7 @@ def bar(
         yield _NoBar()
         return
     if aloud:
-        from clio.ui.spoken_progress import SpokenProgress
+        from clio.ui.reader.progress import SpokenProgress
 
         yield SpokenProgress(label, stream, hint=hint)
         return

@@ -10,8 +10,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.commands.memory_access import entry_data, newest_first
-from clio.commands.memory_words import kind_named
+from clio.commands.memory.access import entry_data, newest_first
+from clio.commands.memory.words import kind_named
 from clio.entrypoints.cli_words import in_cli_words
 from clio.errors import ToolRetry, UserError
 from clio.memory.records import Entry, Provenance

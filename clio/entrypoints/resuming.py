@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.entrypoints import first_paint
-from clio.entrypoints.repl_parts import terminal_size
-from clio.entrypoints.repl_start import ask_at_start, choose_session, recap
+from clio.entrypoints.repl.parts import terminal_size
+from clio.entrypoints.repl.start import ask_at_start, choose_session, recap
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.ui.theme import Terminal

@@ -3,7 +3,7 @@
 from clio.commands.command import Shell
 from clio.commands.follow_ups import SleepNow
 from clio.commands.long_work import Track
-from clio.commands.memory_sleep import night_result
+from clio.commands.memory.sleep import night_result
 from clio.commands.result import CommandResult, LongWork
 from clio.errors import ClioError
 

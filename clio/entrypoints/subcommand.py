@@ -12,7 +12,7 @@ from clio.commands.command import Command
 from clio.commands.dispatch import choose, forms
 from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SleepNow
 from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
-from clio.commands.session_door import SESSIONS
+from clio.commands.sessions.door import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -129,7 +129,7 @@ def _table(word: str) -> tuple[Command, str]:
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
     if door.name == "worktree":
-        from clio.commands.worktree_commands import WORKTREE
+        from clio.commands.git.worktrees import WORKTREE
 
         return WORKTREE, f"clio {door.name}"
     if door.name == "gc":
@@ -181,6 +181,6 @@ def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
 
 
 def _resume(selector: str, options: Options, loaded: Loaded) -> int:
-    from clio.entrypoints import repl
+    from clio.entrypoints.repl import repl
 
     return repl.run(structs.replace(options, resume=selector), loaded)

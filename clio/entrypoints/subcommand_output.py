@@ -9,9 +9,9 @@ from msgspec import structs
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.commands.result import CommandResult
+from clio.ui.markup.table import table_lines
 from clio.ui.output import Output
 from clio.ui.plain import clean, clean_line, inert_json
-from clio.ui.table import table_lines
 from clio.ui.theme import detect_terminal
 
 _CODE = LatePattern(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
@@ -26,8 +26,8 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     aloud: for a screen reader, where this is a terminal.
     """
     if aloud and sys.stdout.isatty():
-        from clio.ui.spoken import broken
-        from clio.ui.spoken_results import spoken_result
+        from clio.ui.reader.results import spoken_result
+        from clio.ui.reader.spoken import broken
 
         lines = spoken_result(structs.replace(result, text=text, ok=True))
         Output(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))

@@ -9,9 +9,9 @@ from msgspec import Struct
 from clio.agent.interrupts import Mailbox
 from clio.commands.looking import only_looks
 from clio.commands.registry import is_command
-from clio.ui.pastes import Pastes
-from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing, Waiting
+from clio.ui.line.pastes import Pastes
+from clio.ui.typing.typed_line import TypedLine
+from clio.ui.typing.typed_state import Typing, Waiting
 
 Kind = Literal["steer", "look", "turn"]
 STEER_MARK = "!"

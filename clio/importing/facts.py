@@ -15,7 +15,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Agent
 from clio.importing.places import Looker, slug
-from clio.memory.ltm_text import normal
+from clio.memory.ltm.text import normal
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000

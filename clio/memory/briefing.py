@@ -6,7 +6,7 @@ from pathlib import Path
 from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_news import news_fragment, news_since
+from clio.memory.ltm.news import news_fragment, news_since
 from clio.memory.records import Entry, Knowledge
 from clio.memory.rule_scope import matching_rules
 

@@ -9,8 +9,8 @@ from clio.errors import StorageError, ToolFailed
 from clio.memory.cleaning import cleaned, cleaned_entry
 from clio.memory.handles import find_handle
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE
-from clio.memory.ltm_versions import EntryVersion
+from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE
+from clio.memory.ltm.versions import EntryVersion
 from clio.memory.note_changes import note_change
 from clio.memory.notes import Notes
 from clio.memory.ranking import rank

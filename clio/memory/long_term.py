@@ -10,19 +10,19 @@ import msgspec
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.handles import find_handle
-from clio.memory.ltm_archive import Kept
-from clio.memory.ltm_changes import Piece, piece, read_pieces
-from clio.memory.ltm_draft import changed_raw, checked, unsurrogated
-from clio.memory.ltm_file import LtmDocument
-from clio.memory.ltm_history import begin_again
-from clio.memory.ltm_import import merge_in, read_foreign
-from clio.memory.ltm_kinds import Json, handles, identity, new_handle, set_handle, stored_id, to_entry, to_raw
-from clio.memory.ltm_merge import adopt_context, beside, confirm, label, place_for, revive, same
-from clio.memory.ltm_prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
-from clio.memory.ltm_stats import count_up
-from clio.memory.ltm_store import open_store
-from clio.memory.ltm_uses import count_uses, with_uses
-from clio.memory.ltm_versions import EntryVersion, entry_versions
+from clio.memory.ltm.archive import Kept
+from clio.memory.ltm.changes import Piece, piece, read_pieces
+from clio.memory.ltm.draft import changed_raw, checked, unsurrogated
+from clio.memory.ltm.file import LtmDocument
+from clio.memory.ltm.history import begin_again
+from clio.memory.ltm.imports import merge_in, read_foreign
+from clio.memory.ltm.kinds import Json, handles, identity, new_handle, set_handle, stored_id, to_entry, to_raw
+from clio.memory.ltm.merge import adopt_context, beside, confirm, label, place_for, revive, same
+from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
+from clio.memory.ltm.stats import count_up
+from clio.memory.ltm.store import open_store
+from clio.memory.ltm.uses import count_uses, with_uses
+from clio.memory.ltm.versions import EntryVersion, entry_versions
 from clio.memory.records import Added, Because, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
 from clio.memory.tolerant import number
 from clio.memory.undo import Change, UndoLog

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from clio.memory.inject import best_first
-from clio.memory.ltm_kinds import EVERYWHERE, scope
+from clio.memory.ltm.kinds import EVERYWHERE, scope
 from clio.memory.records import Entry
 
 _WILD = frozenset("*?[")

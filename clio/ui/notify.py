@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from clio.agent.events import TurnFinished
 from clio.config.schema import Notify
+from clio.ui.footer.status import format_seconds
 from clio.ui.plain import clean_line
-from clio.ui.status import format_seconds
 from clio.ui.width import crop
 
 _BELL = "\a"

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import Protocol
 
-from clio.ui.keys import KeyWatch
+from clio.ui.typing.keys import KeyWatch
 
 Suspended = Callable[[], AbstractAsyncContextManager[None]]
 

@@ -25,13 +25,13 @@ from clio.agent.events import (
 )
 from clio.commands.result import CommandResult
 from clio.ui.bar import bar_rows
+from clio.ui.footer.status import footer, format_seconds, plural
+from clio.ui.footer.todo_words import count_words, plain_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line, in_full
-from clio.ui.status import footer, format_seconds, plural
-from clio.ui.todo_words import count_words, plain_rows
 
 if TYPE_CHECKING:  # it needs rich, which a pipe does not
-    from clio.ui.typed_state import Typing
+    from clio.ui.typing.typed_state import Typing
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60

@@ -7,8 +7,8 @@ from typing import TextIO
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.ui.line_rules import fit
-from clio.ui.status import format_seconds
+from clio.ui.footer.status import format_seconds
+from clio.ui.line.rules import fit
 
 LONG_S = 2.0
 """Work that is over sooner shows no progress."""

@@ -3,8 +3,8 @@
 from rich.text import Text
 
 from clio.config.schema import ShowReasoning
+from clio.ui.footer.status import format_seconds
 from clio.ui.painter import Part
-from clio.ui.status import format_seconds
 from clio.ui.theme import Theme
 
 _MAX_LINE = 2000

@@ -7,13 +7,13 @@ from rich.text import Text
 
 from clio.commands.result import CommandResult
 from clio.ui.bar import bar_rows
-from clio.ui.markdown import whole
+from clio.ui.footer.todo_view import todo_rows
+from clio.ui.footer.todo_words import count_words
+from clio.ui.markup.markdown import whole
+from clio.ui.markup.table import table_lines
 from clio.ui.painter import Part
 from clio.ui.plain import clean
-from clio.ui.table import table_lines
 from clio.ui.theme import Theme
-from clio.ui.todo_view import todo_rows
-from clio.ui.todo_words import count_words
 from clio.ui.tool_rows import diff_rows
 
 _NO_LIMIT = 10**9

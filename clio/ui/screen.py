@@ -31,9 +31,11 @@ from clio.agent.events import (
 from clio.commands.result import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.call_rows import CallRows
-from clio.ui.line_rules import fit_counted
+from clio.ui.footer.status import footer
+from clio.ui.footer.status_line import Activity, status_row
+from clio.ui.line.rules import fit_counted
 from clio.ui.live import LiveArea
-from clio.ui.markdown import StreamingMarkdown, preload, whole
+from clio.ui.markup.markdown import StreamingMarkdown, preload, whole
 from clio.ui.notify import Notifier
 from clio.ui.output import Output
 from clio.ui.painter import Painter, Part, Size
@@ -41,14 +43,12 @@ from clio.ui.pipe_screen import RESTARTED, PipeScreen, retry_line
 from clio.ui.plain import Cleaner, clean, clean_line
 from clio.ui.reasoning import ReasoningStream
 from clio.ui.result_parts import result_blocks, said
-from clio.ui.status import footer
-from clio.ui.status_line import Activity, status_row
 from clio.ui.theme import Terminal
 from clio.ui.ticker import Ticker, in_background
-from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing
-from clio.ui.typing_rows import said_parts, typed_row
-from clio.ui.waiting_lines import waiting_lines
+from clio.ui.typing.rows import said_parts, typed_row
+from clio.ui.typing.typed_line import TypedLine
+from clio.ui.typing.typed_state import Typing
+from clio.ui.typing.waiting_lines import waiting_lines
 
 FRAME_S = 0.05  # 20 frames a second at most
 _COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing

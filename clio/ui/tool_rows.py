@@ -6,11 +6,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from clio.agent.events import ToolFinished
-from clio.ui.diff_view import diff_lines
+from clio.ui.diffs.view import diff_lines
+from clio.ui.footer.status import format_seconds, spinner_frame
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 from clio.ui.progress import LONG_S, bar_and_time, share_in
-from clio.ui.status import format_seconds, spinner_frame
 from clio.ui.theme import Theme
 from clio.ui.width import cells_of, crop
 

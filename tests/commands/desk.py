@@ -10,7 +10,7 @@ import msgspec
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
-from clio.commands.added import AddedCommands
+from clio.commands.extensions.added import AddedCommands
 from clio.commands.long_work import Track
 from clio.commands.registry import run_command
 from clio.commands.result import CommandResult, LongWork, refuse

@@ -21,7 +21,7 @@ from clio.commands.general import MODES
 from clio.commands.markdown_code import code
 from clio.commands.registry import COMMANDS, command_table, complete, is_command, run_command
 from clio.commands.result import CommandResult
-from clio.commands.session_table import age, id_length
+from clio.commands.sessions.table import age, id_length
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.entrypoints.cli_words import in_cli_words

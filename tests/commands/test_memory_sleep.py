@@ -11,7 +11,7 @@ import pytest
 
 from clio.commands.follow_ups import SleepNow
 from clio.commands.long_work import Track
-from clio.commands.memory_sleep import night_result
+from clio.commands.memory.sleep import night_result
 from clio.commands.registry import complete, run_command
 from clio.entrypoints.sleeping import sleep_now
 from clio.memory.sleep.report import Report

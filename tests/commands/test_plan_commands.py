@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from clio.commands.checklist import from_markdown, to_markdown
 from clio.commands.follow_ups import ReviewPlan, RunPrompt
 from clio.commands.registry import run_command
 from clio.commands.result import EditText
+from clio.commands.work.checklist import from_markdown, to_markdown
 from clio.errors import UsageError
 from clio.security.modes import next_mode
 from clio.sessions.state import Todo

@@ -15,11 +15,11 @@ from clio.commands.registry import find
 from clio.commands.result import CommandResult
 from clio.commands.tables import Bar, BarPart, Table
 from clio.config.flags import parse
-from clio.entrypoints.acp_commands import markdown
-from clio.entrypoints.acp_diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides
-from clio.entrypoints.acp_listener import Listener, fenced
-from clio.entrypoints.acp_prompt import EditorShelf, named
-from clio.entrypoints.acp_updates import MODE_NAMES, Outbox, Said, UpdateMaker
+from clio.entrypoints.acp.commands import markdown
+from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides
+from clio.entrypoints.acp.listener import Listener, fenced
+from clio.entrypoints.acp.prompt import EditorShelf, named
+from clio.entrypoints.acp.updates import MODE_NAMES, Outbox, Said, UpdateMaker
 from clio.security.path_policy import Workspace
 from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts

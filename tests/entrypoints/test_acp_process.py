@@ -89,7 +89,7 @@ def test_nothing_but_messages_goes_to_standard_output(place: Place) -> None:
     """Not what Python prints, nor what a child writes, and no child reads what the editor says."""
     code = """
 import os, subprocess, sys, threading
-from clio.entrypoints import acp_session
+from clio.entrypoints.acp import session as acp_session
 answer = acp_session.EditorSession.start
 def loud(self, words):
     print("printed")

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from clio.app import App
-from clio.commands.called import MakePrompt
+from clio.commands.extensions.called import MakePrompt
 from clio.commands.follow_ups import GitWork
-from clio.commands.git_pr import describe_branch
+from clio.commands.git.pull_request import describe_branch
 from clio.commands.registry import added_prompt, run_command
 from clio.config.layers import load
 from clio.config.options import Options
@@ -24,7 +24,7 @@ from clio.errors import ConfigError, ServerFailed, UserError
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
-from clio.ui.commit_review import CommitAnswer, Proposed
+from clio.ui.asking.commit_review import CommitAnswer, Proposed
 from tests.support.repositories import NOBODY, git, make, write
 from tests.support.scripted_provider import Reply, ScriptedProvider
 

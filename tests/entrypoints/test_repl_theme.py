@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from clio.entrypoints.repl_parts import Parts
-from clio.entrypoints.repl_theme import Colours
+from clio.entrypoints.repl.parts import Parts
+from clio.entrypoints.repl.theme import Colours
 from clio.errors import ConfigError
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.screen import Screen

@@ -12,8 +12,8 @@ import pytest
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
-from clio.entrypoints.repl_parts import terminal_size
-from clio.entrypoints.repl_start import recap
+from clio.entrypoints.repl.parts import terminal_size
+from clio.entrypoints.repl.start import recap
 from clio.entrypoints.resuming import Resuming
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
@@ -28,7 +28,7 @@ from tests.support.pty_session import PtySession
 LIVE = Terminal(live=True, escapes=False, colour=False, reflows=True)
 PROGRAM = """
 import os, sys
-import clio.entrypoints.repl
+import clio.entrypoints.repl.repl
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.entrypoints.resuming import Resuming

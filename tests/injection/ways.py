@@ -33,22 +33,22 @@ from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
-from clio.ui.chips import Chips
-from clio.ui.commit_review import CommitReviewer, FileRow, Proposed
-from clio.ui.completer import LineCompleter
-from clio.ui.facts import Facts
-from clio.ui.git_branch import read_branch
-from clio.ui.line_rules import fit
+from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.asking.commit_review import CommitReviewer, FileRow, Proposed
+from clio.ui.asking.questions import Questions
+from clio.ui.footer.facts import Facts
+from clio.ui.footer.git_branch import read_branch
+from clio.ui.line.chips import Chips
+from clio.ui.line.completer import LineCompleter
+from clio.ui.line.rules import fit
 from clio.ui.notify import sequence
 from clio.ui.own_pager import page
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.questions import Questions
-from clio.ui.reader_desk import ReaderDesk
-from clio.ui.reader_screen import ReaderScreen
+from clio.ui.reader.desk import ReaderDesk
+from clio.ui.reader.screen import ReaderScreen
 from clio.ui.theme import Terminal
-from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing, Waiting
+from clio.ui.typing.typed_line import TypedLine
+from clio.ui.typing.typed_state import Typing, Waiting
 from tests.ui.stage import Stage, end, start
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import CorruptDocument, StorageError, UserError
-from clio.memory import ltm_archive, ltm_store
+from clio.memory.ltm import archive as ltm_archive
+from clio.memory.ltm import store as ltm_store
 from clio.memory.records import AssertedBy, Bar
 from tests.memory.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, write_json
 

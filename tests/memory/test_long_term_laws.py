@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_text import normal
+from clio.memory.ltm.text import normal
 from clio.memory.records import KINDS, AssertedBy, Entry
 from clio.memory.undo import UndoLog
 from tests.memory.ltm_support import DAY, NOW, ltm, read_json, said_by

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.ltm_kinds import to_raw
-from clio.memory.ltm_merge import confirm
-from clio.memory.ltm_text import normal
+from clio.memory.ltm.kinds import to_raw
+from clio.memory.ltm.merge import confirm
+from clio.memory.ltm.text import normal
 from clio.memory.records import Entry
 from tests.memory.ltm_support import NOW, add, ltm, read_json, said_by, write_json
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from clio.memory.inject import CHARS_PER_TOKEN
-from clio.memory.ltm_news import CAP_TOKENS, News, news_fragment, news_since
+from clio.memory.ltm.news import CAP_TOKENS, News, news_fragment, news_since
 from clio.memory.records import Entry, Knowledge, Provenance
 from clio.tokens import text_units
 

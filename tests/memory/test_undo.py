@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from clio.errors import StorageError, UserError
-from clio.memory import ltm_store, undo
+from clio.memory import undo
 from clio.memory.long_term import LongTermMemory
+from clio.memory.ltm import store as ltm_store
 from clio.memory.records import Entry
 from clio.memory.undo import Change, UndoLog, new_change
 from tests.memory.ltm_support import DAY, FROM, NOW, PERL, add, ltm, read_json, said_by

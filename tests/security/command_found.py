@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine
+from clio.security.shell.words import CommandLine, SimpleCommand
 from tests.security import command_stage
 from tests.security.command_stage import WRAPPERS, Stage
 
@@ -68,6 +68,11 @@ def _is_whole(text: str) -> bool:
     return subprocess.run(["bash", "-n", "-c", text], capture_output=True).returncode == 0
 
 
+def _names_a_script(command: SimpleCommand) -> bool:
+    programs = (*command.written[:1], *command.words[:1])  # `exec /usr/bin/x` is written with a wrapper
+    return any("/" in word.text for word in programs) or command.program in _READERS
+
+
 def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
     """Run so many statements and print those that did what was not judged; how many there are."""
     lines: dict[str, None] = {}
@@ -81,7 +86,7 @@ def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
         parsed = parse(line)
         if parsed.unknown:
             reasons[_QUOTED.sub("…", parsed.unknown[0])] += 1
-        elif any("/" in each.written[0].text or each.program in _READERS for each in parsed.commands if each.written):
+        elif any(map(_names_a_script, parsed.commands)):
             reasons["another script is run or read"] += 1
         else:
             understood[line] = parsed

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from clio.commands.brought import brought
+from clio.commands.extensions.brought import brought
 from clio.config.deciding import OWN_FILES, PLACES
 from clio.config.layers import load
 from clio.config.loaded import Widening
@@ -19,7 +19,7 @@ SOURCES = {
     "config/mcp_files.py": ".mcp.json",
     "skills/shelf.py": ".agents/skills",
     "subagents/definitions.py": ".claude/agents",
-    "commands/custom_commands.py": ".claude/commands",
+    "commands/extensions/custom.py": ".claude/commands",
     "repository/programs.py": ".git/config",
     "config/team_folder.py": "",
 }

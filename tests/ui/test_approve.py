@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.errors import ToolFailed
 from clio.security.actions import ChangeFiles, FetchUrl, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Ask
-from clio.ui.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines
 from tests.ui.test_screen import golden

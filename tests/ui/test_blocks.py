@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.ui.blocks import MAX_BLOCK, BlockSplitter, Piece
+from clio.ui.markup.blocks import MAX_BLOCK, BlockSplitter, Piece
 from tests.ui.stage import ANSWER
 
 LINES = st.sampled_from([

@@ -5,7 +5,7 @@ import random
 import pyte
 import pytest
 
-from clio.ui.echo import EchoedLine
+from clio.ui.line.echo import EchoedLine
 
 
 class Terminal:

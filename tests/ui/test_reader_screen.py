@@ -19,9 +19,9 @@ from clio.commands.tables import Table
 from clio.config.schema import ShowReasoning
 from clio.sessions.state import Todo
 from clio.ui.notify import Notifier
-from clio.ui.reader_screen import ReaderScreen
-from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing, Waiting
+from clio.ui.reader.screen import ReaderScreen
+from clio.ui.typing.typed_line import TypedLine
+from clio.ui.typing.typed_state import Typing, Waiting
 from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 

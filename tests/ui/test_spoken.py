@@ -5,9 +5,9 @@ import random
 import pytest
 
 from clio.commands.tables import Bar, BarPart, Table
-from clio.ui.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn
-from clio.ui.spoken_diff import spoken_diff
-from clio.ui.spoken_markdown import SpokenMarkdown, spoken_text
+from clio.ui.reader.diff import spoken_diff
+from clio.ui.reader.markdown import SpokenMarkdown, spoken_text
+from clio.ui.reader.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn
 from tests.ui.stage import ANSWER, DIFF
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from clio.config.theme_names import THEMES, theme_names
 from clio.errors import ConfigError
-from clio.ui.code_block import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
+from clio.ui.markup.code_block import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
 from clio.ui.theme import Terminal, Theme, colour_depth, rich_styles
 from clio.ui.themes.background import luminance, read_colour

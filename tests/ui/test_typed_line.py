@@ -7,11 +7,11 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
-from clio.ui.typed_keys import TypedKeys
-from clio.ui.typed_line import TypedLine
-from clio.ui.typed_state import Typing, Waiting
-from clio.ui.typing_rows import typed_row
-from clio.ui.waiting_lines import waiting_lines
+from clio.ui.typing.rows import typed_row
+from clio.ui.typing.typed_keys import TypedKeys
+from clio.ui.typing.typed_line import TypedLine
+from clio.ui.typing.typed_state import Typing, Waiting
+from clio.ui.typing.waiting_lines import waiting_lines
 
 FAMILY = "👨\u200d👩\u200d👧"
 

@@ -54,7 +54,7 @@ def _line(word: str, note: str) -> str:
 
 def _sessions(project: Path, home: Path) -> Rows:
     """The start of each id, with the session's name or first words; the newest first."""
-    from clio.commands.session_table import id_length, title_of
+    from clio.commands.sessions.table import id_length, title_of
     from clio.sessions.listing import list_sessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
@@ -84,7 +84,7 @@ def _notes(project: Path, home: Path) -> Rows:
 
 def _entries(project: Path, home: Path) -> Rows:
     """The handles of the project knowledge, as `clio memory list` shows them; typed memories are not among them."""
-    from clio.memory.ltm_file import decode_ltm
+    from clio.memory.ltm.file import decode_ltm
 
     path = project / ".clio" / "ltm.json"
     if not path.is_file():

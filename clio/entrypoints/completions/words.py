@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from clio.algorithms.bands import BANDS
-from clio.commands.memory_wipe import SCOPES
+from clio.commands.memory.wipe import SCOPES
 from clio.memory.records import KINDS
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS

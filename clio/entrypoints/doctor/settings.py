@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from clio.commands.brought import brought
-from clio.commands.custom_commands import CustomCommands
+from clio.commands.extensions.brought import brought
+from clio.commands.extensions.custom import CustomCommands
 from clio.config.show import withheld_note
 from clio.config.trust import Trust
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several

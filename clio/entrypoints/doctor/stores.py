@@ -16,7 +16,7 @@ from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, seve
 from clio.errors import NewerDocument, StorageError
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
-from clio.memory.ltm_file import decode_ltm, refuse_newer
+from clio.memory.ltm.file import decode_ltm, refuse_newer
 from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.storage.document import decode

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from clio.memory.control.merge_records import lowered
 from clio.memory.control.texts import Clean, clean_json
-from clio.memory.ltm_kinds import provenance_of
+from clio.memory.ltm.kinds import provenance_of
 from clio.memory.records import Provenance
 from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord

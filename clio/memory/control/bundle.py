@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio.errors import UserError
-from clio.memory.ltm_archive import Kept
-from clio.memory.ltm_history import Ending
+from clio.memory.ltm.archive import Kept
+from clio.memory.ltm.history import Ending
 from clio.memory.records import Note
 from clio.memory.typed.record import MemoryRecord
 from clio.storage.document import Document, Format, decode, encode

@@ -22,10 +22,10 @@ from clio.memory.control.bundle import (
 )
 from clio.memory.control.places import Places, StyleOwner
 from clio.memory.control.texts import Clean, clean_json, clean_note, clean_record
-from clio.memory.ltm_archive import LtmArchive
-from clio.memory.ltm_file import decode_ltm
-from clio.memory.ltm_history import LtmHistory
-from clio.memory.ltm_store import open_store
+from clio.memory.ltm.archive import LtmArchive
+from clio.memory.ltm.file import decode_ltm
+from clio.memory.ltm.history import LtmHistory
+from clio.memory.ltm.store import open_store
 from clio.memory.notes import Notes
 from clio.memory.records import Note
 from clio.memory.typed.files import MemoryFiles

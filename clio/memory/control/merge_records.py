@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from clio.algorithms.listeners import nothing
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_record
-from clio.memory.ltm_merge import TRUST
+from clio.memory.ltm.merge import TRUST
 from clio.memory.preferences.stance import thing
 from clio.memory.records import Provenance
 from clio.memory.typed.merging import nearest

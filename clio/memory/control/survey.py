@@ -8,8 +8,8 @@ from msgspec import Struct
 from clio.errors import NewerDocument, StorageError
 from clio.memory.control.hoards import Hoard
 from clio.memory.control.places import Places
-from clio.memory.ltm_archive import LtmArchive
-from clio.memory.ltm_store import open_store
+from clio.memory.ltm.archive import LtmArchive
+from clio.memory.ltm.store import open_store
 from clio.memory.notes import Notes
 from clio.memory.sleep.state import SleepState, read_state
 from clio.memory.typed.files import MemoryFiles

@@ -13,12 +13,12 @@ from clio.memory.control.places import Places
 from clio.memory.control.taken import Taken
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_archive import Kept, LtmArchive
-from clio.memory.ltm_file import LtmDocument
-from clio.memory.ltm_history import Ending, LtmHistory
-from clio.memory.ltm_import import merge_in, read_foreign
-from clio.memory.ltm_kinds import identity, provenance_of, stored_id
-from clio.memory.ltm_store import LtmStore, open_store
+from clio.memory.ltm.archive import Kept, LtmArchive
+from clio.memory.ltm.file import LtmDocument
+from clio.memory.ltm.history import Ending, LtmHistory
+from clio.memory.ltm.imports import merge_in, read_foreign
+from clio.memory.ltm.kinds import identity, provenance_of, stored_id
+from clio.memory.ltm.store import LtmStore, open_store
 from clio.memory.records import Provenance
 from clio.memory.typed.files import Line, MemoryFiles
 from clio.memory.typed.shelf import Shelf

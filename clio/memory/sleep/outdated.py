@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from clio.algorithms.lsh import LshIndex
 from clio.algorithms.minhash import jaccard, signature, tokens_of
-from clio.memory.ltm_kinds import scope
-from clio.memory.ltm_merge import TRUST
+from clio.memory.ltm.kinds import scope
+from clio.memory.ltm.merge import TRUST
 from clio.memory.records import Entry, Kind
 from clio.memory.typed.judge import judge
 from clio.memory.typed.record import MemoryRecord

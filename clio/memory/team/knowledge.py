@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from clio.config.team_folder import SHARED_NAME, is_trusted
-from clio.memory.ltm_file import LtmDocument, Shared
-from clio.memory.ltm_kinds import SHAPES, Json, identity, share
-from clio.memory.ltm_merge import confirmed
-from clio.memory.ltm_prune import DAY_S
+from clio.memory.ltm.file import LtmDocument, Shared
+from clio.memory.ltm.kinds import SHAPES, Json, identity, share
+from clio.memory.ltm.merge import confirmed
+from clio.memory.ltm.prune import DAY_S
 from clio.memory.records import Because, Kind
 from clio.memory.team.author import author
 from clio.memory.team.folder import Files, TeamFolder

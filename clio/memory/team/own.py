@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from clio.memory.ltm_kinds import SHAPES, Json, times_of
-from clio.memory.ltm_merge import confirmed
+from clio.memory.ltm.kinds import SHAPES, Json, times_of
+from clio.memory.ltm.merge import confirmed
 from clio.memory.records import Kind
 from clio.memory.team.state import Living, own_fields
 from clio.storage.atomic import write_atomic

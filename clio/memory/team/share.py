@@ -11,9 +11,9 @@ from msgspec import Struct, structs
 from clio.config.team_folder import is_trusted, trust_team
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_json
-from clio.memory.ltm_file import read_ltm, write_ltm
-from clio.memory.ltm_kinds import Json, set_handle, to_entry
-from clio.memory.ltm_store import LtmStore
+from clio.memory.ltm.file import read_ltm, write_ltm
+from clio.memory.ltm.kinds import Json, set_handle, to_entry
+from clio.memory.ltm.store import LtmStore
 from clio.memory.records import Entry
 from clio.memory.team.folder import Problem
 from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted

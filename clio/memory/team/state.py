@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.memory.ltm_kinds import SHAPES, Json, new_handle, set_handle, share, times_of
-from clio.memory.ltm_merge import absorb, confirmed
+from clio.memory.ltm.kinds import SHAPES, Json, new_handle, set_handle, share, times_of
+from clio.memory.ltm.merge import absorb, confirmed
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_NAMED, Statement
 

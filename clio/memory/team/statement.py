@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.memory.inert import one_line, shortened
-from clio.memory.ltm_draft import MAX_CHARS
-from clio.memory.ltm_kinds import Json, identity, is_entry, set_handle, stored_id
+from clio.memory.ltm.draft import MAX_CHARS
+from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_id
 from clio.memory.records import Kind
 
 MAX_BYTES = 256 * 1024

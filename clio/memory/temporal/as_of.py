@@ -1,7 +1,7 @@
 """What was remembered at an earlier time, in the words it had then. What was undone counts as never said or done."""
 
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_versions import known_at
+from clio.memory.ltm.versions import known_at
 from clio.memory.memories import Memories
 from clio.memory.records import Entry
 from clio.memory.typed.record import MemoryRecord

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.ltm_versions import EntryVersion
+from clio.memory.ltm.versions import EntryVersion
 from clio.memory.records import Kind, Provenance
 from clio.memory.typed.record import MemoryType
 from clio.memory.typed.versions import Version

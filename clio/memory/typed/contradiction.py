@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from clio.algorithms.consolidate import Reconsolidated, reconsolidate
 from clio.algorithms.decay import DAY_S, confidence_after
-from clio.memory.ltm_merge import TRUST
+from clio.memory.ltm.merge import TRUST
 from clio.memory.typed.record import MemoryRecord, default_confidence
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from clio.memory.control.bundle import SECTIONS, decode_bundle, encode_bundle, is_bundle
 from clio.memory.control.export import knowledge_alone, make_bundle
-from clio.memory.ltm_file import decode_ltm
+from clio.memory.ltm.file import decode_ltm
 from clio.security.redaction.redactor import Redactor
 from tests.memory.control.home_support import NOW, House, json_of, tree
 

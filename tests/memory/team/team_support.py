@@ -5,7 +5,7 @@ from typing import Any
 
 from clio.config.team_folder import trust_team
 from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm_kinds import Json
+from clio.memory.ltm.kinds import Json
 from clio.memory.records import Entry, Kind
 from clio.memory.team.folder import TeamFolder
 from clio.memory.team.share import Sharing

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.ltm_news import news_since
-from clio.memory.ltm_versions import known_at
+from clio.memory.ltm.news import news_since
+from clio.memory.ltm.versions import known_at
 from clio.memory.records import Entry, Provenance
 from clio.memory.team.state import month_began
 from tests.memory.ltm_support import FROM, add, read_json, said_by, write_json

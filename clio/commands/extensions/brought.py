@@ -1,0 +1,29 @@
+"""What a project brings beside its settings that waits for trust: skills, sub-agents, commands that run something."""
+
+import os
+from collections.abc import Mapping
+
+from clio.commands.extensions.custom import CustomCommands
+from clio.config.loaded import Loaded, Widening
+from clio.config.trust import Trust
+from clio.errors import UserError
+from clio.repository.programs import waiting_programs
+from clio.repository.run import root_of
+from clio.skills.shelf import SkillShelf
+from clio.subagents.definitions import DefinitionFolders
+
+
+def brought(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
+    """All of it that the folder is not trusted with, as it is shown before trust is asked for."""
+    shelf = SkillShelf(loaded.owner, loaded.home, env)
+    commands = CustomCommands(loaded.owner, loaded.home, env)
+    agents = DefinitionFolders(loaded.owner, loaded.home, env)
+    return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld())
+
+
+def brought_to_git(loaded: Loaded) -> tuple[Widening, ...]:
+    """What git would start of the repository's own and the folder is not trusted with; asks git."""
+    try:
+        return waiting_programs(root_of(loaded.project), Trust(loaded.home), loaded.owner)
+    except UserError:
+        return ()

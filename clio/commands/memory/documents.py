@@ -1,0 +1,252 @@
+"""/docs: documents the model is reminded of when a question is near them."""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clio.algorithms.listeners import Tell
+from clio.commands.arguments import join, read
+from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.long_work import Track
+from clio.commands.markdown_code import code
+from clio.commands.memory.access import remembers
+from clio.commands.memory.words import count, date
+from clio.commands.result import CommandResult, LongWork, refuse
+from clio.commands.sessions.export import suggest_paths
+from clio.commands.tables import Table
+from clio.errors import ClioError, UserError
+from clio.tools.search.file_index import list_files
+
+if TYPE_CHECKING:  # the commands' names must be known before this room is needed
+    from clio.memory.vectors.documents import DocumentSource, Taken
+
+READING, SEARCHING = "reading documents", "searching documents"
+_STOPPED = "Stopped; nothing was changed."
+_SHOWN_LEFT_OUT = 5
+_FOUND = 5
+
+
+@remembers
+def add(shell: Shell, argument: str) -> CommandResult:
+    """Take in files or folders."""
+    paths = read(argument).words
+    if not paths:
+        return refuse("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
+    found = [_path(shell, text) for text in paths]
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(shell, found, track)))
+
+
+def _take_in(shell: Shell, paths: Sequence[Path], track: Track) -> CommandResult:
+    add = shell.memory.documents.add
+    files = [_files(shell, path) for path in paths]
+    done = [
+        add(path, inside, stop=track.stop, tell=tell)
+        for path, inside, tell in zip(paths, files, _together(files, track), strict=True)
+        if not track.stop()
+    ]
+    return CommandResult(text=_told(shell, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
+
+
+@remembers
+def show_list(shell: Shell, argument: str) -> CommandResult:
+    """What was added, and whether it has changed since it was read."""
+    if argument:
+        return refuse(f"/docs list takes nothing; /docs search {argument} searches the documents")
+    documents = shell.memory.documents
+    sources = documents.sources()
+    if not sources:
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, object]] = []
+    for source in sources:
+        windows = documents.windows(source)
+        changed, unread = documents.state(source)
+        state = ", ".join(
+            [*([f"{changed} changed"] if changed else []), *([f"{unread} not read yet"] if unread else [])]
+        )
+        rows.append((source.path, str(len(source.files)), str(windows), date(source.added), state or "up to date"))
+        data.append(_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
+    table = Table(columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide=0, cut=True)
+    return CommandResult(table=table, data=data)
+
+
+@remembers
+def remove(shell: Shell, argument: str) -> CommandResult:
+    """Let go of what was added; the files themselves are not touched."""
+    paths = read(argument).words
+    if not paths:
+        return refuse("Which document? Write /docs remove PATH; /docs list shows what was added")
+    gone = [shell.memory.documents.remove(path) for path in paths]
+    text = f"Let go of {', '.join(code(source.path) for source in gone)}; the files stay as they are."
+    return CommandResult(text=text, data={"removed": [source.path for source in gone]})
+
+
+@remembers
+def refresh(shell: Shell, argument: str) -> CommandResult:
+    """Read again what changed, and take in what is new in folders."""
+    documents = shell.memory.documents
+    named = read(argument).words
+    sources = [documents.find(path) for path in named] if named else documents.sources()
+    if not sources:
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(shell, sources, track)))
+
+
+def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: Track) -> CommandResult:
+    refresh = shell.memory.documents.refresh
+    files = [_files_now(shell, source) for source in sources]
+    done = [
+        refresh(source, inside, stop=track.stop, tell=tell)
+        for source, inside, tell in zip(sources, files, _together(files, track), strict=True)
+        if not track.stop()
+    ]
+    return CommandResult(text=_told(shell, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
+
+
+def _together(files: Sequence[Sequence[Path]], track: Track) -> list[Tell]:
+    """For each source whom it tells how far it is: one bar for all of them."""
+    total = sum(map(len, files))
+    begins = accumulate(map(len, files[:-1]), initial=0)
+    return [lambda done, _, begin=begin: track.tell(begin + done, total) for begin in begins]
+
+
+@remembers
+def search(shell: Shell, argument: str) -> CommandResult:
+    """The windows that are nearest to a question."""
+    question = read(argument).text.strip()
+    if not question:
+        return refuse("Search for what? Write /docs search QUESTION")
+    if not shell.memory.documents.sources():
+        return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
+    return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(shell, question, track)))
+
+
+def _search(shell: Shell, question: str, track: Track) -> CommandResult:
+    """Read what changed since, then look."""
+    documents = shell.memory.documents
+    documents.catch_up(track.stop, track.tell)
+    if track.stop():
+        return CommandResult(text="Stopped; what was read by then is kept, and nothing was searched.", data=[])
+    hits = documents.search(question, _FOUND)
+    data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
+    if not hits:
+        return CommandResult(text=_told(shell, [f"Nothing in the documents is near {code(question)}."]), data=data)
+    rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
+    table = Table(columns=("where", "distance", "text"), rows=rows, wide=2)
+    return CommandResult(text=_told(shell, ()), table=table, data=data)
+
+
+def _told(shell: Shell, sentences: Iterable[str]) -> str:
+    """What was done, and what is the matter with the server of vectors, if anything."""
+    return "\n\n".join([*sentences, *shell.memory.take_notices()])
+
+
+def _path(shell: Shell, text: str) -> Path:
+    path = Path(text).expanduser().resolve()
+    if not path.exists():
+        path = (shell.loaded.project / text).resolve()
+    if not path.exists():
+        raise UserError(f"there is nothing at {text!r}; give the path of a file or a folder")
+    return path
+
+
+def _files(shell: Shell, path: Path) -> list[Path]:
+    """The files of a folder that no ignore rule leaves out; a file is itself."""
+    if not path.is_dir():
+        return [path]
+    project = shell.loaded.project
+    root = project if path == project or project in path.parents else path
+    names = list_files(root, path)
+    return [root / name for name in names if not name.startswith(".clio/")]
+
+
+def _files_now(shell: Shell, source: "DocumentSource") -> list[Path]:
+    path = (shell.loaded.project / source.path).resolve()
+    return _files(shell, path) if path.exists() else []
+
+
+def _added(taken: "Taken") -> str:
+    source = taken.source
+    head = f"Added {code(source.path)}: {count(len(source.files), 'file')}, {count(taken.windows, 'window')}."
+    return head + _left_out(taken) + _stopped(taken)
+
+
+def _refreshed(taken: "Taken") -> str:
+    source = taken.source
+    if not source.files:
+        return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
+    read = f"{count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
+    return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}{_stopped(taken)}"
+
+
+def _left_out(taken: "Taken") -> str:
+    if not taken.left_out:
+        return ""
+    named = [f"{code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
+    more = len(taken.left_out) - len(named)
+    return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
+
+
+def _stopped(taken: "Taken") -> str:
+    if not taken.unread:
+        return ""
+    again = f"/docs refresh {join([taken.source.path])}"
+    return f" Stopped: {count(taken.unread, 'file')} not looked at; {code(again)} goes on."
+
+
+def _data(taken: "Taken") -> dict[str, object]:
+    left_out = [{"path": file, "reason": why} for file, why in taken.left_out]
+    numbers = {"windows": taken.windows, "read": taken.read, "unread": taken.unread}
+    return _source_data(taken.source) | numbers | {"left_out": left_out}
+
+
+def _source_data(source: "DocumentSource") -> dict[str, object]:
+    return {"path": source.path, "files": list(source.files), "added": source.added}
+
+
+def _suggest_files(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    return suggest_paths(argument.rpartition(" ")[2])
+
+
+def _suggest_added(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    if shell.config.incognito:
+        return ()
+    try:
+        return [Suggestion(text=source.path) for source in shell.memory.documents.sources()]
+    except (ClioError, OSError):
+        return ()
+
+
+DOCS = (
+    Command(
+        name="docs",
+        summary="documents the model is reminded of when a question is near them",
+        handler=show_list,
+        subcommands=(
+            Command(name="list", summary="what was added, and whether it is up to date", handler=show_list),
+            Command(
+                name="add",
+                argument="PATH…",
+                summary="take in files or folders: text, Markdown, code",
+                handler=add,
+                suggest_word=_suggest_files,
+            ),
+            Command(
+                name="remove",
+                argument="PATH…",
+                summary="let go of them; the files stay",
+                handler=remove,
+                suggest_word=_suggest_added,
+            ),
+            Command(
+                name="refresh",
+                argument="[PATH…]",
+                summary="read again what changed",
+                handler=refresh,
+                suggest_word=_suggest_added,
+            ),
+            Command(name="search", argument="QUESTION", summary="the windows nearest to a question", handler=search),
+        ),
+    ),
+)

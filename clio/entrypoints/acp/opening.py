@@ -1,0 +1,185 @@
+"""Puts one conversation of an editor together: its configuration, its App, and who asks and tells on whose behalf."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, structs
+
+from clio.agent.events import Notice
+from clio.app import App, build_app
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.server import HANDED, Server
+from clio.config.show import withheld_note
+from clio.entrypoints import garbage
+from clio.entrypoints.acp.approver import EditorApprover, EditorAsker, EditorDesk
+from clio.entrypoints.acp.files import EditorFiles
+from clio.entrypoints.acp.listener import Listener
+from clio.entrypoints.acp.prompt import EditorShelf
+from clio.entrypoints.acp.session import EditorSession
+from clio.entrypoints.acp.updates import Outbox, UpdateMaker
+
+if TYPE_CHECKING:
+    from acp.interfaces import Client
+    from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
+
+T = TypeVar("T")
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """What an editor asks for. folder: absolute, there, and written as the editor writes it.
+
+    session_id: of a stored conversation; None for a new one. servers: of MCP, handed over in the protocol's types.
+    reads, writes: whether it tells what it shows of a file, and saves one.
+    """
+
+    folder: Path
+    session_id: str | None
+    servers: tuple[Any, ...]
+    reads: bool
+    writes: bool
+
+
+async def open_session(
+    offer: Offer, options: Options, env: Mapping[str, str], make: UpdateMaker, outbox: Outbox, client: "Client"
+) -> EditorSession:
+    """A conversation that is ready for its first prompt.
+
+    Raises ConfigError and UsageError for its configuration, SessionNotFound, SessionLocked, StorageError, OSError.
+    """
+    loaded = await asyncio.to_thread(load, structs.replace(options, cwd=offer.folder), env)
+    loaded, refused = _with_servers(loaded, offer.servers)
+    paths = _Paths(offer.folder)
+    shelf = EditorShelf()
+    sessions: list[EditorSession] = []
+    listener = Listener(
+        make,
+        outbox,
+        editor_path=paths.shown,
+        on_step=lambda usage: [session.heard_step(usage) for session in sessions],
+    )
+
+    async def ask(
+        session_id: str, call: "ToolCallUpdate", choices: "list[PermissionOption]"
+    ) -> "RequestPermissionResponse":
+        return await _asked(client.request_permission(session_id=session_id, tool_call=call, options=choices))
+
+    desk = EditorDesk(make, outbox, ask)
+    approver = EditorApprover(desk, paths.shown)
+    app = await asyncio.to_thread(
+        build_app, loaded, approver=approver, asker=EditorAsker(desk), emit=listener.handle, env=env, shelf=shelf
+    )
+    try:
+        if offer.session_id is not None:
+            app.open_session(offer.session_id)
+    except BaseException:
+        await app.close()
+        raise
+    listener.workspace = app.workspace
+    listener.redact = approver.redact = lambda text: app.redactor.redact(text).text
+    desk.session_id = app.session.id
+    if offer.reads:
+        _read_open_files(app, offer, paths, client)
+    for sentence in _to_know(loaded, refused):
+        listener.handle(Notice(text=sentence, level="warning"))
+    session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, shelf=shelf)
+    sessions.append(session)
+    _warm_up(app)
+    return session
+
+
+class _Paths:
+    """An editor may know the folder by a link; clio knows it with links resolved."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._real = folder.resolve()
+
+    def shown(self, path: Path) -> str:
+        """A file's path as the editor knows it."""
+        return str(self._folder / path.relative_to(self._real)) if path.is_relative_to(self._real) else str(path)
+
+
+def _read_open_files(app: App, offer: Offer, paths: _Paths, client: "Client") -> None:
+    session_id = app.session.id
+
+    async def read(path: str) -> str:
+        return (await _asked(client.read_text_file(session_id=session_id, path=path))).content
+
+    async def write(path: str, text: str) -> None:
+        await _asked(client.write_text_file(session_id=session_id, path=path, content=text))
+
+    files = EditorFiles(app.workspace, read, write if offer.writes else None, paths.shown)
+    app.workspace.open_files = files
+    app.turn_files.before_change = files.save_before
+
+
+async def _asked(answer: Awaitable[T]) -> T:
+    """The editor's answer; its refusal as an OSError."""
+    from acp import RequestError
+
+    try:
+        return await answer
+    except RequestError as error:
+        raise OSError(f"the editor says: {error}") from error
+
+
+def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[str]]:
+    """The configuration with the MCP servers the editor hands over, and the names of those clio cannot reach.
+
+    A server of the same name in a file counts. What the editor hands over is the person's own setting.
+    """
+    known = {server.name for server in loaded.servers}
+    servers = list(loaded.servers)
+    refused: list[str] = []
+    for one in handed:
+        server = _server(one)
+        if server is None:
+            refused.append(str(one.name))
+        elif server.name not in known:
+            known.add(server.name)
+            servers.append(server)
+    return structs.replace(loaded, servers=tuple(servers)), refused
+
+
+def _server(one: Any) -> Server | None:
+    """A server as clio has it; None for one that only the editor itself can reach."""
+    kind = getattr(one, "type", "stdio")
+    if kind == "stdio":
+        env = {variable.name: variable.value for variable in one.env or ()}
+        return Server(
+            name=one.name, where=HANDED, own=True, command=str(one.command), args=tuple(one.args or ()), env=env
+        )
+    if kind not in ("http", "sse"):
+        return None
+    headers = {header.name: header.value for header in one.headers or ()}
+    return Server(name=one.name, where=HANDED, own=True, kind=kind, url=one.url, headers=headers)
+
+
+def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
+    """What a person should know before their first words."""
+    sentences: list[str] = []
+    if loaded.withheld:
+        sentences.append(withheld_note(loaded))
+    if loaded.config.incognito:
+        sentences.append("incognito: nothing is written and nothing is remembered")
+    if refused:
+        sentences.append(f"not reached from here, so not used: the editor's MCP servers {', '.join(refused)}")
+    return sentences
+
+
+def _warm_up(app: App) -> None:
+    """Import what the first turn needs and bring the index up to date, while the person types."""
+
+    def warm() -> None:
+        from clio.providers.openai_chat import OpenAIChatProvider
+
+        if isinstance(app.provider, OpenAIChatProvider):
+            app.provider.warm_up()
+        garbage.settle()
+        app.refresh_index()
+
+    asyncio.get_running_loop().run_in_executor(None, warm)

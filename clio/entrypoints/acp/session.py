@@ -1,0 +1,320 @@
+"""One conversation of an editor: its prompts become turns and commands of an App of its own."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import structs
+
+from clio.agent.interrupts import StopOnce
+from clio.algorithms.money import MICROS
+from clio.app import App
+from clio.commands.extensions.called import MakeMeaning, MakePrompt
+from clio.commands.follow_ups import (
+    Confirm,
+    ExportSession,
+    GitWork,
+    GrantTrust,
+    LoadWindow,
+    NewSession,
+    Prefill,
+    ReviewPlan,
+    RunPrompt,
+    SetApproval,
+    SetModel,
+    SleepNow,
+    SwitchSession,
+)
+from clio.commands.git.pull_request import describe_branch
+from clio.commands.long_work import Track
+from clio.commands.registry import is_command, run_command
+from clio.commands.result import CommandResult, FollowUp, LongWork, WaitFor
+from clio.commands.work.checklist import to_markdown
+from clio.config.schema import ApprovalMode
+from clio.config.trust import grant_all
+from clio.entrypoints.acp.approver import EditorDesk, Kind
+from clio.entrypoints.acp.commands import markdown, offered
+from clio.entrypoints.acp.listener import Listener
+from clio.entrypoints.acp.prompt import EditorShelf
+from clio.entrypoints.acp.replay import replay
+from clio.entrypoints.acp.updates import Outbox, Shown, Stand, UpdateMaker
+from clio.entrypoints.export_file import export
+from clio.entrypoints.sleeping import work_of
+from clio.errors import ClioError
+from clio.ids import new_id
+from clio.messages import Usage
+from clio.sessions.state import first_words
+
+Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
+_IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give the command there."
+
+
+class EditorSession:
+    """A running conversation. `id` is that of clio's session, so it opens in a terminal too.
+
+    One prompt runs at a time; what is said meanwhile steers it. shelf: for what comes with a prompt beside its words.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        make: UpdateMaker,
+        outbox: Outbox,
+        desk: EditorDesk,
+        listener: Listener,
+        shelf: EditorShelf,
+    ) -> None:
+        self.app = app
+        self.shelf = shelf
+        self.id = app.session.id
+        self._make = make
+        self._outbox = outbox
+        self._desk = desk
+        self._listener = listener
+        self._task: asyncio.Task[Stop] | None = None
+        self._stop = StopOnce(time.monotonic)
+        self._told: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
+        self._usage: Usage | None = None
+
+    @property
+    def mode(self) -> ApprovalMode:
+        """Who decides about writes and commands."""
+        return self.app.policy.mode
+
+    @property
+    def running(self) -> bool:
+        """Whether a prompt is being answered."""
+        return self._task is not None and not self._task.done()
+
+    def begin(self) -> None:
+        """Tell the editor, which knows the session now, what there is to know at its start."""
+        self._told.pop("commands", None)
+        self._tell_commands()
+        self._listener.open(self.id)
+        self.tell()
+
+    def replay(self) -> None:
+        """Tell the whole conversation again."""
+        replay(self.app.session.messages, self._make, self._listener.places, self._put)
+        self._told["plan"] = ()
+
+    def start(self, words: str) -> "asyncio.Task[Stop]":
+        """Begin to answer a prompt, or hand it to the turn that runs; the task ends with that turn.
+
+        Nothing is waited for here, so a cancellation that comes right behind finds the task.
+        """
+        if self.running and self._task is not None:
+            if is_command(words):
+                self._look(words)
+            else:
+                self.app.mailbox.put(words)
+            return self._task
+        self._stop.reset()
+        self._task = asyncio.create_task(self._answer(words))
+        return self._task
+
+    async def wait(self, task: "asyncio.Task[Stop]") -> Stop:
+        """How a prompt ended. Cancelling the caller stops the turn first. Raises ClioError where the turn failed."""
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+        await self._outbox.flush()
+        return "cancelled" if task.cancelled() else task.result()
+
+    def cancel(self) -> None:
+        """Stop what runs; nothing where nothing does, or where it has just been asked to stop."""
+        if self.running and self._task is not None and self._stop.passes():
+            self._task.cancel()
+
+    def set_mode(self, mode: ApprovalMode) -> None:
+        """Decide anew who says yes, because the editor says so."""
+        self.app.planning.set_mode(mode)
+        self._told["mode"] = mode
+
+    def heard_step(self, usage: Usage | None) -> None:
+        """A step has ended, or the list of work may be another one."""
+        if usage is not None and usage.prompt_tokens:
+            self._usage = usage
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell what has changed of all that stands beside the conversation."""
+        app, session = self.app, self.app.session
+        self._tell("mode", self.mode, lambda: self._make.mode(self.mode))
+        self._tell("plan", session.todos, lambda: self._make.plan(session.todos))
+        title = session.name or first_words(session.messages)
+        if title:
+            self._tell("title", title, lambda: self._make.titled(title))
+        if self._usage is not None and app.context is not None:
+            cost = app.spending.of_session(session)
+            dollars = cost.micro_dollars / MICROS if cost is not None and cost.is_known else None
+            used = self._usage.prompt_tokens + self._usage.completion_tokens
+            full = (used, app.context.limits.context_window, dollars)
+            self._tell("usage", full, lambda: self._make.usage(*full))
+
+    async def close(self) -> None:
+        """Stop what runs and close everything."""
+        if self.running and self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self.app.close()
+
+    async def _answer(self, words: str) -> Stop:
+        try:
+            stop = await (self._command(words) if is_command(words) else self._turn(words))
+            while stop == "end_turn" and (following := await self._following()):
+                stop = await self._turn(following)
+            return stop
+        finally:
+            self.app.mailbox.take_all()  # what came too late for a turn that did not end well is not sent
+            self.tell()
+            self._tell_commands()
+
+    async def _turn(self, words: str, make: MakeMeaning | None = None) -> Stop:
+        """One turn. make: finds out what the words stand for. Raises ClioError where it failed."""
+        self._listener.begin_turn()
+        finished = await self.app.run_turn(words, make)
+        self.tell()
+        for question, _ in self.app.lessons.take_doubts():
+            self._listener.note(f"not remembered, for it may be meant for this work alone: {question}")
+        match finished.status:
+            case "done":
+                ends: dict[str, Stop] = {"content_filter": "refusal", "length": "max_tokens"}
+                return ends.get(self._listener.last_reason, "end_turn")
+            case "max_steps":
+                self._listener.note(finished.error)
+                return "max_turn_requests"
+            case "interrupted":
+                return "cancelled"
+            case _:
+                raise ClioError(finished.error)
+
+    async def _following(self) -> str:
+        """What the next turn begins with: words that came too late for this one, or an approved plan."""
+        if late := self.app.mailbox.take_all():
+            return "\n\n".join(late)
+        return await self._review() if self.app.planning.proposed else ""
+
+    async def _review(self) -> str:
+        """Put the list before the person; the words the next turn begins with, "" for none."""
+        planning = self.app.planning
+        modes = dict.fromkeys((planning.before, "ask", "edits"))
+        options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
+        options.append(("no", "Keep planning", "reject_once"))
+        shown = Shown(text=to_markdown(self.app.session.todos))
+        chosen = await self._desk.choose("Carry out this plan?", options, kind="switch_mode", shown=shown)
+        for mode in modes:
+            if mode == chosen:
+                words = planning.approve(mode)
+                self.tell()
+                return words
+        planning.set_aside()
+        return ""
+
+    def _look(self, line: str) -> None:
+        """Carry out a command that only looks, beside the running turn."""
+        result = run_command(self.app, line)
+        if result.follow_up is not None:
+            self._listener.note(f"{line.split()[0]} has to wait; give it again when this turn is done")
+        else:
+            self._show(result)
+
+    async def _command(self, line: str) -> Stop:
+        result = run_command(self.app, line)
+        self._show(result)
+        if self.app.session.unsaved:
+            self._listener.note(f"warning: this session is not saved: {self.app.session.unsaved}")
+        return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
+
+    async def _follow(self, step: FollowUp) -> Stop:
+        """Carry out what a command asked for, as far as an editor can."""
+        app, listener = self.app, self._listener
+        match step:
+            case RunPrompt(text=text):
+                return await self._turn(text)
+            case MakePrompt(said=said, make=make):
+                return await self._turn(said, make)
+            case ReviewPlan():
+                words = await self._review()
+                return await self._turn(words) if words else "end_turn"
+            case LoadWindow(then=then):
+                await app.window()
+                return await self._command(then)
+            case SetModel(name=name):
+                app.set_model(name)
+                listener.note(f"{app.provider.model} at {app.provider.name} answers from now on")
+            case SetApproval(mode=mode):
+                app.planning.set_mode(mode)
+            case Confirm(question=question, then=then, word=word):
+                return await self._confirm(question, then, typed=bool(word))
+            case ExportSession(path=path):
+                place = path if path == "-" else str(app.project / path)
+                self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
+            case SleepNow():
+                self._show(await self._work(work_of(app, step)))
+            case LongWork():
+                self._show(await self._work(step))
+            case WaitFor(saying=saying, work=work):
+                listener.note(f"{saying} …")
+                result = await work()
+                self._show(result)
+                return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
+            case GitWork(kind="pr", words=base, file=file):
+                self._show(await describe_branch(app, base, file))
+            case GrantTrust():
+                grant_all(app.loaded)
+                listener.note("trusted; the project's settings count in sessions that are opened from now on")
+            case Prefill(text=text):
+                listener.text(f"Next: `{text}`")
+            case NewSession() | SwitchSession():
+                listener.text("Sessions are opened in the editor: by its list of threads, or by a new one.")
+            case _:
+                listener.text(_IN_TERMINAL)
+        return "end_turn"
+
+    async def _confirm(self, question: str, then: str, *, typed: bool) -> Stop:
+        if typed:
+            self._listener.text(f"{question} Type `{then}` to agree.")
+            return "end_turn"
+        options: list[tuple[str, str, Kind]] = [("yes", "Yes", "allow_once"), ("no", "No", "reject_once")]
+        return await self._command(then) if await self._desk.choose(question, options) == "yes" else "end_turn"
+
+    async def _work(self, step: LongWork) -> CommandResult:
+        """Carry out what takes long, as a call that tells how far it is; cancelling it keeps what is done by then."""
+        stopped, id = threading.Event(), f"work_{new_id()}"
+        self._put(self._make.call_started(id, "", step.label, status="in_progress"))
+
+        def tell(done: int, total: int) -> None:
+            self._outbox.put(self.id, self._make.call_news(id, shown=Shown(text=f"{done:,} of {total:,}")), key=id)
+
+        stand: Stand = "failed"
+        try:
+            result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=tell))
+            stand = "completed"
+            return result
+        finally:
+            stopped.set()
+            self._put(self._make.call_news(id, status=stand))
+
+    def _show(self, result: CommandResult) -> None:
+        if text := markdown(result):
+            self._listener.text(f"\n\n{text}\n\n")
+
+    def _tell_commands(self) -> None:
+        """Files and MCP servers may have brought new ones."""
+        rows = tuple(offered(self.app))
+        self._tell("commands", rows, lambda: self._make.commands(rows))
+
+    def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
+        if self._told.get(what) != value:
+            self._told[what] = value
+            self._put(update())
+
+    def _put(self, update: object) -> None:
+        self._outbox.put(self.id, update)

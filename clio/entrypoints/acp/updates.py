@@ -1,0 +1,280 @@
+"""What an editor is told, in the protocol's own types; and the one queue through which all of it goes, in order."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct
+
+from clio.commands.general import MODES
+from clio.entrypoints.acp.diffs import Sides
+from clio.sessions.state import Todo, TodoStatus
+from clio.ui.plain import clean, clean_line, visible
+
+if TYPE_CHECKING:
+    from acp.schema import (
+        AvailableCommand,
+        AvailableCommandsUpdate,
+        PermissionOption,
+        SessionModeState,
+        ToolCallLocation,
+        ToolCallUpdate,
+    )
+
+Voice = Literal["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]
+Stand = Literal["pending", "in_progress", "completed", "failed"]
+_KINDS: dict[str, str] = {
+    "read_file": "read",
+    "read_output": "read",
+    "list_files": "search",
+    "find_files": "search",
+    "search_text": "search",
+    "recall_sessions": "search",
+    "recall_messages": "search",
+    "write_file": "edit",
+    "edit_file": "edit",
+    "apply_patch": "edit",
+    "run_command": "execute",
+    "job_output": "execute",
+    "job_stop": "execute",
+    "git": "execute",
+    "web_fetch": "fetch",
+    "todo_operations": "think",
+    "memory_operations": "think",
+}
+_PLAN: dict[TodoStatus, Literal["pending", "in_progress", "completed"]] = {
+    "pending": "pending",
+    "in_progress": "in_progress",
+    "completed": "completed",
+    "blocked": "pending",
+}
+MODE_NAMES = {"ask": "Ask", "edits": "Edits run", "all": "All run", "plan": "Plan"}
+
+
+class Said(Struct):
+    """Words on their way: more of them join those that wait."""
+
+    voice: Voice
+    text: str
+
+
+class Place(Struct, frozen=True):
+    """Where in a file; a line from 1, None for the whole."""
+
+    path: str
+    line: int | None = None
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What a call shows: Markdown, and the two sides of what it changes, each under its path."""
+
+    text: str = ""
+    changes: tuple[tuple[str, Sides], ...] = ()
+
+
+class UpdateMaker:
+    """Makes the protocol's values. One for the whole process: the schema takes most of a second to import.
+
+    Whatever words are given come out without control sequences: some editors are terminals. Paths, ids and both sides
+    of a change are exact.
+    """
+
+    def __init__(self) -> None:
+        from acp import schema
+
+        self._schema = schema
+
+    def said(self, voice: Voice, text: str) -> Any:
+        """A piece of what somebody says."""
+        schema = self._schema
+        makers = {
+            "agent_message_chunk": schema.AgentMessageChunk,
+            "agent_thought_chunk": schema.AgentThoughtChunk,
+            "user_message_chunk": schema.UserMessageChunk,
+        }
+        return makers[voice](session_update=voice, content=schema.TextContentBlock(type="text", text=text))  # pyright: ignore[reportArgumentType]
+
+    def call_started(
+        self, id: str, name: str, title: str, *, status: Stand, places: Sequence[Place] = (), given: object = None
+    ) -> Any:
+        """A call of a tool. given: its arguments."""
+        return self._schema.ToolCallStart(
+            session_update="tool_call",
+            tool_call_id=id,
+            title=clean_line(title),
+            kind=_KINDS.get(name, "other"),  # pyright: ignore[reportArgumentType]
+            status=status,
+            locations=self._places(places) or None,
+            raw_input=spelled_out(given),
+        )
+
+    def call_news(
+        self, id: str, *, status: Stand | None = None, shown: Shown | None = None, places: Sequence[Place] = ()
+    ) -> Any:
+        """News of a call; what is shown takes the place of what was."""
+        return self._schema.ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=id,
+            status=status,
+            content=self._content(shown) if shown is not None else None,
+            locations=self._places(places) or None,
+        )
+
+    def question(self, id: str, title: str, kind: str, shown: Shown, places: Sequence[Place] = ()) -> "ToolCallUpdate":
+        """The call a permission is asked for."""
+        return self._schema.ToolCallUpdate(
+            tool_call_id=id,
+            title=clean_line(title),
+            kind=kind,  # pyright: ignore[reportArgumentType]
+            status="pending",
+            content=self._content(shown),
+            locations=self._places(places) or None,
+        )
+
+    def option(
+        self, id: str, name: str, kind: Literal["allow_once", "allow_always", "reject_once"]
+    ) -> "PermissionOption":
+        """One answer to choose."""
+        return self._schema.PermissionOption(option_id=id, name=clean_line(name), kind=kind)
+
+    def plan(self, todos: Iterable[Todo]) -> Any:
+        """The list of work."""
+        schema = self._schema
+        entries = [
+            schema.PlanEntry(
+                content=clean_line(
+                    todo.title + (f" (blocked: {todo.note})" if todo.status == "blocked" and todo.note else "")
+                ),
+                priority="medium",
+                status=_PLAN[todo.status],
+            )
+            for todo in todos
+        ]
+        return schema.AgentPlanUpdate(session_update="plan", entries=entries)
+
+    def mode(self, mode: str) -> Any:
+        """The approval mode is another one now."""
+        return self._schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
+
+    def modes(self, current: str) -> "SessionModeState":
+        """All approval modes, and the one that is on."""
+        schema = self._schema
+        offered = [schema.SessionMode(id=mode, name=MODE_NAMES[mode], description=what) for mode, what in MODES.items()]
+        return schema.SessionModeState(current_mode_id=current, available_modes=offered)
+
+    def commands(self, rows: Iterable[tuple[str, str, str]]) -> "AvailableCommandsUpdate":
+        """The slash commands: name, what it does, a hint at what it takes."""
+        schema = self._schema
+        made: list[AvailableCommand] = []
+        for name, what, hint in ((name, clean_line(what), clean_line(hint)) for name, what, hint in rows):
+            taken = schema.AvailableCommandInput(schema.UnstructuredCommandInput(hint=hint)) if hint else None
+            made.append(schema.AvailableCommand(name=name, description=what, input=taken))
+        return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=made)
+
+    def titled(self, title: str) -> Any:
+        """What the session is called in a list."""
+        return self._schema.SessionInfoUpdate(session_update="session_info_update", title=clean_line(title))
+
+    def usage(self, used: int, size: int, dollars: float | None) -> Any:
+        """How full the window is, in tokens, and what the session has cost so far."""
+        schema = self._schema
+        cost = schema.Cost(amount=dollars, currency="USD") if dollars is not None else None
+        return schema.UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost)
+
+    def _places(self, places: Sequence[Place]) -> "list[ToolCallLocation]":
+        return [self._schema.ToolCallLocation(path=place.path, line=place.line) for place in places]
+
+    def _content(self, shown: Shown) -> list[Any]:
+        schema = self._schema
+        content: list[Any] = []
+        if shown.text:
+            block = schema.TextContentBlock(type="text", text=clean(shown.text))
+            content.append(schema.ContentToolCallContent(type="content", content=block))
+        for path, both in shown.changes:
+            content.append(schema.FileEditToolCallContent(type="diff", path=path, old_text=both.old, new_text=both.new))
+        return content
+
+
+def spelled_out(value: object) -> object:
+    """A JSON value with every control character in its texts spelled out."""
+    match value:
+        case str():
+            return visible(value)
+        case list():
+            return [spelled_out(one) for one in cast("list[object]", value)]
+        case dict():
+            return {visible(key): spelled_out(one) for key, one in cast("dict[str, object]", value).items()}
+        case _:
+            return value
+
+
+Send = Callable[[str, Any], Awaitable[None]]
+"""Sends one update of a session; raises ConnectionError where nobody is there any more."""
+
+
+class Outbox:
+    """All updates of all sessions, sent one after the other. Words that wait are joined, so a slow reader gets fewer.
+
+    May be put into from any thread.
+    """
+
+    def __init__(self, send: Send, said: Callable[[Voice, str], Any]) -> None:
+        self._send = send
+        self._said = said
+        self._waiting: deque[tuple[str, str, Any]] = deque()
+        self._news = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._pump = asyncio.create_task(self._run())
+
+    def put(self, session_id: str, update: Any, *, key: str = "") -> None:
+        """Send an update, or `Said`. key: it takes the place of one that still waits under the same key."""
+        if threading.get_ident() != self._thread:
+            self._loop.call_soon_threadsafe(self._put, session_id, update, key)
+        else:
+            self._put(session_id, update, key)
+
+    async def flush(self) -> None:
+        """Wait until everything put in so far is written."""
+        await self._empty.wait()
+
+    async def close(self) -> None:
+        """Send nothing more."""
+        self._pump.cancel()
+        self._empty.set()
+        await asyncio.wait({self._pump})
+
+    def _put(self, session_id: str, update: Any, key: str) -> None:
+        if self._pump.done():
+            return
+        last = self._waiting[-1] if self._waiting else None
+        if last is not None and last[0] == session_id:
+            if isinstance(update, Said) and isinstance(last[2], Said) and last[2].voice == update.voice:
+                last[2].text += update.text
+                return
+            if key and last[1] == key:
+                self._waiting.pop()
+        self._waiting.append((session_id, key, update))
+        self._empty.clear()
+        self._news.set()
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                await self._news.wait()
+                while self._waiting:
+                    session_id, _, update = self._waiting.popleft()
+                    if isinstance(update, Said):
+                        update = self._said(update.voice, update.text)
+                    await self._send(session_id, update)
+                self._news.clear()
+                self._empty.set()
+        except ConnectionError:
+            return
+        finally:
+            self._waiting.clear()
+            self._empty.set()

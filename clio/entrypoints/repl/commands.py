@@ -1,0 +1,151 @@
+"""Slash commands in the shell: a command is run, its result is shown, and what it asks for is carried out."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, assert_never
+
+from clio.commands.extensions.called import MakeMeaning, MakePrompt
+from clio.commands.follow_ups import (
+    ClearScreen,
+    Confirm,
+    ExportSession,
+    GitWork,
+    GrantTrust,
+    LoadWindow,
+    NewSession,
+    Prefill,
+    Quit,
+    ReviewPlan,
+    RunPrompt,
+    SetApproval,
+    SetModel,
+    SetTheme,
+    SleepNow,
+    SwitchSession,
+)
+from clio.commands.registry import run_command
+from clio.commands.result import EditText, FollowUp, LongWork, WaitFor
+from clio.context.workspace_state import files_may_have_changed
+from clio.entrypoints.export_file import export
+from clio.entrypoints.long_work import until_key
+from clio.entrypoints.repl.behind import Behind
+from clio.entrypoints.repl.parts import Parts
+from clio.entrypoints.repl.plan import review_plan, review_proposed
+from clio.entrypoints.repl.start import recap
+from clio.entrypoints.repl.theme import Colours
+from clio.entrypoints.sleeping import work_of
+from clio.errors import ClioError
+from clio.storage.reasons import cause
+from clio.ui.editor import edit_text
+from clio.ui.theme import Terminal
+
+if TYPE_CHECKING:
+    from clio.ui.line.plain_line import PlainLine
+    from clio.ui.line.prompt_line import PromptLine
+
+
+RunTurn = Callable[[Parts, str, MakeMeaning | None], Awaitable[None]]
+"""Runs turns until nothing waits for the person; none where the words are empty. The rest: see `App.run_turn`."""
+
+
+class Commands:
+    """line: where a person is asked. prefill: puts a text on the next line."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        line: "PromptLine | PlainLine",
+        colours: Colours,
+        behind: Behind,
+        *,
+        run_turn: RunTurn,
+        prefill: Callable[[str], None],
+    ) -> None:
+        self._terminal = terminal
+        self._line = line
+        self._colours = colours
+        self._behind = behind
+        self._run_turn = run_turn
+        self._prefill = prefill
+        self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
+
+    async def run(self, parts: Parts, line: str) -> bool:
+        """Carry out a line with its slash; False to leave."""
+        result = run_command(parts.app, line)
+        parts.screen.show_result(result)
+        unsaved = parts.app.session.unsaved
+        if unsaved and unsaved != self._unsaved:
+            parts.screen.error(unsaved)
+        self._unsaved = unsaved
+        try:
+            return result.follow_up is None or await self._follow(parts, result.follow_up)
+        except (ClioError, OSError) as error:
+            parts.screen.error(cause(error))
+            return True
+        finally:
+            files_may_have_changed()
+
+    async def go_on(self, parts: Parts) -> None:
+        """Show how the session that was opened ended, and what of it waits for the person."""
+        parts.screen.note("\n".join(recap(parts.app.session)))
+        await self._run_turn(parts, await review_proposed(parts, busy=False), None)
+
+    async def _follow(self, parts: Parts, step: FollowUp) -> bool:
+        """Carry out what a command asked for; False to leave."""
+        app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
+        match step:
+            case Quit():
+                return False
+            case ClearScreen():
+                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.takes_keys else "")
+                sys.stdout.flush()
+            case SwitchSession(session_id=session_id):
+                app.open_session(session_id)
+                await self.go_on(parts)
+            case NewSession(name=name):
+                app.new_session(name)
+                screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
+            case SetModel(name=name):
+                app.set_model(name)
+                screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
+            case SetApproval(mode=mode):
+                app.planning.set_mode(mode)
+            case ReviewPlan():
+                await self._run_turn(parts, await review_plan(parts), None)
+            case RunPrompt(text=text):
+                await self._run_turn(parts, text, None)
+            case MakePrompt(said=said, make=make):
+                await self._run_turn(parts, said, make)
+            case GrantTrust():
+                await self._behind.trust(parts)
+            case LoadWindow(then=then):
+                await app.window()
+                return await self.run(parts, then)
+            case Prefill(text=text):
+                self._prefill(text)
+            case EditText(text=text, then=then, suffix=suffix):
+                if (edited := await asyncio.to_thread(edit_text, text, suffix)) is not None:
+                    result = then(edited)
+                    screen.show_result(result)
+                    return result.follow_up is None or await self._follow(parts, result.follow_up)
+            case ExportSession():
+                screen.show_result(await asyncio.to_thread(export, app, step))
+            case SetTheme(name=name):
+                self._colours.follow(parts, name)
+            case SleepNow() | LongWork():
+                result, typed = await until_key(work_of(app, step), draws=live, aloud=aloud)
+                self._prefill(typed)
+                screen.show_result(result)
+            case GitWork():
+                from clio.entrypoints.repl.git import carry_out
+
+                self._prefill(await carry_out(parts, step))
+            case WaitFor(saying=saying, work=work):
+                screen.note(f"{saying} …")
+                screen.show_result(await work())
+            case Confirm(question=question, then=then, word=word):
+                return not await self._line.confirm(question, word) or await self.run(parts, then)
+            case _:
+                assert_never(step)
+        return True

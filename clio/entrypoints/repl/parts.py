@@ -1,0 +1,242 @@
+"""What the shell is made of: the line, which stands at once, and everything behind it, which is imported later."""
+
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clio.agent.events import Emit, Event
+from clio.config.loaded import Loaded
+from clio.config.schema import Config
+from clio.entrypoints import first_paint, garbage
+from clio.errors import ClioError
+from clio.ui.theme import Terminal, detect_terminal
+
+if TYPE_CHECKING:
+    from clio.app import App
+    from clio.context.shelf import Shelf
+    from clio.ui.asking.desk import Desk
+    from clio.ui.asking.plan_review import PlanReviewer
+    from clio.ui.footer.session_facts import SessionFacts
+    from clio.ui.line.history import LineHistory
+    from clio.ui.line.plain_line import PlainLine
+    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.pause import Suspended
+    from clio.ui.pipe_screen import PipeScreen
+    from clio.ui.reader.screen import ReaderScreen
+    from clio.ui.screen import Screen
+    from clio.ui.typing.keys import KeyWatch
+    from clio.ui.typing.typed_state import Held
+
+_AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
+_TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
+
+
+class Parts(Struct, frozen=True):
+    """What is behind the line. suspended: hands the terminal over, while a turn runs or not. desk: for questions."""
+
+    app: "App"
+    screen: "Screen | PipeScreen | ReaderScreen"
+    suspended: "Suspended"
+    plans: "PlanReviewer"
+    desk: "Desk"
+
+
+def make_line(
+    loaded: Loaded,
+    terminal: Terminal,
+    history: "LineHistory | None",
+    *,
+    app: "Callable[[], App | None]",
+    facts: "SessionFacts",
+    aside: Callable[[str], str],
+    look_up: Callable[[str], Awaitable[bool]],
+    shelf: "Shelf",
+    held: "Held",
+) -> "PromptLine | PlainLine":
+    """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
+    if not terminal.takes_keys:
+        from clio.ui.line.plain_line import PlainLine
+
+        return PlainLine(text="you: " if terminal.aloud else "> ", output=sys.stdout)
+    from prompt_toolkit.history import InMemoryHistory
+
+    from clio.ui.line.completer import LineCompleter
+    from clio.ui.line.prompt_line import PromptLine
+
+    def list_files() -> Sequence[str]:
+        from clio.tools.search.file_index import list_files
+
+        return list_files(loaded.project)
+
+    def list_ahead() -> Sequence[str] | None:
+        from clio.tools.search.file_index import list_within
+
+        return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
+
+    if terminal.aloud:
+        from clio.ui.reader.line import ReaderLine
+
+        return ReaderLine(
+            sys.stdout,
+            terminal_size,
+            history=history or InMemoryHistory(),
+            completer=LineCompleter(app, list_files, list_ahead),
+            status=facts.spoken,
+            aside=aside,
+            held=held,
+            vi=loaded.config.editing == "vi",
+            project=loaded.project,
+            shelf=shelf,
+            look_up=look_up,
+        )
+    return PromptLine(
+        text=first_paint.prompt_text(),
+        history=history or InMemoryHistory(),
+        completer=LineCompleter(app, list_files, list_ahead),
+        status=facts.parts,
+        aside=aside,
+        held=held,
+        theme=terminal.theme,
+        vi=loaded.config.editing == "vi",
+        project=loaded.project,
+        shelf=shelf,
+        look_up=look_up,
+    )
+
+
+def make_parts(
+    loaded: Loaded,
+    terminal: Terminal,
+    *,
+    watch: "Callable[[], KeyWatch | None]",
+    interrupt: Callable[[], None],
+    wrap: Callable[[Emit], Emit],
+    shelf: "Shelf",
+    facts: "SessionFacts",
+) -> Parts:
+    """Everything behind the line; may run in a thread. About 0.2 s of imports the first time.
+
+    shelf: what is put aside for the next message.
+    watch: the keyboard watch of the running turn. interrupt: stops that turn. wrap: listens in on the loop's events.
+    facts: for the status line; they listen too.
+    Raises ConfigError where no provider can be made.
+    """
+    from clio.app import build_app
+    from clio.security.path_policy import Workspace
+    from clio.ui.asking.approve import TerminalApprover, TerminalAsker
+    from clio.ui.asking.plan_review import PlanReviewer
+    from clio.ui.pause import suspended_both
+
+    def is_typing() -> bool:
+        running = watch()
+        return running is not None and running.typed_within(_TYPING_S)
+
+    config = loaded.config
+    screen = make_screen(config, terminal, facts)
+
+    def show(event: Event) -> None:
+        facts.hear(event)
+        screen.handle(event)
+
+    suspended = suspended_both(screen, watch)
+    desk = make_desk(terminal, suspended, interrupt, is_typing)
+    app = build_app(
+        loaded,
+        approver=TerminalApprover(desk, Workspace(loaded.project).display),
+        asker=TerminalAsker(desk),
+        emit=wrap(show),
+        env=os.environ,
+        shelf=shelf,
+    )
+    return Parts(app, screen, suspended, PlanReviewer(desk), desk)
+
+
+def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
+    """What shows the turns at this terminal. facts: for the line of a running turn."""
+    from clio.ui.notify import Notifier, settle
+
+    notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
+    if terminal.aloud:
+        from clio.ui.reader.screen import ReaderScreen
+
+        return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, notifier=notifier)
+    from clio.ui.screen import open_screen
+
+    return open_screen(
+        sys.stdout, terminal, terminal_size, reasoning=config.reasoning, facts=facts.parts, notifier=notifier
+    )
+
+
+def make_desk(
+    terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
+) -> "Desk":
+    """The place for questions at this terminal."""
+    if terminal.aloud:
+        from clio.ui.reader.desk import ReaderDesk
+
+        return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    from clio.ui.asking.desk import Desk
+
+    return Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+
+
+def this_terminal(config: Config) -> Terminal:
+    """What standard output can do, and may."""
+    is_tty = sys.stdout.isatty()
+    if is_tty and sys.platform == "win32":
+        import ctypes
+
+        from clio.ui.windows_console import switch_on
+
+        is_tty = switch_on(ctypes.windll.kernel32)
+    return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
+
+
+def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -> None:
+    """Import what the first turn needs, list the project's files, and bring the index up to date; for a thread.
+
+    facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
+    """
+    from clio.providers.openai_chat import OpenAIChatProvider
+    from clio.ui.markup.markdown import preload
+    from clio.ui.progress import Progress
+
+    preload()
+    if isinstance(app.provider, OpenAIChatProvider):
+        app.provider.warm_up()
+    if not app.memory.is_silent:
+        app.memory.styles.warm_up()
+    app.servers.warm_up()
+    if app.sandbox.wanted:
+        with suppress(ClioError):  # it is said before the first turn
+            app.sandbox.level()
+        line.redraw()
+    line.warm_up()
+    garbage.settle()
+    begun = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        work = Progress("indexing", begun, done, total).short(time.monotonic())
+        if work != facts.work:
+            facts.work = work
+            line.redraw()
+
+    try:
+        app.refresh_index(tell)
+    finally:
+        facts.work = ""
+        line.redraw()
+
+
+def terminal_size() -> tuple[int, int]:
+    """The terminal's columns and lines; COLUMNS in the environment is not believed."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return 80, 24
+    return size.columns or 80, size.lines or 24

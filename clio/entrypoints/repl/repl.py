@@ -1,0 +1,263 @@
+"""The shell: a line is read, a command or a turn is carried out, and the next line is read.
+
+The line can be typed on before the rest of clio is imported: that happens in a thread while the person types.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+
+from clio.commands.extensions.called import MakeMeaning
+from clio.commands.registry import is_command
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.paths import user_home
+from clio.context.shelf import Shelf
+from clio.context.workspace_state import working_tree
+from clio.entrypoints import first_paint
+from clio.entrypoints.idle import make_idle, sleep_at_exit
+from clio.entrypoints.repl.behind import Behind
+from clio.entrypoints.repl.commands import Commands
+from clio.entrypoints.repl.end import farewell, on_end, on_interrupt
+from clio.entrypoints.repl.pager import LastPager
+from clio.entrypoints.repl.parts import Parts, make_line, make_parts, this_terminal, warm_up
+from clio.entrypoints.repl.plan import cycling, review_proposed
+from clio.entrypoints.repl.shell import TypedCommands
+from clio.entrypoints.repl.signs import LineSigns
+from clio.entrypoints.repl.start import ask_at_start, settle_trust, welcome
+from clio.entrypoints.repl.theme import Colours
+from clio.entrypoints.repl.turn import Turns, look
+from clio.entrypoints.resuming import Resuming
+from clio.errors import ClioError
+from clio.ui.footer.session_facts import SessionFacts
+from clio.ui.lent import is_lent
+from clio.ui.line.history import LineHistory
+from clio.ui.line.signs import shell_line
+
+MAX_QUESTIONS = 2
+"""After one turn: a person came to get work done."""
+
+
+def run(options: Options, loaded: Loaded) -> int:
+    """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
+    try:
+        repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
+        session_id = repl.resuming.choose(options)
+        first_paint.silence()
+    except EOFError:
+        sys.stdout.write("\n")
+        return 0
+    if not loaded.config.debug:
+        # It warns, in the middle of the screen, of every child that had ended before it was killed.
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
+    try:
+        return asyncio.run(repl.main(session_id))
+    except asyncio.CancelledError:
+        return 128 + repl.ended_by
+
+
+class Repl:
+    """One run of the shell. ended_by: the number of the signal that ended it. resuming: what it goes on with."""
+
+    def __init__(self, options: Options, loaded: Loaded) -> None:
+        self.ended_by = 0
+        self._loaded = loaded
+        self._terminal = this_terminal(loaded.config)
+        self._colours = Colours(loaded, self._terminal)
+        self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
+        self._history_problem: str | None = None
+        self._first_start = self._history is not None and not self._history.path.exists()
+        self.resuming = Resuming(loaded, self._terminal)
+        self._shelf = Shelf()
+        self._behind = behind = Behind(
+            options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
+        )
+        self._signs = LineSigns(behind.app)
+        self._facts = SessionFacts(loaded.config, loaded.project, behind.app)
+        self._turns = Turns(live=self._terminal.takes_keys, look=look)
+        self._line = make_line(
+            loaded,
+            self._terminal,
+            self._history,
+            app=behind.app,
+            facts=self._facts,
+            aside=self._signs.hint,
+            look_up=self._signs.look_up,
+            shelf=self._shelf,
+            held=self._turns.ahead,
+        )
+        self._news: asyncio.Task[None] | None = None
+        self._prefill = ""
+        self._commands = Commands(
+            self._terminal, self._line, self._colours, behind, run_turn=self._run_turn, prefill=self._put_on_line
+        )
+        self._typed_commands = TypedCommands(live=self._terminal.takes_keys)
+        self._pager = LastPager(lambda: behind.parts, self._line, opens=not self._terminal.aloud)
+        self._line.bind("c-o", self._pager.open)
+        self._turns.before_end = self._pager.until_left
+        next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
+        self._line.bind("s-tab", next_mode, in_menu=False)
+        self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
+        self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
+
+    async def main(self, session_id: str | None) -> int:
+        """Read and carry out lines until the person leaves."""
+        self._end_on_signals()
+        self._line.watch_keys(self._idle.key)
+        self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
+        try:
+            if not self.resuming.show(session_id):
+                parts = await self._behind.ready()
+                if session_id is not None:
+                    self._catch_interrupts()
+                    await self._commands.go_on(parts)
+            while await self._step():
+                if self._terminal.live:
+                    sys.stdout.write("\n")
+        finally:
+            await self._leave()
+            self._colours.leave()
+        return 0
+
+    async def _step(self) -> bool:
+        """One line; False when it was the last."""
+        self._catch_interrupts()
+        ahead = self._turns.ahead
+        if entered := ahead.take_next():
+            sys.stdout.write(f"{self._line.prompt}{entered.text}\n")
+            sys.stdout.flush()
+            text = ahead.pastes.expand(entered.text)
+        else:
+            typed, self._prefill = ahead.take_line() or self._prefill, ""
+            try:
+                with self._idle.waiting():
+                    text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=self._stands)
+            except EOFError:
+                return False
+            if not text:
+                return True
+        parts = await self._behind.ready()
+        if entered and entered.words:
+            await self._run_turn(parts, text)
+            return True
+        if command := text if is_command(text) else self._signs.command(text):
+            return await self._commands.run(parts, command)
+        if line := shell_line(text):
+            self._prefill = await self._typed_commands.run(parts, line)
+            return True
+        await self._run_turn(parts, text)
+        return True
+
+    async def _run_turn(self, parts: Parts, text: str, make: MakeMeaning | None = None) -> None:
+        while text:
+            await self._turns.run(parts, text, make)
+            make = None
+            await self._ask_about_doubts(parts)
+            text = await review_proposed(parts, busy=self._turns.ahead.busy)
+        problem = self._history.problem if self._history else None
+        if problem and problem != self._history_problem:
+            parts.screen.note(f"warning: {problem}")
+        self._history_problem = problem
+
+    async def _ask_about_doubts(self, parts: Parts) -> None:
+        """What may have been meant for this turn alone is kept only where the person says so."""
+        doubts = parts.app.lessons.take_doubts()
+        if not self._terminal.takes_keys or self._turns.ahead.busy:
+            return
+        for question, keep in doubts[:MAX_QUESTIONS]:
+            if await self._line.confirm(question):
+                keep()
+
+    def _stands(self) -> None:
+        """The line can be typed on."""
+        self._colours.stand(self._line)
+        self._behind.begin()
+
+    def _put_on_line(self, text: str) -> None:
+        self._prefill = text
+
+    async def _welcome(self, parts: Parts) -> None:
+        """What is behind the line has come: it goes on with the session, and a person is told what they must know."""
+        app = parts.app
+        self.resuming.hand_over(app)
+        if self._history is not None:
+            self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
+        lines = welcome(
+            self._loaded,
+            model=app.provider.model,
+            server=app.provider.name,
+            first=self._first_start,
+            user_home=user_home(os.environ),
+        )
+        if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
+            await self._line.print_above(lambda: parts.screen.note(words))
+        self._line.redraw()
+        asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
+        self._news = asyncio.create_task(self._tell_shifts(parts))
+
+    async def _tell_shifts(self, parts: Parts) -> None:
+        """How tastes have moved is said once, when the line stands and nothing else has happened yet."""
+        with contextlib.suppress(ClioError, OSError):  # whoever asks for preferences is told what is wrong with them
+            if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
+                await self._tell("\n".join(lines))
+
+    def _make_parts(self, loaded: Loaded) -> Parts:
+        return make_parts(
+            loaded,
+            self._terminal,
+            watch=lambda: self._turns.watch,
+            interrupt=self._turns.interrupt,
+            wrap=self._turns.listening,
+            shelf=self._shelf,
+            facts=self._facts,
+        )
+
+    async def _tell(self, line: str) -> None:
+        """Show a line above the one that is being typed."""
+        if parts := self._behind.parts:
+            await self._line.print_above(lambda: parts.screen.note(line))
+
+    def _toggle_reasoning(self) -> None:
+        if (parts := self._behind.parts) is not None:
+            parts.screen.toggle_reasoning()
+
+    def _catch_interrupts(self) -> None:
+        """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
+
+        def interrupt() -> None:
+            if is_lent():
+                return  # the key was meant for a pager or an editor
+            if self._typed_commands.stop():
+                return
+            if self._turns.running:
+                self._turns.interrupt()
+            else:
+                self._line.interrupt()
+
+        on_interrupt(interrupt)
+
+    def _end_on_signals(self) -> None:
+        main = asyncio.current_task()
+
+        def end(number: int) -> None:
+            self.ended_by = number
+            if main is not None:
+                main.cancel()
+
+        on_end(end)
+
+    async def _leave(self) -> None:
+        """Close everything, the session first of all, and say how to come back."""
+        parts = self._behind.parts
+        if parts is None:
+            self.resuming.close()
+            return
+        app, screen = parts.app, parts.screen
+        await self._idle.close()
+        await app.close()
+        if self._terminal.takes_keys and not self.ended_by and (line := await sleep_at_exit(app)):
+            screen.note(line)
+        if not self.ended_by:
+            farewell(app, screen)

@@ -1,0 +1,157 @@
+"""What comes before the conversation: trust in the folder, the choice of a session, and what is said at the start."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from clio.commands.sessions.table import count_messages, session_table, shortened
+from clio.commands.tables import Table
+from clio.config.layers import load
+from clio.config.loaded import Loaded
+from clio.config.options import Options
+from clio.config.show import withheld_note, withheld_rows
+from clio.config.trust import decline_all, grant_all, should_ask
+from clio.entrypoints import first_paint
+from clio.entrypoints.repl.parts import terminal_size
+from clio.errors import ClioError, SessionNotFound
+from clio.export.wording import named_call
+from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.state import first_words
+from clio.sessions.store import SessionStore
+from clio.ui.plain import clean, visible
+from clio.ui.theme import Terminal
+
+Ask = Callable[[str], str]
+"""Shows a question and gives the answer line; raises EOFError where there is none."""
+TAIL_MESSAGES = 10
+_TAIL_LINES = 6
+_CALLED_CHARS, _ID_CHARS = 50, 13
+
+
+def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
+    """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
+    if loaded.config.incognito or not should_ask(loaded):
+        return loaded
+    rows = "\n".join(map(visible, withheld_rows(loaded.withheld)))
+    try:
+        answer = ask(
+            f"This folder's configuration asks for more than usual:\n{rows}\nTrust this folder with it? [y/N] "
+        )
+    except EOFError:
+        sys.stdout.write("\n")
+        return loaded
+    if answer.strip().lower() not in ("y", "yes"):
+        decline_all(loaded)
+        return loaded
+    grant_all(loaded)
+    return load(options, env)
+
+
+def ask_at_start(question: str) -> str:
+    """A question before the line editor runs."""
+    first_paint.clear()
+    return input(question)
+
+
+def choose_session(options: Options, store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
+    """The id of the session to go on with; None for a new one.
+
+    Raises SessionNotFound or AmbiguousSession, EOFError where the person gives up choosing.
+    """
+    if options.new:
+        return None
+    if options.resume:
+        return store.find(options.resume)
+    if options.resume is None and not options.continue_latest:
+        return None
+    latest = store.latest()
+    if latest is None:
+        raise SessionNotFound("there is no session to continue in this project; start clio without -c and -r")
+    return _pick(store, ask, terminal) if options.resume is not None else latest
+
+
+def _pick(store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
+    table = session_table(store.list(), running=None, now=time.time())
+    sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
+    while True:
+        answer = ask("Number, id or name (Enter starts a new session): ").strip()
+        if not answer:
+            return None
+        try:
+            return store.find(answer)
+        except ClioError as error:
+            sys.stdout.write(f"{clean(str(error))}\n")
+
+
+def _shown(table: Table, terminal: Terminal) -> Iterator[str]:
+    if terminal.aloud:
+        from clio.ui.reader.spoken import spoken_table
+
+        yield from spoken_table(table)
+        return
+    from clio.ui.markup.table import table_lines
+
+    heading, lines = table_lines(table, terminal_size()[0])
+    yield from [heading, *lines] if heading else lines
+
+
+def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
+    """What a person must know before the first line: three lines at the very first start, later what is unusual."""
+    if first:
+        from clio.entrypoints.first_start import first_lines, note_greeting  # once in a life
+
+        yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
+        note_greeting(loaded.home)
+    if loaded.config.screen_reader:
+        yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
+    if loaded.config.incognito:
+        yield "incognito: nothing is written and nothing is remembered"
+    if loaded.withheld:
+        yield withheld_note(loaded)
+
+
+def recap(session: Session) -> Iterator[str]:
+    """A resumed session in short: what it is called, how long it is, and how it ended."""
+    parts = [f"session {_called(session)}", count_messages(len(session.messages))]
+    open_todos = sum(todo.status != "completed" for todo in session.todos)
+    if open_todos:
+        parts.append(f"{open_todos} open todo{'s' * (open_todos != 1)}")
+    yield " · ".join(parts)
+    yield from tail(session.messages)
+
+
+def _called(session: Session) -> str:
+    """Its name, else how the person began, else as much of its id as tells it from others."""
+    if session.name:
+        return session.name
+    words = first_words(session.messages)
+    return f"“{shortened(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
+
+
+def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
+    """The last messages as lines of plain text, each message cut to a few lines."""
+    near = messages[-2 * count :]  # what asked for the first result may stand before it
+    asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
+    for message in messages[-count:]:
+        match message:
+            case UserMessage(origin="user"):
+                yield from _cut(message.content, "› ")
+            case AssistantMessage() if message.content.strip():
+                yield from _cut(message.content, "  ")
+            case ToolMessage():
+                call = asked.get(message.tool_call_id)
+                title = named_call(call) if call else message.name
+                yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
+            case _:
+                pass  # calls are shown by their results; what clio itself said is not shown
+
+
+def _cut(text: str, mark: str) -> Iterator[str]:
+    lines = text.strip().splitlines()
+    for number, line in enumerate(lines[:_TAIL_LINES]):
+        yield (mark if number == 0 else "  ") + line
+    if len(lines) > _TAIL_LINES:
+        yield f"  … {len(lines) - _TAIL_LINES} more lines"

@@ -1,0 +1,123 @@
+"""The colours of a running shell: the terminal is asked for its background, `/theme` shows and changes them."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clio.commands.result import CommandResult
+from clio.commands.tables import Table
+from clio.config.loaded import Loaded
+from clio.config.paths import home_config
+from clio.config.theme_names import THEMES, theme_names
+from clio.config.yaml_value import set_value
+from clio.entrypoints.repl.parts import Parts
+from clio.errors import ConfigError
+from clio.ui.theme import Terminal
+from clio.ui.themes.palette import Paper
+from clio.ui.themes.themes import Themes
+
+if TYPE_CHECKING:
+    from clio.ui.line.plain_line import PlainLine
+    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.themes.question import BackgroundQuestion
+
+
+class Colours:
+    """Which theme is in force, on the line and behind it."""
+
+    def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
+        self._loaded = loaded
+        self._terminal = terminal
+        self._themes = Themes(terminal, loaded.home, os.environ, loaded.config.theme)
+        self._line: PromptLine | PlainLine | None = None
+        self._question: BackgroundQuestion | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why the theme that was asked for is not in force, as a sentence; "" where it is."""
+        return self._themes.problem
+
+    def stand(self, line: "PromptLine | PlainLine") -> None:
+        """The line stands: ask the terminal for its background, once, if that decides the colours."""
+        self._line = line
+        if self._question is not None or not self._themes.asks:
+            return
+        from clio.ui.line.prompt_line import PromptLine
+        from clio.ui.themes.question import BackgroundQuestion
+
+        if isinstance(line, PromptLine):
+            self._question = BackgroundQuestion(self._heard)
+            self._question.ask(line.keyboard, sys.stdout)
+
+    def leave(self) -> None:
+        """See to it that no answer of the terminal's comes when clio has gone."""
+        if self._question is not None:
+            self._question.leave()
+
+    def follow(self, parts: Parts, name: str) -> None:
+        """Carry out `/theme`: show all themes, or use one and remember it. Raises ConfigError."""
+        if not name:
+            self._show(parts)
+            return
+        self._themes.use(name)
+        if self._line is not None:
+            self._line.redraw()
+        parts.screen.note("\n".join([*self._kept(name), *self._in_vain()]))
+
+    def _heard(self, paper: Paper) -> None:
+        self._themes.heard(paper)
+        if self._line is not None:
+            self._line.redraw()
+
+    def _kept(self, name: str) -> Iterator[str]:
+        """Where the choice is remembered, or why it is not."""
+        if self._loaded.config.incognito:
+            yield f"theme {name}, until you leave: an incognito clio writes nothing"
+            return
+        path = home_config(self._loaded.home)
+        set_value(path, "theme", name)
+        yield f"theme {name}, also from the next start on ({path})"
+        origin = self._loaded.origins.get("theme", "default")
+        if origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path:
+            yield f"but there {origin} says otherwise, and counts"
+
+    def _in_vain(self) -> Iterator[str]:
+        if not self._terminal.colour:
+            yield f"nothing is coloured in any case: {self._colourless()}"
+
+    def _colourless(self) -> str:
+        origin = self._loaded.origins.get("color", "default")
+        return f"color is off ({origin})" if origin != "default" else "the terminal shows no colours"
+
+    def _show(self, parts: Parts) -> None:
+        from rich.text import Text
+
+        from clio.ui.plain import clean_line
+        from clio.ui.screen import Screen
+        from clio.ui.themes.samples import sample_row
+
+        names = theme_names(self._loaded.home)
+        screen, wide = parts.screen, max(map(len, names))
+        if not isinstance(screen, Screen):
+            listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
+            screen.show_result(CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide=2)))
+            return
+        on_paper = self._terminal.colour and self._terminal.depth != "standard"
+        rows: list[Text] = []
+        for name in names:
+            try:
+                palette = self._themes.palette(name)
+            except ConfigError as error:
+                rows.append(Text(f"  {name:<{wide}}  {clean_line(str(error))}", screen.theme.bad))
+                continue
+            current = name == self._themes.name
+            foreign = on_paper and not current and name != "auto"
+            rows.append(sample_row(name, palette, current=current, width=wide, on_paper=foreign))
+        screen.show_rows(rows)
+        screen.note("\n".join(["/theme NAME takes one and remembers it", *self._in_vain()]))
+
+
+def _note(name: str) -> str:
+    return THEMES.get(name, "your own")

@@ -1,0 +1,177 @@
+"""Small questions below the scrollback: one key, or one line. Esc and Ctrl-C give no answer."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, get_app_session
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.output import Output
+
+from clio.ui.line.plain_line import PlainLine
+from clio.ui.page_region import PageRegion
+from clio.ui.pager import Page
+from clio.ui.theme import Theme
+from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
+from clio.ui.width import cells_of
+
+_ESCAPE_S = 0.025
+_GUARD_S = 1.0
+ENTER = "enter"
+"""The one choice that is no letter: the Enter key, or an empty line."""
+
+
+class Questions:
+    """Asks one question at a time on this keyboard and display; the real ones where none is given.
+
+    live: the terminal can do more than lines. Without it every question is written to `stream` and answered by a line
+    in the terminal's own line mode, where Ctrl-C is a signal and not an answer.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        live: bool,
+        theme: Theme | None = None,
+        keyboard: Input | None = None,
+        display: Output | None = None,
+    ) -> None:
+        self._live = live
+        self._theme = theme or Theme()
+        self._plain = PlainLine(text="", output=stream, file=keyboard.fileno() if keyboard is not None else 0)
+        self._keyboard = keyboard
+        self._display = display
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def live(self) -> bool:
+        """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
+        return self._live
+
+    async def key(
+        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
+    ) -> str | None:
+        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+
+        choices: letter → what it means, shown in this order.
+        guarded: somebody was typing just now: keys of the first second count as not meant for this question.
+        page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
+            Only where `live`.
+        """
+        async with self._one_at_a_time:
+            return await (self._press(choices, guarded, page, above) if self._live else self._spell(choices))
+
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        async with self._one_at_a_time:
+            return await self._line(prompt)
+
+    async def _plain_line(self, prompt: str) -> str | None:
+        try:
+            return await self._plain.answer(prompt)
+        except EOFError:
+            return None
+
+    async def _press(self, choices: Mapping[str, str], guarded: bool, page: Page | None, above: int) -> str | None:
+        display = self._display or get_app_session().output
+
+        def size() -> tuple[int, int]:
+            now = display.get_size()
+            return now.columns, now.rows
+
+        open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
+        keys = _choice_keys(choices, open_from)
+        self._bind_others(keys)
+
+        def shown() -> StyleAndTextTuples:
+            return _choice_line(choices, size()[0])
+
+        windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
+        if page is not None:
+
+            def beside() -> int:
+                return above + 1 + sum("\n" in text for _, text, *_ in shown())
+
+            region = PageRegion(page, size, beside)
+            region.bind(keys)
+            windows = [*region.windows, *windows]
+        app: Application[str | None] = Application(
+            layout=Layout(HSplit(windows)),
+            key_bindings=keys,
+            erase_when_done=True,
+            style=toolkit_style(self._theme),
+            color_depth=toolkit_depth(self._theme),
+            input=self._keyboard,
+            output=self._display,
+        )
+        app.ttimeoutlen = _ESCAPE_S
+        try:
+            return await app.run_async(handle_sigint=False)
+        except EOFError:
+            return None
+
+    def _bind_others(self, keys: KeyBindings) -> None:
+        """What keys do that are no choice: nothing."""
+
+    async def _spell(self, choices: Mapping[str, str]) -> str | None:
+        prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
+        while (answer := await self._plain_line(prompt)) is not None:
+            if (letter := answer.strip().lower()[:1] or ENTER) in choices:
+                return letter
+        return None
+
+    async def _line(self, prompt: str) -> str | None:
+        if not self._live:
+            return await self._plain_line(prompt)
+        keys = KeyBindings()
+
+        @keys.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt)
+
+        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        session.app.ttimeoutlen = _ESCAPE_S
+        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
+        try:
+            return await session.prompt_async(prompt, handle_sigint=False)
+        except (KeyboardInterrupt, EOFError):
+            return None
+
+
+def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
+    """The choices beside each other, in as many rows as that takes."""
+    shown: StyleAndTextTuples = []
+    used = 0
+    for letter, meaning in choices.items():
+        cells = cells_of(f"  {letter} {meaning} ")
+        wraps = bool(used) and used + cells >= columns
+        shown += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
+        used = cells if wraps else used + cells
+    return shown
+
+
+def _choice_keys(choices: Mapping[str, str], open_from: float) -> KeyBindings:
+    keys = KeyBindings()
+
+    def choose(letter: str) -> Callable[[KeyPressEvent], None]:
+        def handler(event: KeyPressEvent) -> None:
+            if asyncio.get_running_loop().time() >= open_from:
+                event.app.exit(result=letter)
+
+        return handler
+
+    def give_up(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    for letter in choices:
+        keys.add(letter)(choose(letter))
+        if letter != ENTER:
+            keys.add(letter.upper())(choose(letter))
+    keys.add("escape", eager=True)(give_up)
+    keys.add("c-c")(give_up)
+    return keys
