@@ -20,8 +20,8 @@ from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_frame import TurnFrame
 from clio.assembly import Assembly, project_checkpoints
+from clio.commands.called import MakeMeaning, Meaning
 from clio.commands.extensions.added import AddedCommands
-from clio.commands.extensions.called import MakeMeaning, Meaning
 from clio.commands.extensions.custom import CustomCommands
 from clio.commands.extensions.mcp_prompts import PromptCommands
 from clio.commands.meaning import chip, meant_fragment

@@ -90,6 +90,13 @@ def as_number(raw: str, option: str, *, low: float, high: float) -> float:
     return value
 
 
+def count_of(raw: str, what: str) -> int:
+    """A whole number of at least 1. Raises UsageError."""
+    if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):
+        raise UsageError(f"{what} takes a whole number of at least 1, not {raw!r}")
+    return int(raw)
+
+
 def _before_options(
     words: list[tuple[str, int, int]], first: int, valued: Collection[str], given: list[tuple[str, str]]
 ) -> int:

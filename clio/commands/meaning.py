@@ -1,6 +1,6 @@
 """What a command that was typed stands for, as the model and the person are shown it."""
 
-from clio.commands.extensions.called import Meaning
+from clio.commands.called import Meaning
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.commands.called import MakePrompt
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.context_commands import CONTEXT
 from clio.commands.cost_commands import COST
 from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.extensions.agents import AGENTS
-from clio.commands.extensions.called import MakePrompt
 from clio.commands.extensions.hooks import HOOKS
 from clio.commands.extensions.mcp import MCP
 from clio.commands.extensions.skills import SKILLS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.follow_ups import (
     ClearScreen,
     Confirm,

@@ -13,7 +13,7 @@ from typing import Any
 from clio import __version__
 from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
 from clio.app import App, build_app
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.follow_ups import RunPrompt
 from clio.commands.work.checklist import to_markdown
 from clio.config.loaded import Loaded

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from clio.app import App
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.follow_ups import GitWork
 from clio.commands.git.pull_request import describe_branch
 from clio.commands.registry import added_prompt, run_command

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from clio.commands.called import MakePrompt
 from clio.commands.extensions.brought import brought
-from clio.commands.extensions.called import MakePrompt
 from clio.commands.registry import complete, run_command
 from clio.config.trust import Trust
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.registry import run_command
 from tests.injection.corpus import SPELLED
 from tests.injection.hostile_peer import NAMES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, ToolFinished
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.registry import added_prompt, is_command, run_command
 from clio.commands.result import CommandResult
 from clio.config.trust import Trust

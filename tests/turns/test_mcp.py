@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, ToolFinished
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.registry import complete, run_command
 from clio.commands.result import WaitFor
 from clio.config.layers import load

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from clio.agent.events import Notice
-from clio.commands.extensions.called import MakePrompt
+from clio.commands.called import MakePrompt
 from clio.commands.registry import added_prompt, run_command
 from clio.commands.result import EditText
 from clio.security.approval import Answer

@@ -5,8 +5,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.command import Command, Shell
-from clio.commands.extensions.called import MakePrompt, Meaning
 from clio.commands.extensions.custom_files import CustomFile, CustomFolders
 from clio.commands.extensions.custom_template import commands_of, fill, fill_command, join, pieces, put_output
 from clio.commands.markdown_code import code

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.command import Command, Shell
-from clio.commands.extensions.called import MakePrompt, Meaning
 from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from clio.commands.arguments import read
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.dispatch import split
-from clio.commands.extensions.called import MakePrompt, Meaning
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.result import CommandResult, EditText, refuse

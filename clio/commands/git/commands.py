@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from clio.commands.arguments import read
+from clio.commands.called import MakePrompt, Meaning
 from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.extensions.called import MakePrompt, Meaning
 from clio.commands.follow_ups import GitWork
 from clio.commands.git.review import review_meaning
 from clio.commands.result import CommandResult, refuse

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from clio.commands.called import Meaning
 from clio.commands.command import Shell
-from clio.commands.extensions.called import Meaning
 from clio.errors import UsageError, UserError
 from clio.repository.diffs import Difference, between, empty_tree, staged, unstaged
 from clio.repository.run import git

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 from clio.commands.arguments import Given, read
 from clio.commands.command import Command, Shell, Suggestion
+from clio.commands.free_text import count_of
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory.access import remembers
 from clio.commands.memory.recall_words import answer_data, first_because, hit_table, missing, nothing, opening
 from clio.commands.memory.words import date
-from clio.commands.preferences.words import count_of
 from clio.commands.result import CommandResult, refuse
 from clio.errors import UsageError
 from clio.memory.temporal.when import parse_when

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clio.commands.markdown_code import code
-from clio.commands.memory.words import short_age, short_key
-from clio.commands.preferences.words import SHORT_ID
+from clio.commands.memory.words import SHORT_ID, short_age, short_key
 from clio.commands.sessions.search import around
 from clio.commands.tables import Table
 from clio.memory.unified.hits import UnifiedAnswer, UnifiedHit

@@ -4,7 +4,7 @@ from clio.commands.command import Shell
 from clio.commands.markdown_code import code
 from clio.commands.memory.access import by_user
 from clio.commands.memory.verbs import OWNERS, record_data
-from clio.commands.preferences.words import short_id
+from clio.commands.memory.words import short_id
 from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import ClioError, UserError
 from clio.memory.typed.record import MemoryRecord, short

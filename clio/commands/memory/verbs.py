@@ -13,9 +13,8 @@ from clio.commands.free_text import Text, as_number, read_text
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory.access import by_user, entry_data, remembers, suggest_several
-from clio.commands.memory.words import bare_line, count, entries_of, short_age
+from clio.commands.memory.words import bare_line, count, entries_of, short_age, short_id
 from clio.commands.preferences.changes import add as add_preference
-from clio.commands.preferences.words import short_id
 from clio.commands.result import CommandResult, refuse
 from clio.commands.tables import Table
 from clio.errors import ClioError, UsageError, UserError

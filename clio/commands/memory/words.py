@@ -13,6 +13,7 @@ from clio.commands.tables import Table
 from clio.errors import UsageError
 from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind
+from clio.memory.typed.record import MemoryRecord
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -47,6 +48,13 @@ _SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for
 _AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
+SHORT_ID = 8
+"""Characters of the end of an id, which tell one memory from another."""
+
+
+def short_id(record: MemoryRecord) -> str:
+    """The end of its id, as tables show it and commands take it."""
+    return record.id[-SHORT_ID:]
 
 
 def kind_named(word: str) -> Kind:

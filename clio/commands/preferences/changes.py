@@ -8,8 +8,8 @@ from clio.commands.command import Shell
 from clio.commands.follow_ups import Confirm
 from clio.commands.markdown_code import code
 from clio.commands.memory.access import by_user, remembers
-from clio.commands.memory.words import count
-from clio.commands.preferences.words import parted, pref_data, score_of, short_id, standing, weighed
+from clio.commands.memory.words import count, short_id
+from clio.commands.preferences.words import parted, pref_data, score_of, standing, weighed
 from clio.commands.result import CommandResult, refuse
 from clio.commands.tables import Table
 from clio.errors import UsageError

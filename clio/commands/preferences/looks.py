@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from clio.algorithms.bands import BANDS, HARD_LIMIT, bands_of
 from clio.commands.arguments import Given, read
 from clio.commands.command import Shell
+from clio.commands.free_text import count_of
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
 from clio.commands.memory.access import remembers
 from clio.commands.memory.words import ago, count, date
 from clio.commands.preferences.words import (
     bands_named,
-    count_of,
     parted,
     pref_data,
     pref_table,

@@ -8,14 +8,11 @@ from clio.algorithms.decay import score_exponent
 from clio.commands.arguments import Given
 from clio.commands.command import Shell, Suggestion, SuggestWord
 from clio.commands.free_text import as_number
-from clio.commands.memory.words import short_age
+from clio.commands.memory.words import short_age, short_id
 from clio.commands.tables import Table
 from clio.errors import ClioError, UsageError
 from clio.memory.preferences.book import Preferences, Weighed
-from clio.memory.typed.record import MemoryRecord
 
-SHORT_ID = 8
-"""Characters of the end of an id, which tell one preference from another."""
 _MAX_SUGGESTED = 60
 
 
@@ -64,11 +61,6 @@ def pref_data(one: Weighed) -> dict[str, Any]:
     }
 
 
-def short_id(record: MemoryRecord) -> str:
-    """The end of its id, as tables show it and commands take it."""
-    return record.id[-SHORT_ID:]
-
-
 def weighed(preferences: Preferences, id: str) -> Weighed:
     """The preference of that id with its weight. It exists."""
     return next(one for one in preferences.all() if one.record.id == id)
@@ -91,13 +83,6 @@ def score_of(given: Given, option: str) -> float | None:
     """The score an option gives, if it is there. Raises UsageError outside 0 to 10."""
     raw = given.options.get(option)
     return None if raw is None else as_number(raw.replace("%", "?"), option, low=0, high=10)
-
-
-def count_of(raw: str, what: str) -> int:
-    """A whole number of at least 1. Raises UsageError."""
-    if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):
-        raise UsageError(f"{what} takes a whole number of at least 1, not {raw!r}")
-    return int(raw)
 
 
 def suggest_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:

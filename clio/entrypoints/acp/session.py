@@ -11,7 +11,7 @@ from msgspec import structs
 from clio.agent.interrupts import StopOnce
 from clio.algorithms.money import MICROS
 from clio.app import App
-from clio.commands.extensions.called import MakeMeaning, MakePrompt
+from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.follow_ups import (
     Confirm,
     ExportSession,

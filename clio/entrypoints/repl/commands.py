@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, assert_never
 
-from clio.commands.extensions.called import MakeMeaning, MakePrompt
+from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.follow_ups import (
     ClearScreen,
     Confirm,

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 
-from clio.commands.extensions.called import MakeMeaning
+from clio.commands.called import MakeMeaning
 from clio.commands.registry import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options

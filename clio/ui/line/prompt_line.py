@@ -19,9 +19,9 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from clio.context.shelf import Shelf
+from clio.ui.fast_paste import quicken
 from clio.ui.line.completer import LineCompleter, open_mention, takes_offer
 from clio.ui.line.extras import SEARCH_HINT, LineExtras
-from clio.ui.line.fast_paste import quicken
 from clio.ui.line.pastes import Pastes
 from clio.ui.line.rules import fit, fit_counted, open_part
 from clio.ui.line.signs import sign_hint

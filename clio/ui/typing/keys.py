@@ -13,7 +13,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from clio.ui.line.fast_paste import quicken
+from clio.ui.fast_paste import quicken
 from clio.ui.typing.typed_keys import TypedKeys
 
 # An arrow key arrives as ESC [ A in one go; an ESC that stays alone this long was the Esc key.
