@@ -4,6 +4,7 @@ import ast
 import gc
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,7 @@ def no_collection() -> Iterator[None]:
     gc.enable()
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every module of the package by its dotted name."""
     found: dict[str, Path] = {}
@@ -95,8 +97,13 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(path: Path) -> Iterator[tuple[str, str]]:
+@cache
+def imports(path: Path) -> list[tuple[str, str]]:
     """Each imported module name and where its import stands: "top", "typing" (never run) or "lazy"."""
+    return list(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[str, str]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     top = set(ast.iter_child_nodes(tree))
     typing = {
@@ -118,6 +125,7 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
                 yield f"{module}.{alias.name}", place
 
 
+@cache
 def own_imports() -> dict[str, set[str]]:
     """The arrows between clio's own modules."""
     known = modules()
