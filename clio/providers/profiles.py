@@ -155,7 +155,9 @@ def preset_at(base_url: str) -> Preset | None:
 def profile_of(model: str) -> Profile | None:
     """What is known about a model of that name, whoever serves it."""
     name = _bare(model)
-    return next((profile for pattern, profile in _PROFILES if re.match(pattern, name)), None)
+    # All begin with their first letter or with "(": the others are not even compiled.
+    near = (each for each in _PROFILES if each[0][0] in ("(", name[:1]))
+    return next((profile for pattern, profile in near if re.match(pattern, name)), None)
 
 
 def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:

@@ -20,10 +20,12 @@ _BLOCKS = LatePattern(
     r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
     r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
     re.DOTALL | re.MULTILINE,
+    needs="`` ~~ <",
 )
 _QUOTES = LatePattern(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
-    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)"
+    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)",
+    needs="` “ „ « \" ' ‘",
 )
 _PASTED_LINE = LatePattern(
     r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
@@ -32,9 +34,10 @@ _PASTED_LINE = LatePattern(
     r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]"  # of a chat
 )
 _PASTED_REST = LatePattern(
-    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded"
+    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
+    needs="# diff @@ +++ --- traceback from: subject: forwarded",
 )
-_INTRODUCTION = LatePattern(r":\s*$")
+_INTRODUCTION = LatePattern(r":\s*$", needs=":")
 _OWN_LIST = LatePattern(
     r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
     r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"

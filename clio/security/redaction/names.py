@@ -31,7 +31,8 @@ _IN_CAPITALS = LatePattern(
 )
 _NOT_SECRET = LatePattern(
     r"(?:next|prev|previous|page|continuation|cursor|sync|stop|start|end|pad|eos|bos|unk|mask|cls|sep|num|max|min|total|n"
-    r"|per|special|public|publickey|cancellation|last|current|first|this|skip|expected|syntax|string|name|number)token\d{0,3}"
+    r"|per|special|public|publickey|cancellation|last|current|first|this|skip|expected|syntax|string|name|number)token\d{0,3}",
+    needs="token",
 )
 _MAYBE = LatePattern(
     r"[A-Z0-9_]+_(?:KEY|PAT|AUTH)\Z|_?auth\Z|(?:PHPSESS|JSESSION|SESSION|session)_?(?:ID|Id|id)\Z|connect\.sid\Z"
