@@ -35,7 +35,7 @@ _PASTED_LINE = LatePattern(
 )
 _PASTED_REST = LatePattern(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
-    needs="# diff @@ +++ --- traceback from: subject: forwarded",
+    needs="# diff @@ +++ -- traceback from: subject: forwarded",
 )
 _INTRODUCTION = LatePattern(r":\s*$", needs=":")
 _OWN_LIST = LatePattern(
