@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-import sysconfig
+import sys
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -26,8 +26,9 @@ _Placed = tuple[str, IgnoreRules]
 @cache
 def ripgrep() -> str | None:
     """The ripgrep to use: the one installed beside this Python, else the one on PATH, else None."""
-    beside = shutil.which("rg", path=sysconfig.get_path("scripts"))
-    return beside or shutil.which("rg")
+    # Where sysconfig says, too, which reads all that this Python was built with for it: 0.4 MiB, 3 ms.
+    scripts = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin")
+    return shutil.which("rg", path=str(scripts)) or shutil.which("rg")
 
 
 def ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
