@@ -128,6 +128,7 @@ def _shown(item: Found) -> str:
 def _searched(plan: Plan, found: Sequence[Found]) -> str:
     sections = [
         _section("Project memory", offline_memory.answered(found, "search")),
+        _section("Remembered", offline_memory.memories(found)),
         _section("Code", _code(plan, found)),
         _section("Files", _files(found)),
         _section("Earlier sessions", offline_memory.said_before(plan, found)),
@@ -135,7 +136,7 @@ def _searched(plan: Plan, found: Sequence[Found]) -> str:
     body = "\n\n".join(section for section in sections if section)
     if body:
         return body
-    return f"Nothing found for *{plan.subject}* in project memory, earlier sessions or the code. Try other words."
+    return f"Nothing found for *{plan.subject}* in memory, earlier sessions or the code. Try other words."
 
 
 def _section(title: str, body: str) -> str:

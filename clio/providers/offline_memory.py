@@ -12,6 +12,7 @@ from clio.providers.offline_plan import Lookup, Plan, name_stem
 _ENTRY = LatePattern(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
 _SESSION = LatePattern(r"^## (?P<title>.*) \((?P<when>[^(]*), session [^\s,)]+(?:, this session)?\)$")
 _PASSAGE = LatePattern(r"^- (?P<role>user|assistant|tool)(?: (?P<when>[\d-]+))?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
+_MEMORY = LatePattern(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
 _QUOTES_CODE = LatePattern(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 
@@ -40,6 +41,12 @@ def remembered(plan: Plan, found: Sequence[Found]) -> str:
         return f"That could not be stored: {failed[0] if failed else 'memory is switched off'}."
     known = found[0].result.summary.startswith("confirmed")
     return f"{'Known already, and confirmed' if known else 'Remembered for this project'}: {plan.subject}"
+
+
+def memories(found: Sequence[Found]) -> str:
+    """What was remembered in so many words (`#text`, preferences, events), with its day."""
+    lines = map(_MEMORY.match, answered(found, "recall").splitlines())
+    return "\n".join(f"- {match['text']} ({match['when']})" for match in lines if match)
 
 
 def entries_meant(plan: Plan, found: Sequence[Found]) -> list[tuple[str, str]]:

@@ -69,6 +69,7 @@ _DEFINES = r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|modu
 # Words of the question that are about asking, not about the code.
 _ASKING = frozenset("find search look locate tell show explain defined definition implemented code file files".split())
 _MAX_WORDS = 6
+_MOST_MEMORIES = 3
 _ENDINGS = LatePattern(r"(?:ies|y|es|s|ing|ed)$")
 
 
@@ -153,6 +154,7 @@ def _search(question: str) -> Plan:
     asked = " ".join(wanted)
     memory = (
         Lookup(tool="memory_operations", arguments={"operation": "search", "query": asked}),
+        Lookup(tool="memory_operations", arguments={"operation": "recall", "query": asked, "limit": _MOST_MEMORIES}),
         Lookup(tool="memory_operations", arguments={"operation": "recall_sessions", "query": asked}),
     )
     if _SESSIONS.search(question):

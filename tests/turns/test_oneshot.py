@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -195,6 +194,14 @@ def test_remembered_in_one_run_known_in_the_next(project: Path) -> None:
     clio(project, "-p", "remember that tests run with pytest -q", "--provider", "offline")
     done = clio(project, "-p", "how do tests run?", "--provider", "offline")
     assert "pytest -q" in done.stdout
+
+
+def test_offline_finds_what_was_remembered_in_so_many_words(project: Path) -> None:
+    assert clio(project, "memory", "remember", "we deploy with make ship").returncode == 0
+    done = clio(project, "-p", "how do we deploy?", "--provider", "offline")
+    assert re.search(r"\*\*Remembered\*\*\n\n- we deploy with make ship \(\d{4}-\d\d-\d\d\)\n", done.stdout)
+    again = clio(project, "-p", "how do we deploy?", "--provider", "offline", "--incognito")
+    assert "make ship" not in again.stdout
 
 
 def test_incognito_leaves_no_trace(project: Path, tmp_path: Path) -> None:
