@@ -10,6 +10,7 @@ import ctypes
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ NOBODY = 65_534
 FULL_BYTES = 4_000_000
 LEFT_BYTES = (0, 0, 1, 4_096, 12_288, 40_960)
 SHUT, BEFORE, AFTER = 900_001, "said before the folder was shut", "said after the folder was shut"
+SHUTTING = 'cd "$1"; until [ -e ready ]; do sleep 0.02; done; chmod -R a-w .clio "$2" && touch shut'
 UNSAVED = ("disk is full", "may not grow", "permission was denied", "No space left", "not saved", "could not be kept")
 DAY_S = 86_400.0
 
@@ -91,7 +93,10 @@ def full(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str, 
 
 
 def read_only(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[str, list[str]]:
-    """A turn in which a command shuts clio's folders, with something to remember before and after."""
+    """A turn in whose middle clio's folders are shut, with something to remember before and after.
+
+    Somebody else shuts them while a command of the model waits for it: clio lets no command of a model do that.
+    """
     user = NOBODY if os.getuid() == 0 else None
     problems: list[str] = []
     told = 0
@@ -106,14 +111,21 @@ def read_only(folder: Path, url: str, rng: random.Random, rounds: int) -> tuple[
         arguments = ("-p", f"{words_of(rng)} script:{SHUT}", "--new", "--output", "stream-json", "--approve", "all")
         job = Job(kind="shut", arguments=arguments, confirms=remembered_in, codes=(0, 1))
         heard = Oracle()
+        somebody = subprocess.Popen(["sh", "-c", SHUTTING, "sh", world.project, world.home])
         ended = start(job.arguments, world.project, world.env, trouble=trouble).finish()
+        somebody.kill()
+        if somebody.wait() != 0:
+            problems.append("read-only: the folders were not shut")
         problems += bad(ended, job)
         heard.note(job, ended)
         for path in (*world.folder.rglob("*"),):
             if path.is_dir():
                 path.chmod(0o700)
         oracle.facts |= heard.facts
-        told += any(word in ended.out + ended.err for word in UNSAVED)
+        said = any(word in ended.out + ended.err for word in UNSAVED)
+        told += said
+        if not said:
+            problems.append(f"read-only: nothing was said of it: {ended.out[-1500:]}{ended.err[-500:]}")
         session, ids = next(iter(heard.said.items()))
         oracle.said[session] = ids[:3]  # the words, the calls, and the first result: all before the command
         found = start((), world.project, world.env, trouble=trouble, work=lambda w=world: _texts(w)).finish()
@@ -208,7 +220,7 @@ SCENES: dict[str, Callable[[Path, str, random.Random, int], tuple[str, list[str]
 }
 WRITTEN[SHUT] = [
     [("memory_operations", {"operation": "add_discovery", "fact": BEFORE})],
-    [("run_command", {"command": 'chmod -R a-w .clio "$HOME/.clio" && echo shut'})],
+    [("run_command", {"command": "touch ready; until [ -e shut ]; do sleep 0.02; done", "timeout": 30})],
     [("memory_operations", {"operation": "add_discovery", "fact": AFTER}), ("read_file", {"path": "a.txt"})],
     [("memory_operations", {"operation": "remember", "content": AFTER, "type": "fact"})],
 ]
