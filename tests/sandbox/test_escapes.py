@@ -2,7 +2,9 @@
 
 import os
 import socket
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from clio.ids import new_id
 from clio.sandbox.sandbox import Sandbox
-from tests.sandbox.range import Range
+from tests.sandbox.range import REASONS, Range
 
 FILES = {
     "a relative path": "echo x > ../outside/file",
@@ -91,6 +93,49 @@ def test_what_decides_which_programs_run_is_as_before(held: Sandbox, field: Rang
     assert field.intact() == before
     assert note or held.known != "landlock", "nobody was told"
     field.git("status")
+
+
+NEEDS_MORE_RIGHTS = ("the root of process 1", "the memory of clio", "mounting over it")
+"""What fails here without any fence: it would take root outside of a namespace."""
+
+
+@pytest.mark.skipif(bool(REASONS["bwrap"]), reason=REASONS["bwrap"])
+def test_without_a_fence_the_same_attacks_do_harm() -> None:
+    """Else the two above would prove nothing. Behind bwrap all the same, which here lets everything be written."""
+    harmless: list[str] = []
+    for name, attack in (FILES | DECIDING).items():
+        field = Range()
+        try:
+            before = field.intact()
+            env = {**os.environ, "OUT": str(field.outside), "HOME_OF": str(field.home), "CLIO": str(os.getpid())}
+            open_door = [
+                "bwrap",
+                "--dev-bind",
+                "/",
+                "/",
+                "--chdir",
+                str(field.project),
+                "bash",
+                "-c",
+                f"{attack}; wait",
+            ]
+            subprocess.run(open_door, env=env, capture_output=True, timeout=20, check=False)
+            if "exit 0" in attack:
+                time.sleep(0.3)  # what outlives its command comes later
+            came_out = Path("x-from-inside")
+            if not came_out.exists() and _looked_at(field) == before:
+                harmless.append(name)
+            came_out.unlink(missing_ok=True)
+        finally:
+            field.close()
+    assert set(harmless) <= set(NEEDS_MORE_RIGHTS)
+
+
+def _looked_at(field: Range) -> dict[str, bytes] | None:
+    try:
+        return field.intact()
+    except OSError:  # a folder it looks into is gone
+        return None
 
 
 class Listener:
