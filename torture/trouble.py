@@ -28,7 +28,8 @@ NOBODY = 65_534
 FULL_BYTES = 4_000_000
 LEFT_BYTES = (0, 0, 1, 4_096, 12_288, 40_960)
 SHUT, BEFORE, AFTER = 900_001, "said before the folder was shut", "said after the folder was shut"
-SHUTTING = 'cd "$1"; until [ -e ready ]; do sleep 0.02; done; chmod -R a-w .clio "$2" && touch shut'
+# What clio renames meanwhile is no longer there for chmod, which says so; the folders are shut all the same.
+SHUTTING = 'cd "$1"; until [ -e ready ]; do sleep 0.02; done; chmod -R a-w .clio "$2" 2>/dev/null; touch shut'
 UNSAVED = ("disk is full", "may not grow", "permission was denied", "No space left", "not saved", "could not be kept")
 DAY_S = 86_400.0
 
