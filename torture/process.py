@@ -80,6 +80,7 @@ def preload() -> None:
     time.time = lambda: _real_time() + _ahead_s
     time.time_ns = lambda: _real_time_ns() + int(_ahead_s * 1e9)
     import clio.cli  # noqa: F401  # as the child does
+    from clio.security.shell.syntax import parse
 
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -95,6 +96,7 @@ def preload() -> None:
             importlib.import_module(name)
         except ImportError:
             continue
+    parse("true")  # with the grammar in memory: `nobody` may not be let in where packages lie
     gc.collect()
     gc.freeze()
 
