@@ -29,8 +29,8 @@ async def stream(transport: Transport, most: int = EVENTS) -> None:
     """One answer, or its first events."""
     seen = 0
     async with aclosing(transport.events(b"{}")) as events:
-        async for _ in events:
-            seen += 1
+        async for together in events:
+            seen += len(together)
             if seen >= most:
                 break
 

@@ -1,5 +1,8 @@
 """Makes one kind of chunk of what servers send, whatever their habits. One `Normaliser` a stream; pure."""
 
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
 import msgspec
 
 from clio.messages import Usage
@@ -94,6 +97,23 @@ class Normaliser:
             return next(wire for wire, ours in self._places.items() if self._ids[ours] == call_id)
         begins = bool(name) or not self._places
         return -len(self._ids) - 1 if begins else next(reversed(self._places))
+
+
+def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The same answer in fewer chunks: words that follow words are one piece, thoughts that follow thoughts too."""
+    for kind, run in groupby(chunks, _kind):
+        if kind == "words":
+            yield Chunk(text="".join(chunk.text for chunk in run))
+        elif kind == "thoughts":
+            yield Chunk(reasoning="".join(chunk.reasoning for chunk in run))
+        else:
+            yield from run
+
+
+def _kind(chunk: Chunk) -> str:
+    if chunk.tool_calls or (chunk.text and chunk.reasoning):
+        return ""
+    return "words" if chunk.text else "thoughts"
 
 
 def _call_items(delta: dict[str, object]) -> list[object]:

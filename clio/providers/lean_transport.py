@@ -18,7 +18,8 @@ from clio.providers.dial import Dialler, Streams
 from clio.providers.error_body import torn_error
 from clio.providers.event_stream import EventStream, EventTooLong
 from clio.providers.failures import Failure, TransportFailed
-from clio.providers.http1 import Body, CutOff, Head, HungUp, NoHttp, read_head, unpacked
+from clio.providers.http1 import CutOff, Head, HungUp, NoHttp, read_head
+from clio.providers.http_body import Body, unpacked
 from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import without_login
 
@@ -96,25 +97,32 @@ class LeanTransport:
             self._dialler = Dialler(self._base_url)
         return self._dialler
 
-    async def events(self, body: bytes) -> AsyncGenerator[object]:
+    async def events(self, body: bytes) -> AsyncGenerator[list[object]]:
         """See `Transport`."""
         async with self._asked("POST", "/chat/completions", body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
             if head.content_type == "application/json":
-                yield _decoded(await _whole(pieces, streaming=True))
+                yield [_decoded(await _whole(pieces, streaming=True))]
                 return
-            stream, found = EventStream(), False
-            while piece := await _next(pieces):
-                for data in _fed(stream, piece):
-                    found = True
-                    if data.startswith(b"[DONE]"):
-                        await _finish(answer)
-                        return
-                    yield _decoded(data)
+            stream, begun, done = EventStream(), False, False
+            while not done and (piece := await _next(pieces)):
+                found: list[object] = []
+                try:
+                    done = _take(stream, piece, found)
+                except TransportFailed:
+                    if found:  # what stood before it is good
+                        yield found
+                    raise
+                begun = begun or done or bool(found)
+                if found:
+                    yield found
+            if done:
+                await _finish(answer)
+                return
             with suppress(TransportFailed):  # what was cut in the middle is no event
                 if (data := stream.end()) and not data.startswith(b"[DONE]"):
-                    found = True
-                    yield _decoded(data)
-            if not found and head.content_type not in ("", "text/event-stream"):  # such as a page to log in
+                    begun = True
+                    yield [_decoded(data)]
+            if not begun and head.content_type not in ("", "text/event-stream"):  # such as a page to log in
                 raise TransportFailed(Failure(kind="malformed", detail=head.content_type))
 
     async def get(self, path: str, timeout_s: float) -> object:
@@ -284,11 +292,17 @@ async def _finish(answer: Body) -> None:
                 pass
 
 
-def _fed(stream: EventStream, piece: bytes) -> list[bytes]:
+def _take(stream: EventStream, piece: bytes, found: list[object]) -> bool:
+    """Add the events that are whole with this piece; whether the last has come. Raises TransportFailed."""
     try:
-        return stream.feed(piece)
+        events = stream.feed(piece)
     except EventTooLong as error:
         raise TransportFailed(Failure(kind="endless", detail="an event without an end")) from error
+    for data in events:
+        if data.startswith(b"[DONE]"):
+            return True
+        found.append(_decoded(data))
+    return False
 
 
 def _decoded(data: bytes) -> object:

@@ -12,7 +12,7 @@ from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import bounds
 from clio.providers.base import ChatRequest, Chunk, Limits, Offered
-from clio.providers.chunks import Normaliser
+from clio.providers.chunks import Normaliser, joined
 from clio.providers.encode import Encoder, encode_json
 from clio.providers.failures import Endpoint, Failure, TransportFailed, explain
 from clio.providers.lenient import as_dict
@@ -24,7 +24,6 @@ from clio.providers.urls import host_of, is_local_host
 
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
-_END = object()
 
 
 class OpenAIChatProvider:
@@ -136,13 +135,22 @@ class OpenAIChatProvider:
             request = structs.replace(request, max_output_tokens=self._longest)
         body = self._encoder.request(request, self._quirks)
         held = bounds.Bounds()
-        async with aclosing(self._transport.events(body)) as events:
-            while (event := await _next(events)) is not _END:
-                if as_dict(event).get("error"):
-                    raise TransportFailed(Failure(kind="in_stream", body=encode_json(event).decode("utf-8")))
-                chunk = answer.take(event)
-                held.take(chunk)
-                if chunk is not None:
+        async with aclosing(self._transport.events(body)) as batches:
+            while batch := await _next(batches):
+                chunks: list[Chunk] = []
+                try:
+                    for event in batch:
+                        if as_dict(event).get("error"):
+                            raise TransportFailed(Failure(kind="in_stream", body=encode_json(event).decode("utf-8")))
+                        chunk = answer.take(event)
+                        held.take(chunk)
+                        if chunk is not None:
+                            chunks.append(chunk)
+                except TransportFailed:
+                    for chunk in joined(chunks):  # what stood before it is good
+                        yield chunk
+                    raise
+                for chunk in joined(chunks):
                     yield chunk
 
     async def _end(self, answer: Normaliser) -> Chunk:
@@ -171,10 +179,12 @@ class OpenAIChatProvider:
         await self._transport.close()
 
 
-async def _next(events: AsyncGenerator[object]) -> object:
-    """The next event, or `_END`. Raises TransportFailed."""
+async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
+    """The next events, none at the end. Raises TransportFailed."""
     try:
         async with asyncio.timeout(bounds.WITHOUT_WORDS_S):
-            return await anext(events, _END)
+            async for batch in batches:
+                return batch
     except TimeoutError:
         raise bounds.endless(f"nothing that is part of an answer for {bounds.WITHOUT_WORDS_S:,.0f} s") from None
+    return []

@@ -90,8 +90,8 @@ class OpenAITransport:
             await asyncio.to_thread(self.warm_up)
         return cast("AsyncOpenAI", self._client)
 
-    async def events(self, body: bytes) -> AsyncGenerator[object]:
-        """See `Transport`."""
+    async def events(self, body: bytes) -> AsyncGenerator[list[object]]:
+        """See `Transport`. The package gives them one by one."""
         client = await self._ready()
         from httpx2 import HTTPError
         from openai import APIError, AsyncStream
@@ -109,7 +109,7 @@ class OpenAITransport:
             raise TransportFailed(_read(error)) from error
         try:
             async for event in _decoded(stream):
-                yield event
+                yield [event]
         except APIError as error:
             raise TransportFailed(_read(error, streaming=True)) from error
         except HTTPError as error:  # of an answer read past the package's own stream

@@ -1,11 +1,13 @@
 """Work that takes long, in a real terminal: a bar while it runs, Esc ends it, and what is typed meanwhile is kept."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.entrypoints.repl_support import Place, make_place
+from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SLOW = """
@@ -18,8 +20,10 @@ clio.ui.progress.LONG_S = clio.ui.progress._PERIOD_S = 0.0
 read = Documents._read
 
 def slowly(self, file):
-    while file == "notes/5.md" and not Path("go").exists():
-        time.sleep(0.01)
+    if file == "notes/5.md":
+        Path("reading").touch()
+        while not Path("go").exists():
+            time.sleep(0.01)
     return read(self, file)
 
 Documents._read = slowly
@@ -38,12 +42,22 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
+def wait_for_the_sixth(place: Place, clio: PtySession) -> None:
+    """The bar says so before the sixth file is begun: an end that comes in between leaves one more."""
+    clio.wait_for("▰▰▰▰▰▱▱▱▱▱ 50 %")
+    end = time.monotonic() + clio.timeout_s
+    while not (place.project / "reading").exists():
+        assert time.monotonic() < end, "the sixth file was never begun"
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (60, 15)])
 def test_documents_are_read_beside_the_shell(place: Place, columns: int, lines: int) -> None:
     with place.clio(code=SLOW, columns=columns, lines=lines) as clio:
         clio.wait_for("offline · ")
         clio.line("/docs add notes")
-        clio.wait_for("reading documents ▰▰▰▰▰▱▱▱▱▱ 50 %")
+        wait_for_the_sixth(place, clio)
+        assert "reading documents ▰▰▰▰▰" in clio.text
         clio.wait_for("esc stops")
         clio.send("next")
         clio.key("escape")
@@ -56,7 +70,7 @@ def test_documents_are_read_beside_the_shell(place: Place, columns: int, lines: 
 
 def test_on_the_command_line_ctrl_c_ends_it(place: Place) -> None:
     with place.clio("docs", "add", "notes", code=SLOW) as clio:
-        clio.wait_for("▰▰▰▰▰▱▱▱▱▱ 50 %")
+        wait_for_the_sixth(place, clio)
         clio.key("ctrl-c")
         clio.wait_for("stopping")
         (place.project / "go").touch()

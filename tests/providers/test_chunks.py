@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.agent.stream import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chunks import Normaliser, read_cost, read_usage
+from clio.providers.chunks import Normaliser, joined, read_cost, read_usage
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -305,3 +306,43 @@ def test_any_cut_gives_the_same_call(value: str, size: int, repeat: bool) -> Non
         for n, piece in enumerate(pieces)
     ]
     assert calls_of(play(*events)[0]) == [("a", "one", arguments)]
+
+
+chunks_of_any_kind = st.builds(
+    Chunk,
+    text=st.sampled_from(["", "a", "b\n"]),
+    reasoning=st.sampled_from(["", "why"]),
+    tool_calls=st.sampled_from([(), (ToolCallDelta(index=0, id="x", name="one", arguments="{"),)]),
+)
+
+
+@given(st.lists(chunks_of_any_kind))
+def test_joined_chunks_are_the_same_answer_in_the_same_order(chunks: list[Chunk]) -> None:
+    fewer = list(joined(chunks))
+    whole, parts = Answer(), Answer()
+    for chunk in chunks:
+        parts.take(chunk)
+    for chunk in fewer:
+        whole.take(chunk)
+    assert (whole.text, whole.reasoning, whole.calls("s")) == (parts.text, parts.reasoning, parts.calls("s"))
+    assert in_order(fewer) == in_order(chunks)
+
+
+def in_order(chunks: list[Chunk]) -> str:
+    """Words in small, thoughts in capitals, calls in brackets: what is shown, as it is shown."""
+    return "".join(
+        chunk.reasoning.upper() + chunk.text + "".join(f"[{call.arguments}]" for call in chunk.tool_calls)
+        for chunk in chunks
+    )
+
+
+def test_words_that_follow_words_are_one_piece() -> None:
+    call_delta = ToolCallDelta(index=0, id="x", name="one", arguments="{}")
+    chunks = [
+        Chunk(reasoning="w"),
+        Chunk(reasoning="hy"),
+        Chunk(text="b"),
+        Chunk(text="y"),
+        Chunk(tool_calls=(call_delta,)),
+    ]
+    assert list(joined(chunks)) == [Chunk(reasoning="why"), Chunk(text="by"), chunks[-1]]

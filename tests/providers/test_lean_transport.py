@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clio.providers.failures import TransportFailed
 from clio.providers.lean_transport import LeanTransport
 from tests.providers.test_transport import DONE, EVENT, events, failed, failure, make, play, received
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
@@ -125,6 +126,18 @@ def test_what_is_no_http_ends_soon_and_closed(parts: list[Part]) -> None:
         return said.kind
 
     assert play("lean", use, parts) == "malformed"
+
+
+def test_what_came_before_a_broken_frame_is_given() -> None:
+    async def use(transport: Any, _: ByteServer) -> list[object]:
+        found: list[object] = []
+        with pytest.raises(TransportFailed) as caught:
+            async for together in transport.events(b"{}"):
+                found += together
+        assert caught.value.failure.kind == "malformed"
+        return found
+
+    assert play("lean", use, [SSE + chunk(EVENT) + b"zz\r\n", GONE]) == [{"n": 1}]
 
 
 def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,6 @@ def free_port() -> int:
 def test_words_reason_and_bill() -> None:
     chunks, server = ask(text("Hello there, you.", usage=(10, 4, 6), chunk_size=3))
     assert joined(chunks) == "Hello there, you."
-    assert len(chunks) > 3
     assert chunks[-1] == Chunk(
         finish_reason="stop", usage=Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=6)
     )

@@ -34,7 +34,7 @@ def make(kind: str, url: str, key: str | None = "sk-test") -> Transport:
 
 async def events(transport: Transport, body: bytes = b"{}") -> list[object]:
     async with aclosing(transport.events(body)) as found:
-        return [event async for event in found]
+        return [event async for together in found for event in together]
 
 
 async def failure(work: Coroutine[Any, Any, Any]) -> Failure:
@@ -91,6 +91,24 @@ def test_events_however_they_are_cut(kind: str, size: int) -> None:
     pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
     assert received(kind, SSE, b"".join(map(chunk, pieces)) + chunk(b"")) == WHOLE  # cut into chunks
     assert received(kind, TO_THE_END, *pieces, CLOSE) == WHOLE  # cut into packets
+
+
+@pytest.mark.parametrize(
+    ("rest", "fault"),
+    [(chunk(b"data: {nonsense\n\n"), "malformed"), (b"5\r\nhe", "broken")],
+    ids=["no JSON", "no end"],
+)
+def test_what_came_before_a_fault_is_given(kind: str, rest: bytes, fault: str) -> None:
+    async def use(transport: Transport, _: ByteServer) -> tuple[list[object], Failure]:
+        found: list[object] = []
+        with pytest.raises(TransportFailed) as caught:
+            async for together in transport.events(b"{}"):
+                found += together
+        return found, caught.value.failure
+
+    found, said = play(kind, use, [SSE + chunk(EVENT) + rest, CLOSE])
+    assert found == [{"n": 1}]
+    assert said.kind == fault
 
 
 def test_every_way_to_say_how_long_a_body_is(kind: str) -> None:
@@ -156,7 +174,7 @@ def test_one_connection_for_one_request_after_the_other(kind: str) -> None:
 def test_two_at_a_time(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
         first = transport.events(b"{}")
-        assert await anext(first) == {"n": 1}
+        assert await anext(first) == [{"n": 1}]
         assert await events(transport) == [{"n": 2}]
         await first.aclose()
         return server.connections
@@ -258,7 +276,7 @@ def test_cancelling_ends_the_connection_at_once(kind: str, parts: list[Part]) ->
 def test_looking_away_ends_the_connection_at_once(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> None:
         stream = transport.events(b"{}")
-        assert await anext(stream) == {"n": 1}
+        assert await anext(stream) == [{"n": 1}]
         await stream.aclose()
         await server.gone.wait()
 

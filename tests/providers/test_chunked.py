@@ -1,0 +1,53 @@
+"""Bodies in chunks, cut anywhere."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.providers.chunked import Chunked
+
+BODY = [b"data: {}\n\n", b"x", b"0\r\n\r\n" * 5]
+
+
+def framed(parts: list[bytes], end: bytes = b"0\r\n\r\n") -> bytes:
+    return b"".join(b"%x;a=b\r\n%b\r\n" % (len(part), part) for part in parts) + end
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=6), st.lists(st.integers(0, 300), max_size=12), st.booleans()
+)
+def test_cut_anywhere(parts: list[bytes], cuts: list[int], trailers: bool) -> None:
+    wire = framed(parts, b"0\r\nA: b\r\nC: d\r\n\r\n" if trailers else b"0\n\n")
+    edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
+    body = Chunked()
+    found = b""
+    for begin, end in pairwise(edges):
+        assert not body.is_over or begin == end == len(wire)
+        found += body.feed(wire[begin:end])
+    assert (found, body.is_over, body.surplus, body.wrong) == (b"".join(parts), True, False, "")
+
+
+def test_more_than_the_body_is_no_part_of_it() -> None:
+    body = Chunked()
+    assert body.feed(framed(BODY) + b"HTTP/1.1 200 OK\r\n") == b"".join(BODY)
+    assert body.is_over
+    assert body.surplus
+
+
+@pytest.mark.parametrize(
+    ("wire", "wrong"),
+    [
+        (b"zz\r\n", "not a chunk but b'zz\\r\\n'"),
+        (b"-5\r\nhello\r\n", "not a chunk but b'-5\\r\\n'"),
+        (b"2\r\nabc\r\n", "a chunk longer than it said"),
+        (b"1" * 70_000, "a line without an end"),
+        (b"0\r\n" + b"A: b\r\n" * 50_000, "trailers without an end"),
+    ],
+)
+def test_what_is_no_chunk(wire: bytes, wrong: str) -> None:
+    body = Chunked()
+    assert body.feed(framed(BODY, end=b"") + wire).startswith(b"".join(BODY))  # what stood before it is good
+    assert body.wrong == wrong
+    assert not body.is_over
