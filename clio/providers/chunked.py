@@ -26,20 +26,22 @@ class Chunked:
 
     def feed(self, piece: bytes) -> bytes:
         """What of the body stands in the next bytes; b"" where there are only frames."""
-        piece, at = self._begun + piece, 0
+        if self._begun:
+            piece, self._begun = self._begun + piece, b""
         found: list[bytes] = []
-        while at < len(piece) and not self.is_over and not self.wrong:
+        at, size = 0, len(piece)
+        while at < size and not self.is_over and not self.wrong:
             if self._left:
                 data = piece[at : at + self._left]
                 found.append(data)
                 at += len(data)
                 self._left -= len(data)
-                continue
-            end = piece.find(b"\n", at) + 1
-            if not end:
-                break
-            self._line(piece[at:end])
-            at = end
+            else:
+                end = piece.find(b"\n", at) + 1
+                if not end:
+                    break
+                self._line(piece[at:end])
+                at = end
         self._begun = piece[at:]
         if self.is_over:
             self.surplus = bool(self._begun)

@@ -10,6 +10,7 @@ from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
 
 _MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is no amount of dollars
+_BILLS = ("usage", "x_groq", "timings")
 _FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
 
 
@@ -36,17 +37,19 @@ class Normaliser:
         """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
         self.events += 1
         data = as_dict(event)
-        self.usage = _find_usage(data) or self.usage
-        self.cost = read_cost(data.get("usage"), self.cost)
-        choice = as_dict(next(iter(as_list(data.get("choices"))), None))
-        if not choice:
+        if any(place in data for place in _BILLS):
+            self.usage = _find_usage(data) or self.usage
+            self.cost = read_cost(data.get("usage"), self.cost)
+        choices = as_list(data.get("choices"))
+        if not choices or not (choice := as_dict(choices[0])):
             return None
-        self.usage = read_usage(choice.get("usage")) or self.usage
+        if "usage" in choice:
+            self.usage = read_usage(choice["usage"]) or self.usage
         reason = as_text(choice.get("finish_reason"))
         self.finish_reason = _FINISH.get(reason, reason) or self.finish_reason
         delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
         text, thoughts = _read_content(delta)
-        calls = tuple(self._call(item) for item in _call_items(delta))
+        calls = tuple(map(self._call, _call_items(delta)))
         if not (text or thoughts or calls):
             return None
         self.has_content = True
@@ -124,13 +127,14 @@ def _call_items(delta: dict[str, object]) -> list[object]:
 
 def _read_content(delta: dict[str, object]) -> tuple[str, str]:
     """Text and thoughts of a delta; Mistral sends both as a list of parts."""
-    text: list[str] = [as_text(delta.get("content")) or as_text(delta.get("refusal"))]
-    thoughts: list[str] = [as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning"))]
-    for part in map(as_dict, as_list(delta.get("content"))):
-        text.append(as_text(part.get("text")))
+    content = delta.get("content")
+    text = as_text(content) or as_text(delta.get("refusal"))
+    thoughts = as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning"))
+    for part in map(as_dict, as_list(content)):
+        text += as_text(part.get("text"))
         thinking = part.get("thinking")
-        thoughts.append(as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking)))
-    return "".join(text), "".join(thoughts)
+        thoughts += as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
+    return text, thoughts
 
 
 def _read_arguments(value: object) -> str:

@@ -9,10 +9,10 @@ WORDS = ("pass", "secret", "token", "credential", "pwd", "auth", "key", "sess", 
 """What stands in every such name, in small letters."""
 _KEYS = ("api", "access", "private", "auth", "encryption", "signing", "account", "master", "license", "secret")
 _JOINTS = 13  # as many dashes, underlines or blanks may part "api" and "key" in `is_begun`
-_BEHIND = r"(?=[\"'`\s:=>\\]|\Z)"
+BEHIND = r"(?=[\"'`\s:=>\\]|\Z)"
 ANY_WORD = (
-    rf"(?:pass|secret|token|credential|pwd|authorization|auth{_BEHIND}|(?:{'|'.join(_KEYS)})[ _-]{{0,{_JOINTS}}}key"
-    rf"|_key{_BEHIND}|_pat{_BEHIND}|sess(?:ion)?_?id{_BEHIND})"
+    rf"(?:pass|secret|token|credential|pwd|authorization|auth{BEHIND}|(?:{'|'.join(_KEYS)})[ _-]{{0,{_JOINTS}}}key"
+    rf"|_key{BEHIND}|_pat{BEHIND}|sess(?:ion)?_?id{BEHIND})"
 )
 """A word of such a name in a text of small letters; nothing a name has to have is missing."""
 QUOTE = r"\\{0,2}[\"'`]"

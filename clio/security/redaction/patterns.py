@@ -66,16 +66,17 @@ BEARER = LatePattern(r"(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Bb]asic|BASIC)[ \t]{
 _STRETCH_MAP = bytes(
     120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-+/=%.") else 32 for code in range(256)
 )
-_SIXTEEN = b"x" * 16
+SHORTEST_KEY = 16
+_SIXTEEN = b"x" * SHORTEST_KEY
 _STRETCH_END = re.compile(rb"x*")
 _DIGIT = LatePattern("[0-9]")
 _BEGINNINGS = LatePattern("([A-Za-z0-9]{2})[A-Za-z0-9]*")
 _REACH = 24
 
 
-def has_stretch(text: str) -> bool:
-    """Whether any stretch is as long as a key's: where there is none, `token_spans` gives nothing."""
-    return _SIXTEEN in text.encode("latin-1", "replace").translate(_STRETCH_MAP)
+def has_stretch(text: str, chars: int = SHORTEST_KEY) -> bool:
+    """Whether any stretch is as long as a key's, or as given: where there is none, `token_spans` gives nothing."""
+    return b"x" * chars in text.encode("latin-1", "replace").translate(_STRETCH_MAP)
 
 
 def possible_tokens(text: str) -> set[int]:

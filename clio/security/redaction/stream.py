@@ -7,7 +7,7 @@ from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
 
 _MAX_TRIES = 64
-_SLICE_CHARS = 65_536
+_SLICE_CHARS = 1_024
 _REACH_CHARS = 256
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
@@ -47,6 +47,8 @@ class StreamRedactor:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
         if self._open:
             return self._look(text)
+        if len(text) > _SLICE_CHARS:
+            return self._feed_much(text)
         if self._patterns:
             return self._feed_lines(self._held, text)
         ended, blank, begun = text.rpartition(" ")
@@ -63,6 +65,15 @@ class StreamRedactor:
         self._before = self._before[-_REACH_CHARS:] + words if words.isspace() else words
         self._held = begun
         return words
+
+    def _feed_much(self, text: str) -> str:
+        """In slices, for a sign in one of them says nothing of the others."""
+        ready: list[str] = []
+        for at in range(0, len(text), _SLICE_CHARS):
+            ready.append(self.feed(text[at : at + _SLICE_CHARS]))
+            before = self._before
+            self._before = before[before.rfind(" ", 0, -_REACH_CHARS) + 1 :]
+        return "".join(ready)
 
     def _feed_lines(self, held: str, text: str) -> str:
         cut = text.rfind("\n") + 1

@@ -1,0 +1,141 @@
+"""What an answer of 100 KB costs from the socket to the screen's events, and what redaction adds to that.
+
+python -m bench.answer [--runs 9]
+
+A server in a process of its own sends it over HTTP in events of 24 letters: as fast as it can, a thousand a second
+(more than today's fastest models), each by itself. Redaction is on and off in turn, in the same run, with the values
+of 20 environment variables.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from statistics import median
+
+from bench.redaction import BUDGET_MS, ENVIRONMENT, PIECE_CHARS, samples
+from clio.agent.stream import Answer, Display, receive
+from clio.config.schema import Config
+from clio.messages import UserMessage
+from clio.providers.base import ChatRequest, Provider
+from clio.providers.registry import make_provider
+from clio.security.redaction.redactor import Redactor
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+REQUEST = ChatRequest(system="", messages=(UserMessage(content="go on"),))
+PACES = {"at once": 0, "1,000 a second": 1_000}
+
+
+def serve(kind: str, pace: int) -> None:
+    """Answer one connection at a time. pace: events a second; 0 for as fast as it goes."""
+    text = samples()[kind]
+    pieces = [text[at : at + PIECE_CHARS] for at in range(0, len(text), PIECE_CHARS)]
+    sent = [_chunk({"content": piece}, None) for piece in pieces] + [_chunk({}, "stop")]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while _asked(connection):
+                    connection.sendall(HEAD)
+                    if pace:
+                        _paced(connection, sent, pace)
+                    else:
+                        connection.sendall(b"".join(sent))
+                    connection.sendall(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+
+
+def _paced(connection: socket.socket, sent: list[bytes], pace: int) -> None:
+    begun = time.perf_counter()
+    for number, part in enumerate(sent):
+        time.sleep(max(0.0, begun + number / pace - time.perf_counter()))
+        connection.sendall(part)
+
+
+def _asked(connection: socket.socket) -> bool:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        more = connection.recv(65_536)
+        if not more:
+            return False
+        got += more
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+    while len(body) < length:
+        body += connection.recv(65_536)
+    return True
+
+
+def _chunk(delta: dict[str, str], reason: str | None) -> bytes:
+    event = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "some-model",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": reason}],
+    }
+    data = b"data: " + json.dumps(event).encode() + b"\n\n"
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+async def answered(provider: Provider, redactor: Redactor) -> tuple[float, int, int]:
+    """Milliseconds of the processor, pieces shown and letters shown of one answer."""
+    pieces = letters = 0
+
+    def emit(event: object) -> None:
+        nonlocal pieces, letters
+        pieces += 1
+        letters += len(getattr(event, "text", ""))
+
+    begun = time.process_time()
+    await receive(provider, REQUEST, Answer(), Display(emit), redactor)
+    return (time.process_time() - begun) * 1_000, pieces, letters
+
+
+async def compare(port: int, runs: int) -> str:
+    """One row."""
+    provider = make_provider(
+        Config(base_url=f"http://127.0.0.1:{port}/v1", model="some-model"), {"OPENAI_API_KEY": "sk-x"}
+    )
+    on, off = Redactor(env_secrets=ENVIRONMENT), Redactor(enabled=False)
+    await answered(provider, on)
+    pairs = [(await answered(provider, off), await answered(provider, on)) for _ in range(runs)]
+    await provider.close()
+    without, with_it = (min(pair[side][0] for pair in pairs) for side in (0, 1))
+    added = median(pair[1][0] - pair[0][0] for pair in pairs)
+    letters = pairs[0][0][2]
+    return (
+        f"{without:6.1f} ms without redaction, {with_it:6.1f} with it: {added:5.1f} added"
+        f" ({added / letters * 100_000:.1f} per 100 KB, aim {BUDGET_MS:.0f}); {pairs[-1][1][1]:,} pieces shown"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    reader = argparse.ArgumentParser()
+    reader.add_argument("--runs", type=int, default=9)
+    reader.add_argument("--serve", nargs=2)
+    given = reader.parse_args()
+    if given.serve:
+        serve(given.serve[0], int(given.serve[1]))
+        return
+    for pace, events in PACES.items():
+        for kind in samples():
+            command = [sys.executable, "-m", "bench.answer", "--serve", kind, str(events)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as server:
+                assert server.stdout is not None
+                try:
+                    runs = given.runs if not events else min(given.runs, 2)
+                    row = asyncio.run(compare(int(server.stdout.readline()), runs))
+                    print(f"{pace:<15} {kind:<13} {row}")
+                finally:
+                    server.terminate()
+
+
+if __name__ == "__main__":
+    main()
