@@ -1,5 +1,6 @@
 """/last, Ctrl-O, Ctrl-T and the status line in a real terminal, with a server on loopback."""
 
+import re
 import shutil
 import sys
 
@@ -14,18 +15,21 @@ LIST = [("run_command", {"command": "seq 1 9000"})]
 PAGER = f"{sys.executable} -c \"import sys; words = sys.stdin.read().split(); print('PAGED', words[:2], words[-1])\""
 
 
-@pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_a_whole_output_is_printed_and_opened(place: Place, server: ChatServer, columns: int, lines: int) -> None:
-    server.add(tool_calls(LIST), text("Counted."))
+@pytest.mark.parametrize(("columns", "lines", "last"), [(80, 24, 9000), (40, 15, 900), (200, 60, 900)])
+def test_a_whole_output_is_printed_and_opened(
+    place: Place, server: ChatServer, columns: int, lines: int, last: int
+) -> None:
+    server.add(tool_calls([("run_command", {"command": f"seq 1 {last}"})]), text("Counted."))
     with place.clio("--approve", "all", columns=columns, lines=lines, PAGER=PAGER) as clio:
         clio.wait_for("test-model · all")
         clio.line("count")
         clio.wait_for("Counted.")
         clio.wait_for("2 steps")
         clio.line("/last")
-        clio.wait_for(r"seq 1 9000[\s\S]*\n1\n2\n[\s\S]*\n8999\n9000\n", regex=True)
+        clio.wait_for(f"\n{last - 1}\n{last}\n")
+        assert re.search(rf"seq 1 {last}[\s\S]*\n1\n2\n[\s\S]*\n{last - 1}\n{last}\n", clio.everything)
         clio.send("\x0f")
-        clio.wait_for("PAGED ['run_command', 'seq'] 9000")
+        clio.wait_for(f"PAGED ['run_command', 'seq'] {last}")
         clio.line("/last 7")
         clio.wait_for(r"takes\s+a\s+number\s+from\s+1\s+to\s+1", regex=True)
 

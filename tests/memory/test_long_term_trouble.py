@@ -24,7 +24,7 @@ from clio.memory.records import Entry, Provenance
 from clio.memory.undo import UndoLog
 path = Path(sys.argv[1])
 memory = LongTermMemory(path, project=path.parent.parent, undo=UndoLog(path.with_name("memory.undo.jsonl")))
-for number in range(500):
+for number in range(150):
     memory.add(Entry(kind="discovery", text=f"fact {sys.argv[2]} {number}"), Provenance())
 """
 # A limit on the size of files is as hard as a full disk: the write stops in the middle.
@@ -93,17 +93,17 @@ def run(script: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_two_processes_add_five_hundred_each_and_an_idle_third_erases_none(path: Path) -> None:
+def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -> None:
     idle = ltm(path)
     idle.read()
     add(idle, "discovery", "first")
     running = [subprocess.Popen([sys.executable, "-c", ADD_MANY, str(path), name]) for name in ("a", "b")]
     assert [process.wait(100) for process in running] == [0, 0]
     add(idle, "discovery", "last")
-    wanted = {f"fact {name} {number}" for name in ("a", "b") for number in range(500)} | {"first", "last"}
+    wanted = {f"fact {name} {number}" for name in ("a", "b") for number in range(150)} | {"first", "last"}
     entries = ltm(path).read().entries
     assert {entry.text for entry in entries} == wanted
-    assert len({entry.id for entry in entries}) == len(entries) == 1_002
+    assert len({entry.id for entry in entries}) == len(entries) == 302
     assert len(UndoLog(path.with_name("memory.undo.jsonl")).all()) == 200
     assert sorted(other.name for other in path.parent.iterdir()) == [".gitignore", "ltm.json", "memory.undo.jsonl"]
 

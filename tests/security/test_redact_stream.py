@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from clio.security.redaction.finder import Finder
 from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.stream import SLICE_CHARS
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 
 VALUES = ("correct-horse-battery", "with a space 77")
@@ -63,6 +64,14 @@ def test_every_split_of_every_secret(redactor: Redactor) -> None:
         for cut in range(len(text) + 1):
             assert streamed(redactor, text, [cut]) == whole
         assert streamed(redactor, text, list(range(len(text)))) == whole
+
+
+@pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
+def test_a_secret_lies_where_a_large_piece_is_sliced(redactor: Redactor) -> None:
+    for number, secret in enumerate(secrets):
+        for before in range(number % 5, len(secret) + 12, 5):
+            text = f"{'a word ' * 200}"[: SLICE_CHARS - before - 1] + f" {secret} and {'more words ' * 20}"
+            assert streamed(redactor, text, []) == redactor.redact(text).text
 
 
 @given(text=texts)

@@ -41,8 +41,8 @@ def words_of(clio: PtySession) -> list[str]:
     return told.split()
 
 
-@pytest.mark.parametrize("widths", [(40, 200), (200,), (40, 60, 120)])
-def test_nothing_is_lost_and_nothing_stands_twice(tmp_path: Path, widths: tuple[int, ...]) -> None:
+def test_nothing_is_lost_and_nothing_stands_twice(tmp_path: Path) -> None:
     straight = answered(tmp_path / "straight")
     assert straight.count("Paragraph") == 8
-    assert answered(tmp_path / "resized", *widths) == straight
+    for number, widths in enumerate([(40, 200), (200,), (40, 60, 120)]):
+        assert answered(tmp_path / f"resized{number}", *widths) == straight, widths

@@ -7,7 +7,8 @@ from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
 
 _MAX_TRIES = 64
-_SLICE_CHARS = 1_024
+SLICE_CHARS = 1_024
+"""A longer piece is taken in parts, for a sign in one of them says nothing of the others."""
 _REACH_CHARS = 256
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
@@ -47,7 +48,7 @@ class StreamRedactor:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
         if self._open:
             return self._look(text)
-        if len(text) > _SLICE_CHARS:
+        if len(text) > SLICE_CHARS:
             return self._feed_much(text)
         if self._patterns:
             return self._feed_lines(self._held, text)
@@ -67,10 +68,10 @@ class StreamRedactor:
         return words
 
     def _feed_much(self, text: str) -> str:
-        """In slices, for a sign in one of them says nothing of the others."""
+        """A long piece, in slices."""
         ready: list[str] = []
-        for at in range(0, len(text), _SLICE_CHARS):
-            ready.append(self.feed(text[at : at + _SLICE_CHARS]))
+        for at in range(0, len(text), SLICE_CHARS):
+            ready.append(self.feed(text[at : at + SLICE_CHARS]))
             before = self._before
             self._before = before[before.rfind(" ", 0, -_REACH_CHARS) + 1 :]
         return "".join(ready)
@@ -112,8 +113,8 @@ class StreamRedactor:
         """A piece that needs a closer look, or comes while something is open."""
         if not text or not self._enabled:
             return text
-        if len(text) > _SLICE_CHARS:
-            return "".join(self.feed(text[at : at + _SLICE_CHARS]) for at in range(0, len(text), _SLICE_CHARS))
+        if len(text) > SLICE_CHARS:
+            return self._feed_much(text)
         self._recall()
         held = self._held = self._held + text
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
