@@ -1,5 +1,6 @@
 """Redacting piece by piece gives what redacting the whole gives, wherever the pieces end."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.security.redaction.finder import Finder
+from clio.security.redaction.names import ANY_WORD, NAME_END, WORDS
 from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.signs import sign_test
 from clio.security.redaction.stream import SLICE_CHARS
+from tests.security.secret_corpus import placed
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 
 VALUES = ("correct-horse-battery", "with a space 77")
@@ -72,6 +76,20 @@ def test_a_secret_lies_where_a_large_piece_is_sliced(redactor: Redactor) -> None
         for before in range(number % 5, len(secret) + 12, 5):
             text = f"{'a word ' * 200}"[: SLICE_CHARS - before - 1] + f" {secret} and {'more words ' * 20}"
             assert streamed(redactor, text, []) == redactor.redact(text).text
+
+
+def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
+    """The quick test knows the names in pieces; `ANY_WORD` has them whole, and the finder begins with `WORDS`."""
+    named, sign = re.compile(rf"{ANY_WORD}{NAME_END}[:=]"), sign_test(())
+    seen = set[str]()
+    rare = ["DB_PWD=Xk3vQ9zTm2LpR7wB", "aws_credential: 'Xk3vQ9zTm2LpR7wB'"]
+    for text in rare:
+        assert streamed(PLAIN, text, list(range(len(text)))) == PLAIN.redact(text).text != text
+    for text in [*rare, *(case.text for case in placed())]:
+        for match in named.finditer(text.lower()):
+            seen.update(word for word in WORDS if word in match[0])
+            assert sign("", match[0]), match[0]
+    assert seen == set(WORDS)
 
 
 @given(text=texts)

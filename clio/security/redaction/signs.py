@@ -15,7 +15,7 @@ _DIGIT = re.compile("[0-9]")
 _SHAPE = bytes(57 if 48 <= code <= 57 else code if code in b"@:=" else 32 for code in range(256))
 _NINE, _AT = b"9@"
 _RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
-_TAIL = 128
+_TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
 _PAIR = r"[a-z0-9_.-]{0,48}[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value"
 _SIGN = LatePattern(rf"{NAME_END}[:=!>]|{BESIDE}|{_PAIR}")
 _FLAG = LatePattern(r"--[a-z0-9_.-]{0,48}\Z")
