@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,18 +15,12 @@ from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
-from clio.agent.prompt_command import output_of
 from clio.agent.spending import open_spending
 from clio.agent.spending_note import SpendingNotes
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_frame import TurnFrame
 from clio.assembly import Assembly, project_checkpoints
-from clio.commands.called import MakeMeaning, Meaning
-from clio.commands.extensions.added import AddedCommands
-from clio.commands.extensions.custom import CustomCommands
-from clio.commands.extensions.mcp_prompts import PromptCommands
-from clio.commands.meaning import chip, meant_fragment
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.config.trust import remember_rule
@@ -55,6 +51,10 @@ from clio.subagents.definitions import DefinitionFolders
 from clio.tools.ask import Asker
 from clio.tools.shell.jobs import JobTable
 
+if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
+    from clio.commands.called import MakeMeaning, Meaning
+    from clio.commands.extensions.added import AddedCommands
+
 
 class App:
     """One running clio: a project, a session, a model, and what they need of each other."""
@@ -76,6 +76,7 @@ class App:
         self.config = loaded.config
         self.project = loaded.project
         self.home = loaded.home
+        self._env = env
         self.provider = provider
         self._providers = OpenedProviders(self.config, env, provider)
         self.workspace = Workspace(loaded.project)
@@ -113,8 +114,6 @@ class App:
         )
         self.mailbox = Mailbox()
         self.servers = open_servers(loaded, env, clean=clean, tell=self._warn, ask=asker.ask)
-        custom = CustomCommands(loaded.owner, self.home, env)
-        self.added = AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
         self.tool_limit = ToolLimit(self.policy)
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
@@ -192,7 +191,7 @@ class App:
         if scenarios.problem:
             self._warn(scenarios.problem)
 
-    async def run_turn(self, text: str, make: MakeMeaning | None = None) -> TurnFinished:
+    async def run_turn(self, text: str, make: "MakeMeaning | None" = None) -> TurnFinished:
         """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
 
         make: finds out what the text stands for, where it is a command that is not built in.
@@ -203,8 +202,10 @@ class App:
             return await self._run_meaning(text, await make())
         return await self._turns.run(text, self.session, self.provider)
 
-    async def _run_meaning(self, text: str, meaning: Meaning) -> TurnFinished:
+    async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
         """A turn of words that stand for others, with the model and the tools these ask for."""
+        from clio.commands.meaning import chip, meant_fragment
+
         before = self.provider.model
         if meaning.model not in ("", before):
             self.set_model(meaning.model)
@@ -220,8 +221,24 @@ class App:
             if meaning.model not in ("", before):
                 self.set_model(before)
 
+    @property
+    def added(self) -> "AddedCommands":
+        """The commands that are not built in."""
+        return self._added
+
+    @cached_property
+    def _added(self) -> "AddedCommands":
+        from clio.commands.extensions.added import AddedCommands
+        from clio.commands.extensions.custom import CustomCommands
+        from clio.commands.extensions.mcp_prompts import PromptCommands
+
+        custom = CustomCommands(self.loaded.owner, self.home, self._env)
+        return AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
+
     async def output_of(self, command: str) -> str:
         """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
+        from clio.agent.prompt_command import output_of
+
         return await output_of(command, self._assembly.prompt_runner(self.config))
 
     @property

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -51,13 +52,12 @@ from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
-from clio.tools.mcp_tool import fitting_tools
 from clio.tools.schema import tool_spec
-from clio.tools.search.file_index import walk
 from clio.tools.shell.jobs import JobTable
-from clio.tools.shell.run_command import RunCommandTool
-from clio.tools.use_skill import UseSkillTool
-from clio.tools.work_tools import work_tools
+from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
+
+if TYPE_CHECKING:
+    from clio.agent.mention_lookup import MentionLookup
 
 COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
@@ -171,7 +171,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def prompt_runner(self, config: Config) -> ToolRunner:
         """Runs the commands of a text that a person calls: asked about like any, their work like the person's own."""
         return ToolRunner(
-            tools={"run_command": RunCommandTool(self.workspace, self.jobs, config.command_timeout_s)},
+            tools={"run_command": run_command_tool(self.workspace, self.jobs, config.command_timeout_s)},
             session=self.session_of(),
             workspace=self.workspace,
             policy=self.policy,
@@ -185,21 +185,27 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def _mentioned(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> Mentioned:
-        return Mentioned(
-            workspace=self.workspace,
-            policy=self.policy,
-            approver=self.approver,
-            memory=self.memory,
-            read_log=read_log,
-            session_of=self.session_of,
-            emit=self.emit,
-            estimator=estimator,
-            window_tokens=limits.context_window,
-            model=provider.model,
-            takes_images=provider.name != OFFLINE and takes_images(config, provider.model),
-            pasted=self.shelf.images,
-            servers=self.servers,
-        )
+        images = provider.name != OFFLINE and takes_images(config, provider.model)
+
+        def look_up(most_tokens: int) -> "MentionLookup":
+            from clio.agent.mention_lookup import MentionLookup
+
+            return MentionLookup(
+                workspace=self.workspace,
+                policy=self.policy,
+                approver=self.approver,
+                memory=self.memory,
+                read_log=read_log,
+                session_of=self.session_of,
+                estimator=estimator,
+                session_tokens=most_tokens,
+                model=provider.model,
+                takes_images=images,
+                pasted=self.shelf.images,
+                servers=self.servers,
+            )
+
+        return Mentioned(look_up=look_up, emit=self.emit, estimator=estimator, window_tokens=limits.context_window)
 
     def _builder(
         self,
@@ -268,15 +274,15 @@ class Assembly(Struct, kw_only=True, frozen=True):
             attribution=config.attribution,
         )
         if skills:
-            tools.append(UseSkillTool(self.skills, skills))
+            tools.append(use_skill_tool(self.skills, skills))
         return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
 
     def _server_tools(self, limits: Limits, compact: bool) -> list[Tool]:
         """What MCP servers offer to this session, as much of it as a quarter of the window holds."""
-        tools, problem = fitting_tools(self.servers, limits.context_window // 4)
+        tools, problem = server_tools(self.servers, limits.context_window // 4)
         if problem and not compact:
             self._warn(problem)
-        return list(tools)
+        return tools
 
     def _knowledge(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:
         """What the project taught, for the same place, in pieces of at most `cap_tokens`, where that is given."""
@@ -310,11 +316,17 @@ class Assembly(Struct, kw_only=True, frozen=True):
 def project_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
     """What is kept of the project's files: in clio's home, or in memory where nothing may be written."""
     config = loaded.config
+
+    def lister(root: Path) -> list[str]:
+        from clio.tools.search.file_index import walk  # a turn that changes no file needs no list of them
+
+        return sorted(walk(root, root, hidden=True, links=True))
+
     return open_checkpoints(
         loaded.project,
         loaded.home,
         on_disk=not config.incognito,
-        lister=lambda root: sorted(walk(root, root, hidden=True, links=True)),
+        lister=lister,
         limits=KeptLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
         job_runs=lambda: bool(jobs.running()),
     )

@@ -124,14 +124,15 @@ def _repl(arguments: "Arguments") -> int:
 def _one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import with_prompt
-    from clio.config.show import withheld_note
     from clio.config.trust import should_ask
     from clio.context.workspace_state import working_tree
-    from clio.ui.plain import visible
 
     options = _options(arguments)
     loaded = load(options, os.environ)
     if should_ask(loaded):
+        from clio.config.show import withheld_note
+        from clio.ui.plain import visible
+
         print(f"clio: {visible(withheld_note(loaded))}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines

@@ -34,9 +34,8 @@ from clio.tools.base import Progress, Tool, ToolOutput
 from clio.tools.delegate import DelegateTool, Task
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
-from clio.tools.mcp_tool import fitting_tools
 from clio.tools.schema import tool_spec
-from clio.tools.work_tools import work_tools
+from clio.tools.work_tools import server_tools, work_tools
 
 MAX_AT_ONCE = 4
 MAX_REPORT_CHARS = 6_000
@@ -186,7 +185,7 @@ class Delegation:
 
     def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:
         shared = self._assembly
-        servers, _ = fitting_tools(shared.servers, limits.context_window // 4)
+        servers, _ = server_tools(shared.servers, limits.context_window // 4)
         tools = [
             *file_tools(shared.workspace, ReadLog(), max_read_chars=MAX_RESULT_CHARS),
             *work_tools(

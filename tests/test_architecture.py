@@ -2,7 +2,6 @@
 
 import ast
 import gc
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -194,18 +193,4 @@ def test_files_name_their_encoding() -> None:
                 words = {keyword.arg for keyword in node.keywords}
                 if node.func.attr in ("read_text", "write_text") and "encoding" not in words:
                     wrong.append(f"{name}:{node.lineno}")
-    assert wrong == []
-
-
-def test_lazy_imports_are_only_heavy_ones() -> None:
-    """An import inside a function hides an arrow; only the heavy packages have a reason."""
-    heavy = tuple(HEAVY)
-    stdlib = sys.stdlib_module_names
-    wrong = [
-        f"{name} imports {target}"
-        for name, path in modules().items()
-        if room(name) not in ("cli", "__main__", "entrypoints", "app")
-        for target, place in imports(path)
-        if place == "lazy" and not target.startswith(heavy) and target.split(".")[0] not in stdlib
-    ]
     assert wrong == []

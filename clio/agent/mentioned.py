@@ -1,72 +1,35 @@
 """What a message names with "@" is looked up before its turn: files, folders, pictures, earlier sessions, notes."""
 
-import asyncio
-import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from clio.agent.events import Emit, Notice
-from clio.agent.mentioned_images import MAX_IMAGE_BYTES, looks_like_image, media_type
-from clio.agent.mentioned_resources import resource_of
-from clio.agent.mentioned_sessions import session_rows
-from clio.context.mentions import MAX_MENTIONS, Lines, Mention, find_mentions, mention_fragment, readings
-from clio.errors import ClioError, SessionNotFound
+from clio.context.mentions import MAX_MENTIONS, find_mentions, mention_fragment
+from clio.errors import ClioError
 from clio.fragments import Fragment
-from clio.mcp.servers import Servers
-from clio.mcp.values import CallFailed, ServerDown
-from clio.memory.system import MemorySystem
 from clio.messages import ImagePart
-from clio.security.actions import ReadFiles
-from clio.security.approval import ApprovalRequest, Approver, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
-from clio.tools.files.read_log import ReadLog
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, shown, size_text
-from clio.tools.files.text_lines import numbered
-from clio.tools.search.listing import list_folder
+
+if TYPE_CHECKING:  # most messages name nothing
+    from clio.agent.mention_lookup import MentionLookup
 
 MOST_TOKENS = 12_000
 """Of one mention, on any window; all of a message together take at most a quarter of the window."""
 _LEAST_TOKENS = 100
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """What one mention came to. rows: its text. what: how much that is, "31 lines". way: how to get at the rest."""
-
-    mention: Mention
-    rows: tuple[str, ...] = ()
-    what: str = ""
-    way: str = ""
-    image: ImagePart | None = None
-
-
-class _Refused(Exception):
-    """Why a thing that is there was not put in, as a sentence."""
-
-
 class Mentioned(Struct, kw_only=True, frozen=True):
-    """Looks up mentions for one loop. window_tokens: of the model. pasted: pictures of the clipboard by their number.
+    """What messages name, for one loop. look_up: makes what looks it up, which is given the most tokens of a mention.
 
-    model: its name. takes_images: whether pictures may be sent to it.
+    window_tokens: of the model.
     """
 
-    workspace: Workspace
-    policy: Policy
-    approver: Approver
-    memory: MemorySystem
-    read_log: ReadLog
-    session_of: Callable[[], Session]
+    look_up: "Callable[[int], MentionLookup]"
     emit: Emit
     estimator: TokenEstimator
     window_tokens: int
-    model: str
-    takes_images: bool
-    pasted: Mapping[str, bytes]
-    servers: Servers | None = None
     images: list[ImagePart] = field(default_factory=list[ImagePart])
 
     async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
@@ -76,22 +39,27 @@ class Mentioned(Struct, kw_only=True, frozen=True):
         those of these words.
         """
         self.images.clear()
+        if not (mentions := find_mentions(text)[:MAX_MENTIONS]):
+            return []
+        from clio.agent.mention_lookup import Refused
+
+        most = min(MOST_TOKENS, self.window_tokens // 8)
+        look_up = self.look_up(most)
         left, found = self.window_tokens // 4 // of, list[Fragment]()
-        for mention in find_mentions(text)[:MAX_MENTIONS]:
+        for mention in mentions:
             try:
-                got = await self._look_up(mention)
+                got = await look_up.find(mention)
                 if got is None:
                     continue
                 if got.image is not None:
                     self.images.append(got.image)
                 else:
                     if left < _LEAST_TOKENS:
-                        raise _Refused("what is named before it takes all of the room there is for mentions")
-                    cap = min(MOST_TOKENS, self.window_tokens // 8, left)
-                    found.append(mention_fragment(got.mention, got.rows, cap, self.estimator, way=got.way))
+                        raise Refused("what is named before it takes all of the room there is for mentions")
+                    found.append(mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way))
                     left -= self.estimator.text(found[-1].text)
                 self.emit(Notice(text=f"+ {got.mention.label} · {got.what}"))
-            except (_Refused, ClioError, OSError) as error:
+            except (Refused, ClioError, OSError) as error:
                 self.emit(Notice(text=f"@{mention.label} is not put in: {error}", level="warning"))
         return found
 
@@ -100,151 +68,3 @@ class Mentioned(Struct, kw_only=True, frozen=True):
         taken = tuple(self.images)
         self.images.clear()
         return taken
-
-    async def _look_up(self, mention: Mention) -> Found | None:
-        match mention.kind:
-            case "path":
-                return await self._path(mention) or await self._resource(mention)
-            case "session":
-                return await asyncio.to_thread(self._session, mention)
-            case "note":
-                return await asyncio.to_thread(self._note, mention)
-            case "resource":
-                return await self._resource(mention)
-            case "clipboard":
-                data = self.pasted.get(mention.name)
-                return self._image(mention, data) if data is not None else None
-
-    async def _path(self, mention: Mention) -> Found | None:
-        """None where no reading of the mention is the name of anything."""
-        for reading in readings(mention):
-            path = self._existing(reading.name)
-            if path is None and reading.lines is not None:  # a name may end like a range: "notes:3"
-                whole = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
-                reading, path = (whole, literal) if (literal := self._existing(whole.name)) else (reading, None)
-            if path is not None:
-                await self._allow(path)
-                return await asyncio.to_thread(self._read, reading, path)
-        return None
-
-    async def _resource(self, mention: Mention) -> Found | None:
-        """What a configured MCP server gives under a URI; None where the mention names no such server."""
-        found = resource_of(mention, self.servers)
-        if found is None or self.servers is None:
-            return None
-        server, uri = found
-        try:
-            reply = await self.servers.read(server, uri)
-        except (CallFailed, ServerDown) as error:
-            raise _Refused(f"{server}: {error}") from None
-        rows = tuple(shown(line) for line in reply.text.splitlines())
-        named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
-        what = _count(len(rows), "line")
-        return Found(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
-
-    def _existing(self, name: str) -> Path | None:
-        try:
-            path = self.workspace.resolve(name)
-            path.stat()
-        except (OSError, ValueError, RuntimeError):  # no such file, or nothing that could be one
-            return None
-        return path
-
-    async def _allow(self, path: Path) -> None:
-        """Ask the policy, and the person where it says so. Raises _Refused; ApprovalNeeded where nobody is there."""
-        action = ReadFiles(paths=(path,))
-        verdict = self.policy.judge(action)
-        if isinstance(verdict, Deny):
-            raise _Refused(verdict.reason)
-        if isinstance(verdict, Ask):
-            request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
-            answer = await self.approver.ask(request)
-            if answer.kind == "no":
-                raise _Refused(answer.reason or "you said no")
-            if answer.kind in ("session", "always"):
-                self.policy.allow_for_session(action)
-
-    def _read(self, mention: Mention, path: Path) -> Found:
-        name = self.workspace.display(path)
-        try:
-            status = path.stat()
-            if stat.S_ISDIR(status.st_mode):
-                listed = list_folder(self.workspace, path, None)
-                rows = tuple(listed.text.splitlines())
-                return Found(mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files")
-            if not stat.S_ISREG(status.st_mode):
-                raise _Refused("it is a device, pipe or socket")
-            limit = MAX_IMAGE_BYTES if looks_like_image(name) else MAX_EDIT_BYTES
-            if status.st_size > limit:
-                raise _Refused(f"it has {size_text(status.st_size)}, and at most {size_text(limit)} are read")
-            data = path.read_bytes()
-        except OSError as error:
-            raise explain(error, name, "read") from error
-        if looks_like_image(name):
-            return self._image(mention, data)
-        return self._text(mention, path, data)
-
-    def _text(self, mention: Mention, path: Path, data: bytes) -> Found:
-        try:
-            text = decode(data).text
-        except NotText:
-            raise _Refused(f"it is a binary file ({size_text(len(data))})") from None
-        lines = [shown(line) for line in _lines(text)]
-        wanted = mention.lines or Lines(first=1, last=max(len(lines), 1))
-        if wanted.first > max(len(lines), 1):
-            raise _Refused(f"it has {_count(len(lines), 'line')}; there is no line {wanted.first:,}")
-        self.read_log.saw(path, data)
-        rows = numbered(lines[wanted.first - 1 : wanted.last], wanted.first)
-        return Found(
-            mention=mention,
-            rows=tuple(rows) or ("[the file is empty]",),
-            what=_count(len(rows), "line"),
-            way="read them with read_file",
-        )
-
-    def _image(self, mention: Mention, data: bytes) -> Found:
-        kind = media_type(data)
-        if not kind:
-            raise _Refused("it is no png, jpg, gif or webp picture")
-        if len(data) > MAX_IMAGE_BYTES:
-            raise _Refused(f"it has {size_text(len(data))}, and at most {size_text(MAX_IMAGE_BYTES)} are sent")
-        if not self.takes_images:
-            raise _Refused(
-                f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
-                f"models: {{{self.model}: {{images: true}}}} if it does"
-            )
-        part = ImagePart(blob=self.session_of().write_data(data), media_type=kind, name=mention.label, size=len(data))
-        return Found(mention=mention, what=f"{kind.partition('/')[2]}, {size_text(len(data))}", image=part)
-
-    def _session(self, mention: Mention) -> Found:
-        for reading in readings(mention):
-            with suppress(SessionNotFound):
-                session = self.memory.earlier_session(reading.name)
-                budget = min(MOST_TOKENS, self.window_tokens // 8)
-                return Found(
-                    mention=reading,
-                    rows=tuple(session_rows(session, budget, self.estimator)),
-                    what=f"{_count(len(session.messages), 'message')}, summed up",
-                    way="search it with recall_sessions",
-                )
-        raise _Refused("there is no such session; /session list shows those there are")
-
-    def _note(self, mention: Mention) -> Found:
-        for reading in readings(mention):
-            if note := self.memory.retrieve_note(reading.name):
-                rows = tuple(note.content.splitlines())
-                what = _count(len(rows), "line")
-                return Found(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
-        raise _Refused("there is no such note; /note list shows those there are")
-
-
-def _lines(text: str) -> Iterator[str]:
-    """The lines without their endings; a last newline begins no further one."""
-    lines = text.split("\n" if "\n" in text else "\r")
-    if not lines[-1]:
-        lines.pop()
-    return (line.removesuffix("\r") for line in lines)
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count:,} {word}" + "s" * (count != 1)

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.context.checkpoint import checkpoint_text
-from clio.context.recovery_notes import git_activity, recovery_note
 from clio.context.summary import ThreadSummary
 from clio.errors import StorageError
 from clio.memory.system import MemorySystem
@@ -37,6 +35,9 @@ class ProgressPage:
 
     def write(self, summary: ThreadSummary, task: str) -> None:
         """Note how the work stands; where that fails, the trim goes on all the same."""
+        from clio.context.checkpoint import checkpoint_text
+        from clio.context.recovery_notes import git_activity
+
         self._memory.window_trimmed()
         git = git_activity(self._project)
         page = checkpoint_text(
@@ -54,6 +55,8 @@ class ProgressPage:
 
     async def recovery(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         """What the model is told of it and of git, in at most so many tokens; secrets replaced."""
+        from clio.context.recovery_notes import git_activity, recovery_note
+
         git = await asyncio.to_thread(git_activity, self._project)
         try:
             progress = self._memory.read_progress()

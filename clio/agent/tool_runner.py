@@ -1,17 +1,13 @@
 """One tool call from the model's words to its result: parse, prepare, judge, ask, run, redact, bound."""
 
 import asyncio
-import difflib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.agent.arguments import parse_arguments
-from clio.agent.deed_notes import note_deeds
 from clio.agent.events import NEEDS_APPROVAL, Emit, ToolFinished, ToolProgress, ToolStarted
-from clio.agent.revision_note import revision_note
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
@@ -25,8 +21,6 @@ from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput
-from clio.tools.files.diff import diff_change
-from clio.tools.truncate import preview
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -104,6 +98,8 @@ class ToolRunner:
 
         cut_off: the answer that held the call ended at the output limit.
         """
+        from clio.agent.arguments import parse_arguments
+
         title = call.name
         started = time.perf_counter()
         missing = asked = False
@@ -164,6 +160,8 @@ class ToolRunner:
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
         if tool is None:
+            import difflib
+
             near = difflib.get_close_matches(name, self.tools, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(self.tools))}"
             raise ToolFailed(f"there is no tool {name!r}; {hint}")
@@ -198,6 +196,8 @@ class ToolRunner:
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
             self._settle(verdict)
+        from clio.agent.revision_note import revision_note
+
         note = revision_note(prepared.action, answer, self._workspace.display)
         return _Approved(prepared=revised, asked=True, note=note)
 
@@ -229,6 +229,10 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
+        from clio.agent.deed_notes import note_deeds
+        from clio.tools.files.diff import diff_change
+        from clio.tools.truncate import preview
+
         safe = self._redactor.message(said_by_a_tool(output.text))
         text = safe.text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None

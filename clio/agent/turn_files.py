@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.agent.events import Emit, Notice
-from clio.agent.file_diffs import ShownChange, show_change
 from clio.checkpoints.checkpoints import Checkpoints
 from clio.checkpoints.states import Change, FileState, Record, TurnRef
-from clio.checkpoints.timeline import Step
 from clio.errors import ClioError
 from clio.fragments import Fragment
 from clio.messages import begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 from clio.storage.reasons import cause
+
+if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
+    from clio.agent.file_diffs import ShownChange
+    from clio.checkpoints.timeline import Step
 
 _MAX_PATHS = 30
 _CAP_TOKENS = 400
@@ -114,24 +117,26 @@ class TurnFiles:
         reason = "the user put files back"
         return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
 
-    def show(self, change: Change) -> ShownChange:
+    def show(self, change: Change) -> "ShownChange":
         """A change as a diff, secrets replaced. Raises ClioError, OSError."""
+        from clio.agent.file_diffs import show_change
+
         return show_change(change, self.checkpoints, self._clean)
 
-    def way(self, step: Step) -> ShownChange:
+    def way(self, step: "Step") -> "ShownChange":
         """What taking this step would do to its file."""
         return self._shown_step(step, step.wanted.target)
 
-    def lost_edits(self, step: Step) -> ShownChange:
+    def lost_edits(self, step: "Step") -> "ShownChange":
         """What somebody else did to the file, which taking this step would lose; all of it where that is not known."""
         expected = step.wanted.expected
         return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
 
-    def _edits(self, step: Step) -> ShownChange:
+    def _edits(self, step: "Step") -> "ShownChange":
         self.checkpoints.keep_current(step.wanted.path)
         return self.show(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
 
-    def _shown_step(self, step: Step, target: FileState | None) -> ShownChange:
+    def _shown_step(self, step: "Step", target: FileState | None) -> "ShownChange":
         self.checkpoints.keep_current(step.wanted.path)
         return self.show(Change(path=step.wanted.path, before=step.current, after=target))
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,13 +17,15 @@ from clio.checkpoints.recorder import Recorder
 from clio.checkpoints.restore import Restored, is_blocked, path_of
 from clio.checkpoints.scan import Lister, Scanner, state_of
 from clio.checkpoints.seen_file import SeenFile
-from clio.checkpoints.space import Usage, make_room, usage
 from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
 from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
 from clio.storage.leftovers import drop_unfinished
 from clio.storage.reasons import cause
+
+if TYPE_CHECKING:
+    from clio.checkpoints.space import Usage
 
 MEMORY_BYTES = 64_000_000
 """What an incognito clio keeps in memory."""
@@ -185,8 +187,10 @@ class Checkpoints:
         """What was put back, or forth, after that time."""
         return [record for record in self._do(self._log.read) if record.kind != "turn" and record.at > time]
 
-    def usage(self) -> Usage | None:
+    def usage(self) -> "Usage | None":
         """What the whole store holds; None where everything is in memory."""
+        from clio.checkpoints.space import usage
+
         store = self.store
         return self._do(lambda: usage(store)) if store else None
 
@@ -211,6 +215,8 @@ class Checkpoints:
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
         if self.store is not None and self._calls % _ROOM_EVERY == 0:
+            from clio.checkpoints.space import make_room
+
             make_room(self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now())
         self._calls += 1
 

@@ -1,7 +1,8 @@
 """Which command lines only look: they change nothing and answer at once, so they may run beside a turn."""
 
 from clio.commands.dispatch import split
-from clio.commands.registry import find, is_command
+from clio.commands.registry import find
+from clio.commands.slash import is_command
 
 # Command → the first words of its argument with which it only looks; "" is the bare command, None any argument.
 _LOOKS: dict[str, frozenset[str] | None] = {

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.called import MakePrompt
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.context_commands import CONTEXT
@@ -29,6 +28,7 @@ from clio.commands.preferences.commands import PREFS
 from clio.commands.preferences.scenarios import SCENARIO
 from clio.commands.result import CommandResult, refuse
 from clio.commands.sessions.commands import SESSION
+from clio.commands.slash import is_command
 from clio.commands.styles.commands import STYLE
 from clio.commands.styles.feedback import FEEDBACK
 from clio.commands.tables import Table
@@ -38,7 +38,6 @@ from clio.commands.work.plan import PLAN
 from clio.commands.work.todo import TODO
 from clio.errors import UsageError
 
-_COMMAND = LatePattern(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 _MAX_PROBLEMS = 3
 
 
@@ -103,11 +102,6 @@ COMMANDS: tuple[Command, ...] = (
     *THEME,
     *GENERAL,
 )
-
-
-def is_command(line: str) -> bool:
-    """Whether the line is meant for clio and not for the model."""
-    return _COMMAND.match(line.strip()) is not None
 
 
 def run_command(shell: Shell, line: str) -> CommandResult:

@@ -218,6 +218,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
         argument_default=argparse.SUPPRESS,
+        # Its help is never shown; without a width it would ask the terminal for one at every flag, by way of shutil.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
         add_help=False,
         allow_abbrev=False,
     )

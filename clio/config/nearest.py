@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from clio.algorithms.slips import nearest_name
-
 _BEGINNING = 3
 
 
@@ -16,7 +14,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {_fold(name): name for name in known}
     typed = _fold(word)
     begun = [name for name in folded if len(typed) >= _BEGINNING and name.startswith(typed)]
-    found = begun[0] if len(begun) == 1 else nearest_name(typed, folded)
+    if len(begun) == 1:
+        return f"; did you mean {folded[begun[0]]!r}?"
+    from clio.algorithms.slips import nearest_name
+
+    found = nearest_name(typed, folded)
     return f"; did you mean {folded[found]!r}?" if found else ""
 
 

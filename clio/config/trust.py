@@ -19,7 +19,6 @@ from clio.config.paths import project_config
 from clio.config.schema import Config
 from clio.config.secrets import shown_value
 from clio.config.setting import Setting
-from clio.config.yaml_rules import add_rule
 from clio.errors import ConfigError, NewerDocument
 from clio.storage.document import Format, decode, update
 from clio.storage.reasons import next_step, reason
@@ -155,6 +154,8 @@ def remember_rule(loaded: Loaded, rule: str) -> None:
 
     Raises ConfigError where the file cannot be changed.
     """
+    from clio.config.yaml_rules import add_rule
+
     add_rule(project_config(loaded.owner), rule)
     Trust(loaded.home).add(loaded.owner, as_widening(Setting(key=("allow",), value=rule, origin="")))
 

@@ -53,6 +53,14 @@ class Outcome(Struct, frozen=True, kw_only=True):
     last_line: str = ""
 
 
+class SpanInfo(Struct, frozen=True, kw_only=True):
+    """A trimmed stretch: the handle that brings it back, how many messages it holds, how it begins."""
+
+    handle: str
+    messages: int
+    first_words: str = ""
+
+
 class ThreadSummary(Struct, frozen=True, kw_only=True):
     """A stretch of conversation; all in the order of time.
 

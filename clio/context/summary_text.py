@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, weight
-from clio.context.summary import Decision, FileState, ThreadSummary
+from clio.context.summary import Decision, FileState, SpanInfo, ThreadSummary
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
@@ -27,14 +27,6 @@ _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
 _ITEM = 7.0  # what surrounds one item of a list: the longest mark and the line break, in units
 _NOTE = 48.0  # weight kept for a line such as "- (1,234 more in the archive)"
-
-
-class SpanInfo(Struct, frozen=True, kw_only=True):
-    """A trimmed stretch: the handle that brings it back, how many messages it holds, how it begins."""
-
-    handle: str
-    messages: int
-    first_words: str = ""
 
 
 class _Section(Struct, frozen=True, kw_only=True):

@@ -2,11 +2,9 @@
 
 from itertools import accumulate
 
-from clio.context.summary import ThreadSummary, merge, summarise
-from clio.context.summary_text import SpanInfo, render_summary
+from clio.context.summary import SpanInfo, ThreadSummary, merge, summarise
 from clio.context.units import is_substantive
 from clio.memory.short_term import ShortTerm
-from clio.memory.threads import first_user_words
 from clio.messages import UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -81,6 +79,8 @@ class ThreadHead:
         budget = cap_tokens - self._tokens(note)
         if not self._covered or budget < _LEAST_TOKENS:
             return self._as_message(note.content.strip())
+        from clio.context.summary_text import render_summary
+
         text = render_summary(
             self._summary,
             budget_tokens=budget,
@@ -133,6 +133,8 @@ class ThreadHead:
     def _take(self, trim: Trim, limit: int) -> None:
         self._cover(min(self._end_of(trim), limit))
         if trim.dropped:
+            from clio.memory.threads import first_user_words
+
             places = (self._short_term.place_of(id) for id in trim.dropped)
             words = first_user_words([self._session.messages[place] for place in places if place is not None])
             self._spans.append(SpanInfo(handle=trim.handle, messages=len(trim.dropped), first_words=words))

@@ -9,17 +9,16 @@ records and the messages, so that a resumed session goes on with the window it h
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from clio.context.budget import REACTIVE, nothing_smaller
 from clio.context.builder import Built, ContextBuilder, Stage, Trimmed
-from clio.context.foresight import NextTrim, foresee
 from clio.context.sent_messages import SentMessages
 from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
 from clio.context.units import Unit, split_units, task_index
 from clio.context.window_room import WindowRoom
-from clio.context.window_use import PartUse, WindowUse
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import UserMessage
@@ -27,6 +26,10 @@ from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import Compared, message_units
+
+if TYPE_CHECKING:
+    from clio.context.foresight import NextTrim
+    from clio.context.window_use import WindowUse
 
 _NOTE_SHARE = 0.4  # of the summary's tokens
 _FIRST_SUMMARY = 2_000.0  # units, about 500 tokens
@@ -179,8 +182,10 @@ class ContextWindow:
         self._start_over()
         return found
 
-    def usage(self) -> WindowUse:
+    def usage(self) -> "WindowUse":
         """What fills the window now."""
+        from clio.context.window_use import PartUse, WindowUse
+
         tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
         return WindowUse(
             window=self.limits.context_window,
@@ -198,8 +203,10 @@ class ContextWindow:
             problems=prefix.problems,
         )
 
-    def next_trim(self) -> NextTrim:
+    def next_trim(self) -> "NextTrim":
         """What the next trim will let go of what is here now, and when. Changes nothing."""
+        from clio.context.foresight import NextTrim, foresee
+
         units, room = self._units(), self._room.size
         above, keep = self._trigger(units), self._room.target
         more, sent = max(above - self._total(units), 0.0), self._sent

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from clio.algorithms.listeners import Tell, to_nobody
 from clio.config.schema import Config
-from clio.entrypoints.long_work import bar
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ async def sleep_at_exit(app: "App") -> str:
         return ""
     ended = threading.Event()
     try:
+        from clio.entrypoints.long_work import bar
+
         with bar("sleeping", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
             report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:

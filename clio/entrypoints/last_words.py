@@ -8,12 +8,12 @@ import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clio.security.redaction.names import env_secrets
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.settings import redactor_for
 from clio.ui import plain
+
+if TYPE_CHECKING:
+    from clio.security.redaction.redactor import Redactor
 
 
 def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
@@ -59,11 +59,14 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 
 
 @cache
-def _redactor(argv: tuple[str, ...]) -> Redactor:
+def _redactor(argv: tuple[str, ...]) -> "Redactor":
     """By the settings; where they are what failed, by the environment alone."""
     from clio.config.flags import parse
     from clio.config.layers import load
     from clio.config.options import make_options
+    from clio.security.redaction.names import env_secrets
+    from clio.security.redaction.redactor import Redactor
+    from clio.security.redaction.settings import redactor_for
 
     try:
         redactor = redactor_for(load(make_options(parse(list(argv))), os.environ).config, os.environ)

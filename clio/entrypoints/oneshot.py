@@ -8,30 +8,25 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clio import __version__
 from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
 from clio.app import App, build_app
-from clio.commands.called import MakePrompt
-from clio.commands.follow_ups import RunPrompt
-from clio.commands.work.checklist import to_markdown
 from clio.config.loaded import Loaded
 from clio.config.options import Options
-from clio.entrypoints.answer_schema import AnswerSchema
 from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
-from clio.entrypoints.schema_run import run_to_schema
-from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
-from clio.entrypoints.stream_input import read_said
-from clio.entrypoints.stream_run import StreamRun
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.openai_chat import OpenAIChatProvider
-from clio.providers.openai_transport import start_import
 from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
-from clio.security.approval import Answer, ApprovalRequest
+from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.plain import clean, inert_json
+
+if TYPE_CHECKING:
+    from clio.entrypoints.stream_desk import StreamDesk
+    from clio.tools.ask import Asker
 
 
 class NobodyThere:
@@ -62,6 +57,8 @@ class NoAnswer:
 def run(options: Options, loaded: Loaded) -> int:
     """Run the one turn `options.prompt` asks for and return the exit code."""
     if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
+        from clio.providers.openai_transport import start_import
+
         start_import()  # the longest part of such a start, beside all the rest of it
     return asyncio.run(_run(options, loaded))
 
@@ -71,27 +68,30 @@ async def _run(options: Options, loaded: Loaded) -> int:
     assert task is not None
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    schema = AnswerSchema(options.json_schema) if options.json_schema else None
+    schema = None
+    if options.json_schema:
+        from clio.entrypoints.answer_schema import AnswerSchema
+
+        schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
-    desk = StreamDesk(print_line)
-    talks = options.input == "stream-json"
-    approver = StreamApprover(desk) if talks else NobodyThere()
-    asker = StreamAsker(desk) if talks else NoAnswer()
+    desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
     app = build_app(loaded, approver=approver, asker=asker, emit=listen, env=os.environ)
     if isinstance(app.provider, OpenAIChatProvider):  # certificates are read while the prompt is put together
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
-    if isinstance(approver, StreamApprover):
-        approver.clean, approver.display = lambda text: app.redactor.redact(text).text, app.workspace.display
+    if desk is not None:
+        desk.clean, desk.display = lambda text: app.redactor.redact(text).text, app.workspace.display
     more: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
         try:
             _choose_session(app, options)
             if options.output == "stream-json":
                 print_line(_started(app, loaded))
-            if talks:
+            if desk is not None:
                 more["exit_code"] = await _talk(app, desk, options.prompt or "")
             elif schema:
+                from clio.entrypoints.schema_run import run_to_schema
+
                 more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
             else:
                 more["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
@@ -107,7 +107,18 @@ async def _run(options: Options, loaded: Loaded) -> int:
     return report.exit_code
 
 
-async def _talk(app: App, desk: StreamDesk, first: str) -> int:
+def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
+    """The program at the other end of the pipes, who can be asked."""
+    from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
+
+    desk = StreamDesk(print_line)
+    return desk, StreamApprover(desk), StreamAsker(desk)
+
+
+async def _talk(app: App, desk: "StreamDesk", first: str) -> int:
+    from clio.entrypoints.stream_input import read_said
+    from clio.entrypoints.stream_run import StreamRun
+
     run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_line)
     return await run.run(first, read_said(sys.stdin.buffer, run.refuse))
 
@@ -132,6 +143,8 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
             else:
                 sys.stdout.write(inert_json(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed:
+            from clio.commands.work.checklist import to_markdown
+
             gap = "\n" if reporter.text else ""
             sys.stdout.write(gap + clean(to_markdown(plan)))
         sys.stdout.flush()
@@ -144,6 +157,8 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
     """
     if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
         return await app.run_turn(text)
+    from clio.commands.called import MakePrompt
+    from clio.commands.follow_ups import RunPrompt
     from clio.commands.registry import added_prompt
 
     match added_prompt(app, text):

@@ -8,12 +8,11 @@ from clio.config.options import Options
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
 from clio.entrypoints.repl.start import ask_at_start, choose_session, recap
-from clio.sessions.opening import open_store
-from clio.sessions.session import Session
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
     from clio.app import App
+    from clio.sessions.session import Session
 
 
 class Resuming:
@@ -28,6 +27,8 @@ class Resuming:
         """The id of the session to go on with; None for a new one. May ask the person; raises as `choose_session`."""
         if not options.continue_latest and options.resume is None:
             return None
+        from clio.sessions.opening import open_store
+
         first_paint.erase()
         return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
 
@@ -42,6 +43,8 @@ class Resuming:
         first_paint.erase()
         if session_id is None:
             return False
+        from clio.sessions.opening import open_store
+
         session = open_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
         self._session = session
         if not self._terminal.live or session.warnings or session.planned:

@@ -14,9 +14,14 @@ from clio.tools.files.diff import diff_change
 
 
 class StreamDesk:
-    """Knows which questions are open. Once the input has ended nobody is there to answer."""
+    """Knows which questions are open. Once the input has ended nobody is there to answer.
+
+    clean: replaces secrets. display: names paths.
+    """
 
     def __init__(self, put: Callable[[StreamEvent], None]) -> None:
+        self.clean: Callable[[str], str] = str
+        self.display: Callable[[Path], str] = str
         self._put = put
         self._open: dict[str, asyncio.Future[Reply]] = {}
         self._ended = False
@@ -54,26 +59,24 @@ class StreamDesk:
 
 
 class StreamApprover:
-    """Asks the program whether a call may be made. clean: replaces secrets. display: names paths."""
+    """Asks the program whether a call may be made."""
 
     def __init__(self, desk: StreamDesk) -> None:
         self._desk = desk
-        self.clean: Callable[[str], str] = str
-        self.display: Callable[[Path], str] = str
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Raises ApprovalNeeded where the input has ended. An answer nobody understands is a no."""
-        verdict, action = request.verdict, request.action
+        verdict, action, clean, display = request.verdict, request.action, self._desk.clean, self._desk.display
         changes = action.changes if isinstance(action, ChangeFiles) else ()
         reply = await self._desk.wait(
             ApprovalRequested(
                 id=new_id(),
-                title=self.clean(request.title),
+                title=clean(request.title),
                 risk=verdict.risk,
                 reason=verdict.reason,
                 rule=verdict.rule or "",
-                command=self.clean(action.command) if isinstance(action, RunCommand) else "",
-                diff=self.clean("".join(diff_change(change, self.display).text for change in changes)),
+                command=clean(action.command) if isinstance(action, RunCommand) else "",
+                diff=clean("".join(diff_change(change, display).text for change in changes)),
             )
         )
         if reply is None:

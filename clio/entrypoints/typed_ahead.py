@@ -7,8 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.agent.interrupts import Mailbox
-from clio.commands.looking import only_looks
-from clio.commands.registry import is_command
+from clio.commands.slash import is_command
 from clio.ui.line.pastes import Pastes
 from clio.ui.typing.typed_line import TypedLine
 from clio.ui.typing.typed_state import Typing, Waiting
@@ -72,7 +71,7 @@ class Ahead:
         elif text.startswith(STEER_MARK):
             self._steer(text.removeprefix(STEER_MARK).strip())
         else:
-            looks = only_looks(text)
+            looks = _only_looks(text)
             self._entered.append(Entered(text.strip(), "look" if looks else "turn"))
             self._just_queued = not looks and not is_command(text)
 
@@ -161,3 +160,11 @@ class Ahead:
         if words and self._mailbox is not None:
             self._entered.append(Entered(words, "steer"))
             self._mailbox.put(self.pastes.expand(words))
+
+
+def _only_looks(text: str) -> bool:
+    if not is_command(text):
+        return False
+    from clio.commands.looking import only_looks
+
+    return only_looks(text)

@@ -6,7 +6,7 @@ the model, fenced, bounded and with its source.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +14,9 @@ from msgspec import Struct
 from clio.config.hook import Hook
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
-from clio.hooks.answers import HookAnswer, read_answer
-from clio.hooks.run import run_hook
+
+if TYPE_CHECKING:
+    from clio.hooks.answers import HookAnswer
 
 CAP_TOKENS = 1_000
 """Of what one hook adds."""
@@ -132,7 +133,10 @@ class Hooks:
                 return Heard(refusal=refusal, notes=tuple(notes))
         return Heard(notes=tuple(notes))
 
-    async def _ask(self, hook: Hook, data: bytes, env: Mapping[str, str]) -> HookAnswer:
+    async def _ask(self, hook: Hook, data: bytes, env: Mapping[str, str]) -> "HookAnswer":
+        from clio.hooks.answers import HookAnswer, read_answer
+        from clio.hooks.run import run_hook
+
         try:
             ended = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)
         except ToolFailed as error:

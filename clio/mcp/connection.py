@@ -5,15 +5,15 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from clio.config.server import Server
 from clio.errors import ClioError
 from clio.mcp.launch import Launch
 from clio.mcp.pipe import Ended
 from clio.mcp.server_log import ServerLog
-from clio.mcp.values import CallFailed, Catalog, Reply, ServerDown
-from clio.mcp.wire import Elicit, Progress, Wire, connect, load_sdk
+from clio.mcp.values import CallFailed, Catalog, Progress, Reply, ServerDown, State
+from clio.mcp.wire import Elicit, Wire, connect, load_sdk
 
 START_S = 60.0
 """For the process, the handshake and the lists: `npx` and `uvx` may have to fetch the server first."""
@@ -23,7 +23,6 @@ _STEADY_S = 60.0
 _PATIENCE_S = 2.0
 _MOST_SILENT = 2
 T = TypeVar("T")
-State = Literal["not started", "starting", "running", "failed"]
 
 
 class Connection:

@@ -9,18 +9,26 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from clio.config.server import Server
-from clio.mcp.catalog_file import keep_catalog, mark_of, read_catalogs
-from clio.mcp.connection import Connection, State
-from clio.mcp.launch import make_launch
 from clio.mcp.names import tool_names
-from clio.mcp.server_log import ServerLog
-from clio.mcp.values import Catalog, OfferedPrompt, OfferedResource, OfferedTool, Question, Reply, ServerDown
-from clio.mcp.wire import Progress, load_sdk
+from clio.mcp.values import (
+    Catalog,
+    OfferedPrompt,
+    OfferedResource,
+    OfferedTool,
+    Progress,
+    Question,
+    Reply,
+    ServerDown,
+    State,
+)
+
+if TYPE_CHECKING:  # most projects have no server; the rooms that speak to one open with the first
+    from clio.mcp.connection import Connection
 
 FIRST_WAIT_S = 10.0
 """How long the first turn waits for servers that were never asked before."""
@@ -109,6 +117,8 @@ class Servers:
     def warm_up(self) -> None:
         """Import what the first call needs; for a thread, while the person types."""
         if self.enabled:
+            from clio.mcp.wire import load_sdk
+
             self._recall()
             load_sdk()
 
@@ -218,8 +228,12 @@ class Servers:
         connections, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(connection.stop() for connection in connections))
 
-    def _connection(self, name: str) -> Connection:
+    def _connection(self, name: str) -> "Connection":
         if name not in self._connections:
+            from clio.mcp.connection import Connection
+            from clio.mcp.launch import make_launch
+            from clio.mcp.server_log import ServerLog
+
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
                 raise ServerDown("there is no such server; /mcp shows those there are")
@@ -267,12 +281,16 @@ class Servers:
         self._seconds[server.name] = seconds
         path = self._cache_path
         if path is not None:
+            from clio.mcp.catalog_file import keep_catalog
+
             asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
 
     def _recall(self) -> None:
         """What was kept of earlier sessions, once."""
         if self._read or not self.enabled:
             return
+        from clio.mcp.catalog_file import mark_of, read_catalogs
+
         kept = read_catalogs(self._cache_path)
         for server in self.enabled:
             if (catalog := kept.get(mark_of(server))) is not None:

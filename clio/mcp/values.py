@@ -1,6 +1,14 @@
 """What servers offer and answer, as clio's own values: the SDK's types stay behind `wire`."""
 
+from collections.abc import Callable
+from typing import Literal
+
 from msgspec import Raw, Struct
+
+Progress = Callable[[str], None]
+"""Called with a short line of news while a call runs."""
+State = Literal["not started", "starting", "running", "failed"]
+"""Of one server."""
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):

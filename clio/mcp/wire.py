@@ -23,6 +23,7 @@ from clio.mcp.values import (
     OfferedPrompt,
     OfferedResource,
     OfferedTool,
+    Progress,
     PromptArgument,
     Question,
     Reply,
@@ -37,7 +38,6 @@ _MAX_PAGES = 50
 _MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
 _CONNECT_S = 30.0
-Progress = Callable[[str], None]
 Elicit = Callable[[str, str, Sequence[Question]], Awaitable[dict[str, str] | None]]
 """Puts a server's questions to the person: its name, its message, the questions. None where they said nothing."""
 

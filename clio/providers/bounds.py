@@ -1,7 +1,7 @@
 """How much one answer may hold, and how long it may say nothing: a server that never ends is let go of."""
 
 from clio.providers.base import Chunk
-from clio.providers.failures import Failure, TransportFailed
+from clio.providers.failure import Failure, TransportFailed
 
 MAX_CHARS = 8_000_000
 """Of words, thoughts and arguments together; the longest answers of today's models have a tenth of it."""

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from clio.providers.failures import Failure, TransportFailed
+from clio.providers.failure import Failure, TransportFailed
 from clio.providers.http1 import MAX_LINE_BYTES, CutOff, NoHttp, read_head
 from clio.providers.proxies import environment_proxies, proxy_for
 

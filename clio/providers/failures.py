@@ -3,10 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
-from typing import Literal
 from urllib.parse import urlsplit
-
-from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import (
@@ -18,58 +15,14 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.providers.error_body import ErrorBody
+from clio.providers.failure import Endpoint, Failure
 from clio.providers.overflow import find_overflow
 from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
 
-Kind = Literal[
-    "status",
-    "in_stream",
-    "refused",
-    "dns",
-    "tls",
-    "proxy",
-    "connect_timeout",
-    "timeout",
-    "broken",
-    "malformed",
-    "endless",
-]
 _MAX_QUOTE = 300
 _KEY = LatePattern(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
 _TOKEN_BUDGET = LatePattern(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
-
-
-class Failure(Struct, frozen=True, kw_only=True):
-    """A failed request, as seen on the wire.
-
-    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer.
-    headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
-    """
-
-    kind: Kind
-    status: int = 0
-    headers: dict[str, str] = {}
-    body: str = ""
-    detail: str = ""
-
-
-class TransportFailed(Exception):
-    """A request failed; `failure` says how. Never leaves the providers."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(f"{failure.kind} {failure.status} {failure.detail}")
-        self.failure = failure
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """Whom a request was for. `key_variable` is the environment variable its key is expected in."""
-
-    name: str
-    base_url: str
-    model: str
-    key_variable: str = "OPENAI_API_KEY"
-    has_key: bool = True
 
 
 def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:

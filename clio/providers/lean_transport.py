@@ -17,7 +17,7 @@ from clio import __version__
 from clio.providers.dial import Dialler, Streams
 from clio.providers.error_body import torn_error
 from clio.providers.event_stream import EventStream, EventTooLong
-from clio.providers.failures import Failure, TransportFailed
+from clio.providers.failure import Failure, TransportFailed
 from clio.providers.http1 import CutOff, Head, HungUp, NoHttp, read_head
 from clio.providers.http_body import Body, unpacked
 from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S

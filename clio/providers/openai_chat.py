@@ -14,7 +14,7 @@ from clio.providers import bounds
 from clio.providers.base import ChatRequest, Chunk, Limits, Offered
 from clio.providers.chunks import Normaliser, joined
 from clio.providers.encode import Encoder, encode_json
-from clio.providers.failures import Endpoint, Failure, TransportFailed, explain
+from clio.providers.failure import Endpoint, Failure, TransportFailed
 from clio.providers.lenient import as_dict
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
 from clio.providers.pictures import takes_images
@@ -172,6 +172,8 @@ class OpenAIChatProvider:
         return False
 
     def _explain(self, failure: Failure) -> ClioError:
+        from clio.providers.failures import explain
+
         return explain(failure, self._at, models=self._known_models, now=time.time())
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clio.providers.encode import encode_json
 from clio.providers.error_body import torn_error
 from clio.providers.event_stream import MAX_EVENT_BYTES
-from clio.providers.failures import Failure, TransportFailed
+from clio.providers.failure import Failure, TransportFailed
 from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import host_of, is_loopback
 

@@ -1,27 +1,33 @@
 """Chooses the provider: what is configured, else a key in the environment, else a local server, else offline."""
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from clio.algorithms.slips import nearest_name
 from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.providers.base import OFFLINE, Provider
-from clio.providers.discover import Found, find_local_server, list_models
-from clio.providers.failures import Endpoint
+from clio.providers.failure import Endpoint
 from clio.providers.lean_transport import LeanTransport
-from clio.providers.offline import OfflineProvider
 from clio.providers.openai_chat import OpenAIChatProvider
-from clio.providers.openai_transport import OpenAITransport
 from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
 from clio.providers.transport import Transport, needs_package
 from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
 
+if TYPE_CHECKING:  # of the ways to a model, one is taken
+    from clio.providers.discover import Found
+
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
 
+def _find_server() -> "Found | None":
+    from clio.providers.discover import find_local_server
+
+    return find_local_server()
+
+
 def make_provider(
-    config: Config, env: Mapping[str, str], *, find_server: Callable[[], Found | None] = find_local_server
+    config: Config, env: Mapping[str, str], *, find_server: "Callable[[], Found | None]" = _find_server
 ) -> Provider:
     """The provider for this configuration. Opens no connection, but looks for a local server (at most 0.1 s) when
     nothing at all is configured, and asks a local one for its models (at most 1 s) when none is named.
@@ -29,7 +35,7 @@ def make_provider(
     Raises ConfigError for an unknown provider, an address that is none, a missing key or a missing model.
     """
     if (config.provider or "").lower() == OFFLINE:
-        return OfflineProvider()
+        return _offline()
     preset = _named_preset(config)
     base_url = config.base_url or ("" if preset else env.get("OPENAI_BASE_URL", "").strip())
     if preset is None and not base_url:
@@ -37,11 +43,17 @@ def make_provider(
         if preset is None:
             found = find_server()
             if found is None:
-                return OfflineProvider()
+                return _offline()
             return _connect(config, preset_named(found.name), found.base_url, "", found.models)
     url = normalise_base_url(base_url) if base_url else preset.base_url if preset else ""
     preset = preset or preset_at(url)
     return _connect(config, preset, url, _key(config, env, preset, asked=bool(base_url)), ())
+
+
+def _offline() -> Provider:
+    from clio.providers.offline import OfflineProvider
+
+    return OfflineProvider()
 
 
 def _named_preset(config: Config) -> Preset | None:
@@ -50,6 +62,8 @@ def _named_preset(config: Config) -> Preset | None:
     preset = preset_named(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
+        from clio.algorithms.slips import nearest_name
+
         close = nearest_name(config.provider.lower(), names)
         hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
         raise ConfigError(f"unknown provider {config.provider!r}: {hint}")
@@ -89,12 +103,18 @@ def _connect(config: Config, preset: Preset | None, url: str, key: str, models: 
 
 def _transport(config: Config, url: str, key: str | None) -> Transport:
     package = config.transport == "openai" or (config.transport == "auto" and bool(needs_package(url)))
-    return OpenAITransport(url, key) if package else LeanTransport(url, key)
+    if package:
+        from clio.providers.openai_transport import OpenAITransport
+
+        return OpenAITransport(url, key)
+    return LeanTransport(url, key)
 
 
 def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:
     place = without_login(url)
     if not models and url.startswith("http://") and is_local_host(host_of(url)):
+        from clio.providers.discover import list_models
+
         models = list_models(url, key)
         if not models:
             raise ConfigError(

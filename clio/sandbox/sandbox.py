@@ -1,24 +1,25 @@
 """The door to the sandbox: which level holds in this run, and a command put behind it."""
 
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.config.deciding import OWN_FILES
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
-from clio.sandbox.fence import Enclosed, Fence, Level
-from clio.sandbox.guard import Guard
-from clio.sandbox.own_tmp import named_in_tmp
-from clio.sandbox.places import make_fence
-from clio.sandbox.probe import enclose, why_not
 from clio.sandbox.watches import Watches
 from clio.storage.reasons import cause
 
-_ORDER: tuple[Level, ...] = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
+if TYPE_CHECKING:  # what puts a command behind a fence is needed with the first command
+    import tempfile
+
+    from clio.sandbox.fence import Enclosed, Fence, Level
+    from clio.sandbox.guard import Guard
+
+_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
 
 
 class Sandbox:
@@ -60,12 +61,12 @@ class Sandbox:
         return self.choice != "off"
 
     @property
-    def known(self) -> Level | None:
+    def known(self) -> "Level | None":
         """The level that holds; None where nobody has found out yet. Costs nothing."""
         return self._level
 
     @property
-    def reasons(self) -> Mapping[Level, str]:
+    def reasons(self) -> "Mapping[Level, str]":
         """Why the levels that were tried do not hold."""
         return self._reasons
 
@@ -82,7 +83,7 @@ class Sandbox:
             case level:
                 return f"sandbox {level}"
 
-    def level(self) -> Level:
+    def level(self) -> "Level":
         """The level that holds, found out at the first call in 15 to 100 ms; for a thread.
 
         Raises ToolFailed where a certain one was asked for and does not hold: commands do not run unheld then.
@@ -111,10 +112,14 @@ class Sandbox:
             sentence = f"no sandbox holds here, commands run with your rights ({why})" if level == "off" else ""
         return [sentence] if sentence else []
 
-    def fence(self, root: Path) -> Fence:
+    def fence(self, root: Path) -> "Fence":
         """What commands of a workspace may touch."""
+        from clio.sandbox.places import make_fence
+
         with self._lock:
             if self._tmp is None:
+                import tempfile
+
                 self._tmp = tempfile.TemporaryDirectory(prefix="clio-commands-", ignore_cleanup_errors=True)
             tmp = Path(self._tmp.name)
         return make_fence(
@@ -133,26 +138,34 @@ class Sandbox:
 
         False as long as nobody has found out the level.
         """
-        if self._level != "bwrap" or not (named := named_in_tmp(command)):
+        if self._level != "bwrap":
+            return False
+        from clio.sandbox.own_tmp import named_in_tmp
+
+        if not (named := named_in_tmp(command)):
             return False
         real = self.fence(root).write
         return any(".." in path.parts or not {path, *path.parents}.intersection(real) for path in named)
 
-    def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> Enclosed:
+    def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> "Enclosed":
         """A command of a workspace, behind the fence where one holds; for a thread. Raises ToolFailed.
 
         lingers: it goes on as long as anything it started does.
         """
+        from clio.sandbox.fence import Enclosed
+
         level = self.level()
         if level == "off":
             return Enclosed(argv=tuple(argv))
+        from clio.sandbox.probe import enclose
+
         try:
             return enclose(level, self.fence(root), tuple(argv), root, lingers=lingers)
         except OSError as error:
             why = f"{cause(error)}; the user can start clio without it"
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
-    def guard(self, root: Path) -> Guard:
+    def guard(self, root: Path) -> "Guard":
         """Remembers what the level cannot seal, to be put back after a command; for a thread. Raises as `level`."""
         return self._guard(root, (root / FOLDER_NAME, self._home))
 
@@ -164,7 +177,9 @@ class Sandbox:
         """
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 
-    def _guard(self, root: Path, folders: tuple[Path, ...]) -> Guard:
+    def _guard(self, root: Path, folders: tuple[Path, ...]) -> "Guard":
+        from clio.sandbox.guard import Guard
+
         match self.level():
             case "off":
                 return Guard(())
@@ -185,6 +200,8 @@ class Sandbox:
             self._tmp = None
 
     def _find(self) -> None:
+        from clio.sandbox.probe import why_not
+
         tried = _ORDER if self.choice == "auto" else (self.choice,)
         for level in tried:
             reason = self._reasons[level] = why_not(level, self._env)

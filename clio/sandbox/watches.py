@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clio.sandbox.guard import Guard, put_back
+if TYPE_CHECKING:
+    from clio.sandbox.guard import Guard
 
 
 class Watches:
@@ -18,7 +20,7 @@ class Watches:
         self._guards: dict[Path, tuple[Guard, int]] = {}
         self._notes: list[str] = []
 
-    def begin(self, root: Path, look: Callable[[], Guard]) -> None:
+    def begin(self, root: Path, look: "Callable[[], Guard]") -> None:
         """Something is about to begin there. look: remembers how it is before the first; its errors are raised."""
         with self._lock:
             self._put_back(root)
@@ -49,5 +51,9 @@ class Watches:
             return notes
 
     def _put_back(self, root: Path) -> None:
-        if root in self._guards and (note := put_back(self._guards[root][0], root)):
+        if root not in self._guards:
+            return
+        from clio.sandbox.guard import put_back
+
+        if note := put_back(self._guards[root][0], root):
             self._notes.append(note)

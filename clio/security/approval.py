@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, Protocol, assert_never
+from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.command_policy import CommandJudge, CommandView
 from clio.security.path_policy import Workspace
 from clio.security.protected import decides_for_clio, is_protected
-from clio.security.rules import FETCH, allows, host_matches, read_rule, tool_matches
-from clio.security.url_policy import UrlRefused, read_url
-from clio.security.written_settings import settings_written
+from clio.security.rule import FETCH, host_matches, read_rule, tool_matches
+
+if TYPE_CHECKING:  # some forty modules that know the shell; a session without a command needs none of them
+    from clio.security.command_policy import CommandView
 
 PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
 
@@ -108,7 +108,6 @@ class Policy:
         self._allow = [read_rule(text) for text in allow]
         self._deny = tuple(read_rule(text) for text in deny)
         self._home = clio_home.resolve() if clio_home is not None else None
-        self._judge = CommandJudge(workspace, self._home)
         self._paths: set[Path] = set()
         self._readable: frozenset[Path] = frozenset()
         self._commands: set[RunCommand] = set()
@@ -136,17 +135,12 @@ class Policy:
 
     def only_reads(self, action: RunCommand) -> bool:
         """Whether a command provably does nothing but read inside the workspace."""
-        return self._judge.look(action).only_reads
+        return self._look(action).only_reads
 
     def covers(self, action: RunCommand, rules: Iterable[str]) -> bool:
         """Whether a command only reads, or these rules name every part of it. Says nothing of whether it may run."""
-        view = self._judge.look(action)
-        if view.only_reads:
-            return True
-        known = [read_rule(rule) for rule in rules]
-        harmless = not view.unknown and all(risk.level == "low" for risk in view.redirect_risks)
-        commands = view.line.commands
-        return harmless and bool(commands) and all(any(allows(one, part, "low") for one in known) for part in commands)
+        view = self._look(action)
+        return view.only_reads or view.covered_by([read_rule(rule) for rule in rules])
 
     def add_rule(self, rule: str) -> None:
         """Let what a rule names run from now on. Keeping it for later sessions is the caller's part."""
@@ -176,7 +170,7 @@ class Policy:
                     self.add_rule(verdict.rule)
                 self._commands.add(action)
             case FetchUrl():
-                self._hosts.add(read_url(action.url, allow_private=True).host)
+                self._hosts.add(_host(action.url))
             case Internal():
                 pass
             case CallServer():
@@ -222,8 +216,13 @@ class Policy:
     def _permitted(self, path: Path) -> bool:
         return any(place in self._paths or place in self._readable for place in (path, *path.parents))
 
+    def _look(self, action: RunCommand) -> "CommandView":
+        from clio.security.command_policy import CommandView
+
+        return CommandView(action, self.workspace, self._home)
+
     def _command(self, action: RunCommand) -> Verdict:
-        view = self._judge.look(action)
+        view = self._look(action)
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
         if rule := view.denied_by(self._deny):
@@ -240,10 +239,12 @@ class Policy:
             return Allow("allowed for this session")
         return self._by_rules(view)
 
-    def _unless_it_widens(self, action: RunCommand, view: CommandView) -> Verdict:
+    def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
         """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""
         if self._deny and view.unknown:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
+        from clio.security.written_settings import settings_written
+
         widens = settings_written(view.line, view.start, self._why_never_unasked)
         if widens and action not in self._commands:
             return Ask("high", f"it may write {widens}", in_every_mode=True)
@@ -257,7 +258,7 @@ class Policy:
             return Allow("allowed outside the sandbox for this session")
         return Ask("high", "it runs outside the sandbox")
 
-    def _by_rules(self, view: CommandView) -> Verdict:
+    def _by_rules(self, view: "CommandView") -> Verdict:
         rules = tuple(self._allow)
         writes = self.mode == "edits" or self._writes_inside
         if reason := view.allowed_by(rules, writes_inside=writes):
@@ -265,6 +266,8 @@ class Policy:
         return Ask(view.risk.level, view.risk.reason, view.suggestion(rules))
 
     def _fetch(self, action: FetchUrl) -> Verdict:
+        from clio.security.url_policy import UrlRefused, read_url
+
         try:
             target = read_url(action.url, allow_private=self.private_network)
         except UrlRefused as error:
@@ -298,6 +301,12 @@ class Policy:
         if action.ends_work and self.mode == "plan":
             return Deny(PLAN_REASON)
         return Allow("touches nothing but clio itself")
+
+
+def _host(url: str) -> str:
+    from clio.security.url_policy import read_url
+
+    return read_url(url, allow_private=True).host
 
 
 def _touched(action: ChangeFiles) -> tuple[Path, ...]:

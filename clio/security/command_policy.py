@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+from collections.abc import Iterable
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
@@ -15,7 +16,8 @@ from clio.security.never_list import never
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
-from clio.security.rules import Rule, allows, denies, suggest, suggest_exact
+from clio.security.rule import Rule
+from clio.security.rules import allows, denies, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
@@ -26,18 +28,6 @@ _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/
 _MAX_MATCHES = 500
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 _BRACKETS = LatePattern(r"[^/]*\[[^/]*")
-
-
-class CommandJudge:
-    """Looks at command lines from inside one workspace."""
-
-    def __init__(self, workspace: Workspace, clio_home: Path | None) -> None:
-        self.workspace = workspace
-        self.clio_home = clio_home
-
-    def look(self, action: RunCommand) -> "CommandView":
-        """Parse a command line and place it in the workspace."""
-        return CommandView(action, self.workspace, self.clio_home)
 
 
 class CommandView:
@@ -104,6 +94,12 @@ class CommandView:
                 return None
             used.append(rule.text)
         return f"allowed by the rule {', '.join(map(repr, dict.fromkeys(used)))}" if used else "only writes inside"
+
+    def covered_by(self, rules: Iterable[Rule]) -> bool:
+        """Whether these rules name every part of the line, however little it does. Says nothing of their danger."""
+        commands = self.line.commands
+        harmless = not self.unknown and all(risk.level == "low" for risk in self.redirect_risks)
+        return harmless and bool(commands) and all(any(allows(one, part, "low") for one in rules) for part in commands)
 
     def suggestion(self, rules: tuple[Rule, ...]) -> str | None:
         """The one rule that would let the line run next time; None where none or more than one would be needed."""

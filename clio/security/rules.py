@@ -1,18 +1,14 @@
-"""Rules that let commands run without asking, such as `git log *`, and the narrowest one worth offering. Pure."""
+"""Which commands a rule lets run or forbids, and the narrowest rule worth offering. Pure."""
 
 import shlex
 from fnmatch import fnmatchcase
 
-from msgspec import Struct
-
 from clio.security.command_risk import assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
+from clio.security.rule import FETCH, Rule
 from clio.security.shell.words import SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS, git_subcommand
-
-FETCH = "fetch"
-"""First word of a rule about web pages; its second is a host name, which may hold `*`."""
 
 _SUBCOMMANDS = names(
     """
@@ -33,22 +29,6 @@ _NO_RULE = names(
     """
 )
 _GLOB = frozenset("*?[")
-
-
-class Rule(Struct, frozen=True):
-    """One rule taken apart: its words in order. A lone `*` at the end stands for any number of words, also none."""
-
-    text: str
-    words: tuple[str, ...]
-
-
-def read_rule(text: str) -> Rule:
-    """The rule a text says. An unbalanced quote is taken as a plain character; an empty rule matches nothing."""
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
-    return Rule(text, tuple(words))
 
 
 def allows(rule: Rule, command: SimpleCommand, level: Level) -> bool:
@@ -74,16 +54,6 @@ def denies(rule: Rule, command: SimpleCommand) -> bool:
         return False
     words = words if words[-1] == "*" else (*words, "*")
     return any(_matches(words, each, strict=False) for each in (*_spellings(command), command.words))
-
-
-def host_matches(rule: Rule, host: str) -> bool:
-    """Whether a rule of the form `fetch host` speaks of this host."""
-    return len(rule.words) == 2 and rule.words[0] == FETCH and fnmatchcase(host.lower(), rule.words[1].lower())
-
-
-def tool_matches(rule: Rule, name: str) -> bool:
-    """Whether a rule speaks of this tool of a server: its whole name, `mcp_github_get_issue` or `mcp_github_*`."""
-    return len(rule.words) == 1 and rule.words[0].startswith("mcp_") and fnmatchcase(name, rule.words[0])
 
 
 def suggest(command: SimpleCommand, level: Level) -> str | None:

@@ -9,7 +9,7 @@ from clio.sessions import journal, snapshot
 from clio.sessions.blobs import BlobStore
 from clio.sessions.files import SessionFiles
 from clio.sessions.legacy_outputs import readers
-from clio.sessions.loading import Loaded
+from clio.sessions.loaded import Loaded
 from clio.storage.atomic import write_atomic
 from clio.storage.document import keep_twin, set_aside
 from clio.storage.filelock import FileLock, NoLocks, read_owner

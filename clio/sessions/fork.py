@@ -11,7 +11,8 @@ from clio.messages import Message, blobs_of
 from clio.sessions import snapshot
 from clio.sessions.files import SessionFiles
 from clio.sessions.legacy_outputs import readers
-from clio.sessions.loading import Loaded, load
+from clio.sessions.loaded import Loaded
+from clio.sessions.loading import load
 from clio.sessions.state import SessionState, Trim
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.document import keep_twin

@@ -1,6 +1,5 @@
 """All sessions of a project: making, finding, opening and deleting them."""
 
-import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,10 +10,8 @@ from clio.messages import Message, answer_open_calls
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
 from clio.sessions.files import SessionFiles, is_session_id
-from clio.sessions.fork import write_fork
 from clio.sessions.legacy_outputs import readers
-from clio.sessions.listing import file_names, list_sessions
-from clio.sessions.loading import Loaded, load
+from clio.sessions.loaded import Loaded
 from clio.sessions.session import Session
 from clio.sessions.state import NAME_CHARS, Imported, SessionInfo, SessionState, one_line
 from clio.sessions.text import valid_text
@@ -77,6 +74,8 @@ class SessionStore:
             if session.imported is not None:
                 session = self._copy_of(session, session.imported)
         else:
+            from clio.sessions.loading import load
+
             loaded = load(files)
             outputs = readers(loaded.outputs)
             session = Session(loaded.state, None, BlobStore(files.blobs, writable=False, elsewhere=outputs))
@@ -99,10 +98,14 @@ class SessionStore:
 
         Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
         """
+        from clio.sessions.loading import load
+
         return tuple(load(self._files(session_id)).state.messages)
 
     def list(self) -> list[SessionInfo]:
         """All sessions, the last changed first."""
+        from clio.sessions.listing import list_sessions
+
         return list_sessions(self.folder)
 
     def latest(self) -> str | None:
@@ -144,6 +147,8 @@ class SessionStore:
         Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), UserError where there is no such
         message; OSError. What fails leaves no copy behind.
         """
+        from clio.sessions.fork import write_fork
+
         source, target = self._files(session_id), SessionFiles(self.folder, new_id())
         write_fork(source, target, time.time(), upto=upto, name=_name(name))
         return target.id
@@ -153,6 +158,8 @@ class SessionStore:
 
         Raises SessionNotFound, SessionLocked; OSError where a file cannot be deleted.
         """
+        from clio.sessions.listing import file_names
+
         files = self._files(session_id)
         for info in self.list():
             if info.delegated is not None and info.parent == session_id:
@@ -163,6 +170,8 @@ class SessionStore:
                 if name.startswith((f"{session_id}.json", f"{session_id}.journal.jsonl")):
                     (self.folder / name).unlink(missing_ok=True)
             if files.private.is_dir():
+                import shutil
+
                 shutil.rmtree(files.private)
         finally:
             lock.release()
@@ -211,6 +220,9 @@ class SessionStore:
 
     def _load(self, files: SessionFiles) -> Loaded:
         """Read the files, the leftovers of a killed writer cleared away."""
+        from clio.sessions.listing import file_names
+        from clio.sessions.loading import load
+
         for name in file_names(self.folder):
             if name.startswith(f"{files.id}.json.") and name.endswith(".tmp"):
                 with suppress(OSError):  # a read-only folder can still be read

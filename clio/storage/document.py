@@ -1,7 +1,6 @@
 """Versioned JSON documents that several clios share: `{"schema": …, "version": n, …}`."""
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -147,6 +146,8 @@ def keep_twin(path: Path, target: Path) -> None:
     except FileExistsError:
         raise
     except OSError:
+        import shutil
+
         shutil.copy2(path, target)
 
 

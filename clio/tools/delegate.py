@@ -12,7 +12,6 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import Internal
 from clio.subagents.definitions import Definition
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.memory_text import nearest
 from clio.tools.schema import args_schema
 
 _TITLE_CHARS = 80
@@ -81,6 +80,8 @@ class DelegateTool:
         wanted = call.agent.strip().lower()
         agent = self._agents.get(wanted)
         if wanted not in ("", "general") and agent is None:
+            from clio.tools.memory_text import nearest  # brings difflib, for a slip of the model
+
             near = nearest(wanted, self._agents) or list(self._agents)[:5] or ["general"]
             raise ToolRetry(f"there is no agent {call.agent!r}; the nearest are: {', '.join(near)}")
         if odd := [name for name in call.tools if name not in self._known]:

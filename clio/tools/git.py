@@ -6,9 +6,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from msgspec import Meta, Struct
+from typing import TYPE_CHECKING, Any
 
 from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.git_looking import command as looking
@@ -21,32 +19,12 @@ from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_text import many
 from clio.tools.shell.held import put_back_by_jobs, run_held
+from clio.tools.work_args import GitArgs
 
 if TYPE_CHECKING:
     from git import Repo
 
 READ_LIMIT_S = 60
-
-Operation = Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
-
-
-class GitArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of git."""
-
-    operation: Operation
-    action: Annotated[
-        Literal["list", "create", "switch", "push", "pop"] | None,
-        Meta(description="branch: list, create, switch; stash: list, push, pop"),
-    ] = None
-    path: Annotated[str, Meta(description="diff, log, show, blame: only this path")] = ""
-    revision: Annotated[str, Meta(description="Commit, branch or range")] = ""
-    staged: Annotated[bool, Meta(description="diff: what is staged")] = False
-    n: Annotated[int, Meta(ge=1, le=500, description="log: how many")] = 20
-    lines: Annotated[str, Meta(pattern=r"^(\d+,\d+)?$", description='blame: "10,40"')] = ""
-    name: Annotated[str, Meta(description="branch: its name")] = ""
-    message: Annotated[str, Meta(description="commit, stash")] = ""
-    paths: Annotated[tuple[str, ...], Meta(description='commit: what to stage and commit; ["."] is all')] = ()
-    remote: Annotated[str, Meta(description="push: to where")] = ""
 
 
 class GitTool:

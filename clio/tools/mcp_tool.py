@@ -1,17 +1,19 @@
 """A tool of an MCP server as one of clio's: its schema is passed on, its answers are data, its calls are judged."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw
 
 from clio.algorithms.hidden_letters import unhidden
 from clio.errors import ToolFailed
-from clio.mcp.servers import NamedTool, Servers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer
-from clio.tools.base import FreeArguments, Prepared, Progress, ToolOutput
+from clio.tools.base import FreeArguments, Prepared, Progress, Tool, ToolOutput
+
+if TYPE_CHECKING:
+    from clio.mcp.servers import NamedTool, Servers
 
 _DESCRIPTION_CHARS, _COMPACT_CHARS = 2_000, 200
 _TITLE_CHARS = 100
@@ -23,7 +25,7 @@ class McpTool:
     args = FreeArguments
     read_only = False
 
-    def __init__(self, servers: Servers, named: NamedTool) -> None:
+    def __init__(self, servers: "Servers", named: "NamedTool") -> None:
         self._servers = servers
         self._named = named
         self.name = named.name
@@ -69,9 +71,9 @@ class McpTool:
         )
 
 
-def fitting_tools(servers: Servers, most_tokens: int) -> tuple[list[McpTool], str]:
+def fitting_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], str]:
     """The tools of this session in their order; where all are too many, the first, and a sentence on the rest."""
-    kept: list[McpTool] = []
+    kept: list[Tool] = []
     used = 0
     for named in servers.offered:
         used += named.tokens

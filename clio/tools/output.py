@@ -1,9 +1,7 @@
 """Paging through outputs that were too long to be shown whole."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
-
-from msgspec import Meta, Struct
+from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
@@ -12,18 +10,10 @@ from clio.sessions.session import Session
 from clio.storage.reasons import cause
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.truncate import rows
+from clio.tools.work_args import ReadOutputArgs
 
 PAGE_CHARS = 20_000
 """Below what the runner cuts, so that reading a page never makes another page necessary."""
-PAGE_ROWS = 300
-
-
-class ReadOutputArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of read_output."""
-
-    handle: str
-    offset: Annotated[int, Meta(ge=1, description="First line, from 1")] = 1
-    limit: Annotated[int, Meta(ge=1, le=2000, description="Lines")] = PAGE_ROWS
 
 
 class ReadOutputTool:

@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-from msgspec import Meta, Struct
+from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.messages import Deeds
@@ -13,12 +11,7 @@ from clio.skills.shelf import SkillShelf
 from clio.skills.skill import Skill
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_text import many, nearest
-
-
-class UseSkillArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of use_skill."""
-
-    name: Annotated[str, Meta(description="name of the skill, as listed")]
+from clio.tools.work_args import UseSkillArgs
 
 
 class UseSkillTool:

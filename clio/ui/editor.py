@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from clio.errors import UserError
@@ -32,6 +31,8 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
     if not (sys.stdin and sys.stdin.isatty()):
         raise UserError("an editor needs a terminal; give the new text on the command line instead")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _USUAL
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
         path = Path(folder, f"text{suffix}")
         path.write_bytes(text.encode("utf-8"))  # bytes: line endings stay what they are

@@ -23,14 +23,12 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.result import CommandResult
-from clio.ui.bar import bar_rows
 from clio.ui.footer.status import footer, format_seconds, plural
-from clio.ui.footer.todo_words import count_words, plain_rows
 from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line, in_full
 
-if TYPE_CHECKING:  # it needs rich, which a pipe does not
+if TYPE_CHECKING:  # rich is not for a pipe, nor are commands for one question
+    from clio.commands.result import CommandResult
     from clio.ui.typing.typed_state import Typing
 
 _MAX_ROWS = 20
@@ -96,9 +94,11 @@ class PipeScreen:
         self._end_answer()
         self._answer.write(clean(text).rstrip("\n") + "\n")
 
-    def show_result(self, result: CommandResult) -> None:
+    def show_result(self, result: "CommandResult") -> None:
         """What a slash command gave; one that failed is shown as an error."""
         if result.bar is not None:
+            from clio.ui.bar import bar_rows
+
             rows = bar_rows(result.bar, _BAR_CELLS)
             self.markdown("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
         if result.text and not result.ok:
@@ -110,6 +110,8 @@ class PipeScreen:
         if result.diff:
             self.markdown(result.diff)
         if result.todos:
+            from clio.ui.footer.todo_words import count_words, plain_rows
+
             rows = plain_rows(result.todos, fold=not result.todos_whole)
             self.markdown("\n".join([count_words(result.todos), *rows]))
         if result.table is not None:

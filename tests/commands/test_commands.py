@@ -19,9 +19,10 @@ from clio.commands.follow_ups import (
 )
 from clio.commands.general import MODES
 from clio.commands.markdown_code import code
-from clio.commands.registry import COMMANDS, command_table, complete, is_command, run_command
+from clio.commands.registry import COMMANDS, command_table, complete, run_command
 from clio.commands.result import CommandResult
 from clio.commands.sessions.table import age, id_length
+from clio.commands.slash import is_command
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.entrypoints.cli_words import in_cli_words

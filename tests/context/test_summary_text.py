@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clio.context.inert import cut, one_line, quoted, weight
-from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, summarise
-from clio.context.summary_text import ASKS_TOKENS, SpanInfo, render_summary
+from clio.context.summary import Ask, Decision, FileState, Outcome, SpanInfo, ThreadSummary, merge, summarise
+from clio.context.summary_text import ASKS_TOKENS, render_summary
 from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clio.providers.failures import Failure, TransportFailed
+from clio.providers.failure import Failure, TransportFailed
 from clio.providers.lean_transport import LeanTransport
 from clio.providers.openai_transport import OpenAITransport
 from clio.providers.transport import Transport

@@ -3,7 +3,8 @@
 import pytest
 
 from clio.security.command_risk import assess
-from clio.security.rules import allows, denies, read_rule, suggest
+from clio.security.rule import read_rule
+from clio.security.rules import allows, denies, suggest
 from clio.security.shell.syntax import parse
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from clio.agent.events import Notice, ToolFinished
 from clio.commands.called import MakePrompt
-from clio.commands.registry import added_prompt, is_command, run_command
+from clio.commands.registry import added_prompt, run_command
 from clio.commands.result import CommandResult
+from clio.commands.slash import is_command
 from clio.config.trust import Trust
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError

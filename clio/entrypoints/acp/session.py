@@ -29,8 +29,9 @@ from clio.commands.follow_ups import (
 )
 from clio.commands.git.pull_request import describe_branch
 from clio.commands.long_work import Track
-from clio.commands.registry import is_command, run_command
+from clio.commands.registry import run_command
 from clio.commands.result import CommandResult, FollowUp, LongWork, WaitFor
+from clio.commands.slash import is_command
 from clio.commands.work.checklist import to_markdown
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all

@@ -6,8 +6,6 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clio.commands.sessions.table import id_length
-
 if TYPE_CHECKING:
     from clio.app import App
     from clio.ui.pipe_screen import PipeScreen
@@ -37,6 +35,8 @@ def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     if session.unsaved:
         screen.error(session.unsaved)
     else:
+        from clio.commands.sessions.table import id_length
+
         known = [info.id for info in app.store.list()]
         screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")
     screen.close()

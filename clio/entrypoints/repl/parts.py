@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -33,6 +34,19 @@ if TYPE_CHECKING:
     from clio.ui.typing.typed_state import Held
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
+# What the first command and the first tools of a turn open.
+_OPENED_AHEAD = (
+    "clio.entrypoints.repl.commands",
+    "clio.agent.arguments",
+    "clio.agent.deed_notes",
+    "clio.security.command_policy",
+    "clio.tools.files.read",
+    "clio.tools.files.edit",
+    "clio.tools.search.search_text",
+    "clio.tools.search.listing",
+    "clio.tools.shell.run_command",
+    "clio.tools.truncate",
+)
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
 
@@ -206,6 +220,8 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
     from clio.ui.markup.markdown import preload
     from clio.ui.progress import Progress
 
+    for name in _OPENED_AHEAD:
+        import_module(name)
     preload()
     if isinstance(app.provider, OpenAIChatProvider):
         app.provider.warm_up()

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 
-from clio.commands.work.plan import edit_plan
 from clio.entrypoints.repl.parts import Parts, terminal_size
 from clio.entrypoints.repl.turn import Turns
 from clio.errors import UserError
@@ -61,6 +60,8 @@ async def review_proposed(parts: Parts, *, busy: bool) -> str:
 
 async def _edit(parts: Parts) -> None:
     """Open the list in the editor; where that fails, say why and leave it."""
+    from clio.commands.work.plan import edit_plan
+
     step = edit_plan(parts.app)
     try:
         edited = await asyncio.to_thread(edit_text, step.text, step.suffix)

@@ -8,9 +8,10 @@ import contextlib
 import logging
 import os
 import sys
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from clio.commands.called import MakeMeaning
-from clio.commands.registry import is_command
+from clio.commands.slash import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
@@ -19,12 +20,9 @@ from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.idle import make_idle, sleep_at_exit
 from clio.entrypoints.repl.behind import Behind
-from clio.entrypoints.repl.commands import Commands
 from clio.entrypoints.repl.end import farewell, on_end, on_interrupt
-from clio.entrypoints.repl.pager import LastPager
 from clio.entrypoints.repl.parts import Parts, make_line, make_parts, this_terminal, warm_up
 from clio.entrypoints.repl.plan import cycling, review_proposed
-from clio.entrypoints.repl.shell import TypedCommands
 from clio.entrypoints.repl.signs import LineSigns
 from clio.entrypoints.repl.start import ask_at_start, settle_trust, welcome
 from clio.entrypoints.repl.theme import Colours
@@ -35,6 +33,12 @@ from clio.ui.footer.session_facts import SessionFacts
 from clio.ui.lent import is_lent
 from clio.ui.line.history import LineHistory
 from clio.ui.line.signs import shell_line
+
+if TYPE_CHECKING:
+    from clio.commands.called import MakeMeaning
+    from clio.entrypoints.repl.commands import Commands
+    from clio.entrypoints.repl.pager import LastPager
+    from clio.entrypoints.repl.shell import TypedCommands
 
 MAX_QUESTIONS = 2
 """After one turn: a person came to get work done."""
@@ -90,17 +94,40 @@ class Repl:
         )
         self._news: asyncio.Task[None] | None = None
         self._prefill = ""
-        self._commands = Commands(
-            self._terminal, self._line, self._colours, behind, run_turn=self._run_turn, prefill=self._put_on_line
-        )
-        self._typed_commands = TypedCommands(live=self._terminal.takes_keys)
-        self._pager = LastPager(lambda: behind.parts, self._line, opens=not self._terminal.aloud)
-        self._line.bind("c-o", self._pager.open)
-        self._turns.before_end = self._pager.until_left
+        self._line.bind("c-o", self._open_last)
+        self._turns.before_end = self._until_left
         next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
-        self._turns.hotkeys |= {"c-o": self._pager.open, "c-t": self._toggle_reasoning, "s-tab": next_mode}
+        self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
+
+    # What a line is for once it is entered, which is not needed to type one.
+
+    @cached_property
+    def _commands(self) -> "Commands":
+        from clio.entrypoints.repl.commands import Commands
+
+        return Commands(
+            self._terminal, self._line, self._colours, self._behind, run_turn=self._run_turn, prefill=self._put_on_line
+        )
+
+    @cached_property
+    def _typed_commands(self) -> "TypedCommands":
+        from clio.entrypoints.repl.shell import TypedCommands
+
+        return TypedCommands(live=self._terminal.takes_keys)
+
+    @cached_property
+    def _pager(self) -> "LastPager":
+        from clio.entrypoints.repl.pager import LastPager
+
+        return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.aloud)
+
+    def _open_last(self) -> None:
+        self._pager.open()
+
+    async def _until_left(self) -> None:
+        await self._pager.until_left()
 
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the person leaves."""
@@ -150,7 +177,7 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    async def _run_turn(self, parts: Parts, text: str, make: MakeMeaning | None = None) -> None:
+    async def _run_turn(self, parts: Parts, text: str, make: "MakeMeaning | None" = None) -> None:
         while text:
             await self._turns.run(parts, text, make)
             make = None

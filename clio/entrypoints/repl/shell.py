@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from clio.commands.result import CommandResult
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ToolFailed
@@ -96,6 +95,8 @@ class _Shown:
             self._print(self._held)
 
     def _print(self, lines: list[str]) -> None:
+        from clio.commands.result import CommandResult
+
         self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
 
 

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clio.commands.model_commands import ask_server
-from clio.commands.styles.quick_feedback import QuickRating, quick_rating
 from clio.messages import AssistantMessage
 from clio.ui.line.signs import memory_line, sign_hint
 
 if TYPE_CHECKING:
     from clio.app import App
+    from clio.commands.styles.quick_feedback import QuickRating
 
 _LOOK_S = 0.1
 
@@ -33,7 +32,11 @@ class LineSigns:
             return False
         while (app := self._app()) is None:  # noqa: ASYNC110  typed before the rest of clio is there
             await asyncio.sleep(_LOOK_S)
-        return await ask_server(app) if model else True  # arguments, and commands that are not built in
+        if not model:
+            return True
+        from clio.commands.model_commands import ask_server
+
+        return await ask_server(app)  # arguments, and commands that are not built in
 
     def command(self, text: str) -> str:
         """The slash command the line stands for; "" for a message."""
@@ -42,10 +45,12 @@ class LineSigns:
         kept = memory_line(text)
         return f"/memory remember -- {kept}" if kept else ""
 
-    def _rating(self, text: str) -> QuickRating | None:
+    def _rating(self, text: str) -> "QuickRating | None":
         """The rating of the last answer a line is; None where it is a message, or no answer is there."""
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
+        from clio.commands.styles.quick_feedback import quick_rating
+
         messages = app.session.messages
         return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None

@@ -5,24 +5,24 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clio.commands.sessions.table import count_messages, session_table, shortened
-from clio.commands.tables import Table
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
-from clio.config.show import withheld_note, withheld_rows
 from clio.config.trust import decline_all, grant_all, should_ask
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
-from clio.export.wording import named_call
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from clio.sessions.session import Session
 from clio.sessions.state import first_words
-from clio.sessions.store import SessionStore
 from clio.ui.plain import clean, visible
 from clio.ui.theme import Terminal
+
+if TYPE_CHECKING:  # an earlier session is not for every start
+    from clio.commands.tables import Table
+    from clio.sessions.session import Session
+    from clio.sessions.store import SessionStore
 
 Ask = Callable[[str], str]
 """Shows a question and gives the answer line; raises EOFError where there is none."""
@@ -35,6 +35,8 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
     """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
     if loaded.config.incognito or not should_ask(loaded):
         return loaded
+    from clio.config.show import withheld_rows
+
     rows = "\n".join(map(visible, withheld_rows(loaded.withheld)))
     try:
         answer = ask(
@@ -56,7 +58,7 @@ def ask_at_start(question: str) -> str:
     return input(question)
 
 
-def choose_session(options: Options, store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
+def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
     """The id of the session to go on with; None for a new one.
 
     Raises SessionNotFound or AmbiguousSession, EOFError where the person gives up choosing.
@@ -73,7 +75,9 @@ def choose_session(options: Options, store: SessionStore, ask: Ask, terminal: Te
     return _pick(store, ask, terminal) if options.resume is not None else latest
 
 
-def _pick(store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
+def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
+    from clio.commands.sessions.table import session_table
+
     table = session_table(store.list(), running=None, now=time.time())
     sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
     while True:
@@ -86,7 +90,7 @@ def _pick(store: SessionStore, ask: Ask, terminal: Terminal) -> str | None:
             sys.stdout.write(f"{clean(str(error))}\n")
 
 
-def _shown(table: Table, terminal: Terminal) -> Iterator[str]:
+def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     if terminal.aloud:
         from clio.ui.reader.spoken import spoken_table
 
@@ -110,11 +114,15 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
     if loaded.config.incognito:
         yield "incognito: nothing is written and nothing is remembered"
     if loaded.withheld:
+        from clio.config.show import withheld_note
+
         yield withheld_note(loaded)
 
 
-def recap(session: Session) -> Iterator[str]:
+def recap(session: "Session") -> Iterator[str]:
     """A resumed session in short: what it is called, how long it is, and how it ended."""
+    from clio.commands.sessions.table import count_messages
+
     parts = [f"session {_called(session)}", count_messages(len(session.messages))]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     if open_todos:
@@ -123,8 +131,10 @@ def recap(session: Session) -> Iterator[str]:
     yield from tail(session.messages)
 
 
-def _called(session: Session) -> str:
+def _called(session: "Session") -> str:
     """Its name, else how the person began, else as much of its id as tells it from others."""
+    from clio.commands.sessions.table import shortened
+
     if session.name:
         return session.name
     words = first_words(session.messages)
@@ -133,6 +143,8 @@ def _called(session: Session) -> str:
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
     """The last messages as lines of plain text, each message cut to a few lines."""
+    from clio.export.wording import named_call
+
     near = messages[-2 * count :]  # what asked for the first result may stand before it
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
     for message in messages[-count:]:

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
 from clio.config.loaded import Loaded
 from clio.config.paths import home_config
 from clio.config.theme_names import THEMES, theme_names
-from clio.config.yaml_value import set_value
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ConfigError
 from clio.ui.theme import Terminal
@@ -77,6 +74,8 @@ class Colours:
             yield f"theme {name}, until you leave: an incognito clio writes nothing"
             return
         path = home_config(self._loaded.home)
+        from clio.config.yaml_value import set_value
+
         set_value(path, "theme", name)
         yield f"theme {name}, also from the next start on ({path})"
         origin = self._loaded.origins.get("theme", "default")
@@ -102,6 +101,9 @@ class Colours:
         screen, wide = parts.screen, max(map(len, names))
         if not isinstance(screen, Screen):
             listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
+            from clio.commands.result import CommandResult
+            from clio.commands.tables import Table
+
             screen.show_result(CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide=2)))
             return
         on_paper = self._terminal.colour and self._terminal.depth != "standard"

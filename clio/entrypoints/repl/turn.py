@@ -10,7 +10,6 @@ from msgspec import structs
 
 from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
 from clio.agent.interrupts import StopOnce
-from clio.commands.registry import run_command
 from clio.entrypoints.repl.parts import Parts
 from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
@@ -149,6 +148,8 @@ class Turns:
 
 def look(parts: Parts, line: str) -> bool:
     """Carry out a command that only looks, while a turn runs; False where it asks for more than to be shown."""
+    from clio.commands.registry import run_command
+
     result = run_command(parts.app, line)
     if result.follow_up is not None:
         return False

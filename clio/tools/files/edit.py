@@ -1,14 +1,12 @@
 """edit_file: one text in one file is replaced by another."""
 
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta, Struct
 
 from clio.errors import ToolRetry
 from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared
+from clio.tools.file_args import EditFile
 from clio.tools.files.diff import diff_texts
 from clio.tools.files.edit_ladder import Refused, Rung, Span, fit
 from clio.tools.files.file_changes import PlannedChange, prepare_changes
@@ -21,15 +19,6 @@ from clio.tools.files.unsaved import read_for_change
 _AROUND = 2
 _MAX_SHOWN = 16
 _MAX_LINE = 300
-
-
-class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of edit_file."""
-
-    path: Annotated[str, Meta(description="file to edit")]
-    old_string: Annotated[str, Meta(description="text to replace, with enough lines around it to be unique")]
-    new_string: Annotated[str, Meta(description="text to put there")]
-    replace_all: Annotated[bool, Meta(description="replace every occurrence")] = False
 
 
 class EditFileTool:

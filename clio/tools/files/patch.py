@@ -1,14 +1,13 @@
 """apply_patch: several files changed at once, all or none."""
 
 from pathlib import Path
-from typing import Annotated, assert_never
-
-from msgspec import Meta, Struct
+from typing import assert_never
 
 from clio.errors import ToolRetry
 from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared
+from clio.tools.file_args import ApplyPatch
 from clio.tools.files.diff import diff_change
 from clio.tools.files.edit import open_for_edit, plan_update
 from clio.tools.files.edit_ladder import Rung
@@ -21,12 +20,6 @@ from clio.tools.files.text_file import exists, shown
 from clio.tools.files.write import plan_new
 
 _MAX_NAMES = 3
-
-
-class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of apply_patch."""
-
-    patch: Annotated[str, Meta(description="the patch, from *** Begin Patch to *** End Patch")]
 
 
 class ApplyPatchTool:

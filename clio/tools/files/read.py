@@ -3,16 +3,16 @@
 import asyncio
 import stat
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import BinaryIO
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from clio.config.schema import PositiveInt
 from clio.errors import ToolFailed, ToolRetry
 from clio.messages import Deeds
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.file_args import MAX_CHARS, ReadFile
 from clio.tools.files.paths import missing, resolve
 from clio.tools.files.read_log import ReadLog
 from clio.tools.files.text_file import (
@@ -31,20 +31,10 @@ from clio.tools.files.unsaved import as_open
 from clio.tools.search.listing import list_folder
 
 DEFAULT_LINES = 2_000
-MAX_CHARS = 24_000
-"""Characters of one answer; the rest is a further call away."""
 _NOTES_CHARS = 500
-"""Kept free of them for the notes below the lines, which say how to go on."""
+"""Kept free of MAX_CHARS for the notes below the lines, which say how to go on."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
-
-
-class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of read_file."""
-
-    path: Annotated[str, Meta(description="file to read, relative to the project or absolute")]
-    offset: Annotated[PositiveInt | None, Meta(description="first line, from 1")] = None
-    limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
 
 
 class _Window(Struct, frozen=True, kw_only=True):

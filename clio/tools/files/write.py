@@ -1,14 +1,12 @@
 """write_file: a whole file, new or replaced."""
 
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta, Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import FileChange
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared
+from clio.tools.file_args import WriteFile
 from clio.tools.files.diff import diff_texts
 from clio.tools.files.edit import plan_update
 from clio.tools.files.file_changes import NEW_FILE_MODE, PlannedChange, prepare_changes
@@ -17,13 +15,6 @@ from clio.tools.files.read_log import ReadLog
 from clio.tools.files.text_file import MAX_EDIT_BYTES, TextFile, exists, size_text
 from clio.tools.files.text_lines import main_ending, unix
 from clio.tools.files.unsaved import read_for_change
-
-
-class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of write_file."""
-
-    path: Annotated[str, Meta(description="file to write; missing folders are made")]
-    content: Annotated[str, Meta(description="the whole content")]
 
 
 class WriteFileTool:

@@ -3,14 +3,11 @@
 import asyncio
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Meta, Struct
-
-from clio.config.schema import PositiveInt
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.file_args import FindFiles, ListFiles
 from clio.tools.files.paths import missing, resolve
 from clio.tools.files.text_file import exists
 from clio.tools.search.file_index import list_files
@@ -19,19 +16,6 @@ from clio.tools.search.globs import is_glob, matcher
 _MAX_ROWS = 200
 _DEPTHS = (3, 2, 1)
 """Levels tried where the model asks for none, until the listing is short enough."""
-
-
-class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of list_files."""
-
-    path: Annotated[str, Meta(description="folder; the project by default")] = "."
-    depth: Annotated[PositiveInt | None, Meta(description="levels of folders to open")] = None
-
-
-class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of find_files."""
-
-    pattern: Annotated[str, Meta(description="glob such as *.py or src/**/test_*.py, or a part of a path")]
 
 
 class ListFilesTool:

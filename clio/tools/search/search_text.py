@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta, Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.file_args import MAX_CHARS, SearchText
 from clio.tools.files.paths import missing, resolve
-from clio.tools.files.read import MAX_CHARS
 from clio.tools.files.text_file import exists, shown
 from clio.tools.search.file_index import ripgrep
 from clio.tools.search.globs import matcher
@@ -32,16 +29,6 @@ _MAX_LINE = 300
 _LIMIT_S = 60.0
 _LEAD = 80
 """Characters shown before a match that stands far out in a long line."""
-
-
-class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of search_text."""
-
-    pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
-    path: Annotated[str, Meta(description="folder or file; the project by default")] = "."
-    glob: Annotated[str | None, Meta(description="only files like this: *.py, src/**/*.ts, !tests/**")] = None
-    ignore_case: bool = False
-    context: Annotated[int, Meta(description="lines shown around each match", ge=0, le=20)] = 0
 
 
 class SearchTextTool:

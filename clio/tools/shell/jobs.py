@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.errors import ToolRetry
-from clio.sandbox.sandbox import Sandbox
-from clio.tools.shell.held import start_held
-from clio.tools.shell.processes import TERM_GRACE_S, RunningProcess
+
+if TYPE_CHECKING:
+    from clio.sandbox.sandbox import Sandbox
+    from clio.tools.shell.processes import RunningProcess
 
 
 class Job:
@@ -20,7 +22,7 @@ class Job:
     """
 
     def __init__(
-        self, name: str, command: str, process: RunningProcess, ended: Callable[[], None] = lambda: None
+        self, name: str, command: str, process: "RunningProcess", ended: Callable[[], None] = lambda: None
     ) -> None:
         self.name = name
         self.command = command
@@ -39,7 +41,7 @@ class Job:
 
     async def stop(self) -> None:
         """End it and everything it started; nothing happens where it has ended already."""
-        await self.process.stop(TERM_GRACE_S)
+        await self.process.stop()
         self._waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._waiting
@@ -61,13 +63,20 @@ class JobTable:
     sandbox: what holds them, as all commands of this clio; None for nothing.
     """
 
-    def __init__(self, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
         self.sandbox = sandbox
         self._jobs: dict[str, Job] = {}
 
+    @property
+    def held(self) -> bool:
+        """Whether the sandbox holds commands."""
+        return self.sandbox is not None and self.sandbox.wanted
+
     async def start(self, command: str, cwd: Path, *, outside: bool = False) -> Job:
         """Start a job. Raises ToolFailed where the command cannot be started. outside: no sandbox holds it."""
-        sandbox = self.sandbox if self.sandbox is not None and self.sandbox.wanted and not outside else None
+        from clio.tools.shell.held import start_held  # few ever start one
+
+        sandbox = self.sandbox if self.held and not outside else None
         process = await start_held(command, cwd, sandbox)
         if not self._jobs:
             # Reached where clio dies of an error before it could close the table in order.

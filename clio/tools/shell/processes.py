@@ -134,7 +134,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
             await self.stop(TERM_GRACE_S)
         self._close()
 
-    async def stop(self, grace_s: float) -> None:
+    async def stop(self, grace_s: float = TERM_GRACE_S) -> None:
         """Ask every process of the command to end, and kill those still there after `grace_s`.
 
         Cancelling this kills them at once.

@@ -3,9 +3,7 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import Annotated, Any
-
-from msgspec import Meta, Struct
+from typing import Any
 
 from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.errors import ToolFailed, ToolRetry
@@ -19,39 +17,12 @@ from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.shell.held import put_back_by_jobs, run_held
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.processes import RunningProcess, run
+from clio.tools.work_args import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200
 _LOG_LIMIT_S = 5.0
 _NEW_COMMITS = ("log", "--max-count=20", "--pretty=format:%h %s")
-
-
-class RunCommandArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of run_command."""
-
-    command: Annotated[str, Meta(description="Shell command line, run in the project folder")]
-    timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
-    background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
-
-
-class HeldCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
-    """The same where commands run in a sandbox."""
-
-    outside: Annotated[bool, Meta(description="Run it outside the sandbox; the user is always asked")] = False
-
-
-class JobOutputArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of job_output."""
-
-    job: Annotated[str, Meta(description='Name such as "job1"')]
-    offset: Annotated[int, Meta(ge=0, description="Character to begin at; default: what is new")] | None = None
-    wait_s: Annotated[int, Meta(ge=0, le=60, description="Wait so long for its end first")] = 0
-
-
-class JobStopArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of job_stop."""
-
-    job: Annotated[str, Meta(description='Name such as "job1"')]
 
 
 class RunCommandTool:
@@ -62,7 +33,7 @@ class RunCommandTool:
 
     def __init__(self, workspace: Workspace, jobs: JobTable, timeout_s: int) -> None:
         self._sandbox = jobs.sandbox
-        self.args = HeldCommandArgs if jobs.sandbox is not None and jobs.sandbox.wanted else RunCommandArgs
+        self.args = command_args(held=jobs.held)
         self._workspace = workspace
         self._jobs = jobs
         self._timeout_s = timeout_s

@@ -2,9 +2,7 @@
 
 import asyncio
 import re
-from typing import Annotated, Any
-
-from msgspec import Meta, Struct
+from typing import Any
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed
@@ -12,18 +10,13 @@ from clio.security.actions import FetchUrl
 from clio.security.url_policy import UrlRefused, read_url
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.web.http_fetch import MAX_BYTES, TIMEOUT_S, Fetch, Page
+from clio.tools.work_args import WebFetchArgs
 
 _HTML = {"text/html", "application/xhtml+xml"}
 _TEXT = LatePattern(
     r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|x-python|x-ndjson|sql|graphql)|.*/x-yaml"
 )
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
-
-
-class WebFetchArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of web_fetch."""
-
-    url: Annotated[str, Meta(description="http or https")]
 
 
 class WebFetchTool:

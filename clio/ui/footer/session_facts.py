@@ -2,21 +2,22 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clio.agent.events import Event, StepFinished, StepStarted
-from clio.commands.command import Shell
-from clio.commands.styles.looks import style_word
 from clio.config.schema import Config
-from clio.sessions.session import Session
 from clio.ui.footer.facts import Facts
 from clio.ui.footer.git_branch import GitBranch
-from clio.ui.footer.todo_view import active_words
+
+if TYPE_CHECKING:
+    from clio.commands.command import Shell
+    from clio.sessions.session import Session
 
 
 class SessionFacts:
     """shell_of: None until it is loaded; `config` is shown meanwhile."""
 
-    def __init__(self, config: Config, project: Path, shell_of: Callable[[], Shell | None]) -> None:
+    def __init__(self, config: Config, project: Path, shell_of: "Callable[[], Shell | None]") -> None:
         self.work = ""
         """What goes on in the background, such as "indexing 40 %"."""
         self._config = config
@@ -43,6 +44,9 @@ class SessionFacts:
             silent = "incognito" if self._config.incognito else ""
             held = "sandbox" if self._config.sandbox != "off" else ""
             return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
+        from clio.commands.styles.looks import style_word
+        from clio.ui.footer.todo_view import active_words
+
         self._follow(shell.session)
         window = shell.context.limits.context_window if shell.context is not None else 0
         silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
@@ -69,7 +73,7 @@ class SessionFacts:
         """The same in words."""
         return self.facts().spoken
 
-    def _follow(self, session: Session) -> None:
+    def _follow(self, session: "Session") -> None:
         """Count the bills that came since; another session begins anew."""
         if session.id != self._session_id:
             self._session_id = session.id
@@ -80,7 +84,7 @@ class SessionFacts:
         self._bills = len(bills)
 
 
-def _money(shell: Shell) -> str:
+def _money(shell: "Shell") -> str:
     """What the session cost; "" where it cost nothing, or nobody knows."""
     cost = shell.spending.of_session(shell.session)
     return cost.text if cost is not None and cost.micro_dollars else ""

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import os
-import shutil
 import sys
 
 from clio.agent.mentioned_images import MAX_IMAGE_BYTES, media_type
@@ -30,6 +29,8 @@ def copy_sequence(text: str) -> str:
 
 def clipboard_command() -> list[str] | None:
     """The command that prints the clipboard's picture as png; None where no such program is installed."""
+    import shutil
+
     wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
     offers = {
         "wl-paste": ["--no-newline", "--type", "image/png"],

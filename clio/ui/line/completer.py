@@ -1,17 +1,20 @@
 """Completion of the line: slash commands from their table, what may be named with "@", and the project's paths."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.command import Shell
-from clio.commands.registry import complete, is_command
+from clio.commands.slash import is_command
 from clio.ui.line.file_names import FileNames
 from clio.ui.line.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
 from clio.ui.plain import clean_line
+
+if TYPE_CHECKING:
+    from clio.commands.command import Shell
 
 _MENTION = LatePattern(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
@@ -25,7 +28,7 @@ class LineCompleter(Completer):
 
     def __init__(
         self,
-        shell: Callable[[], Shell | None],
+        shell: "Callable[[], Shell | None]",
         list_files: Callable[[], Sequence[str]],
         list_ahead: Callable[[], Sequence[str] | None] | None = None,
     ) -> None:
@@ -37,6 +40,8 @@ class LineCompleter(Completer):
         """Everything that fits what stands before the cursor."""
         text = document.text_before_cursor
         if is_command(text) and "\n" not in text:
+            from clio.commands.registry import complete
+
             for suggestion, typed in complete(self._shell(), text):
                 yield _offered(suggestion.text, typed, suggestion.text, suggestion.note)
             if open_mention(text) is None:

@@ -3,15 +3,18 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clio.algorithms.fuzzy import score
-from clio.commands.command import Shell
 from clio.context.mentions import write_mention
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.ui.line.file_names import FileNames
 from clio.ui.plain import clean_line
+
+if TYPE_CHECKING:
+    from clio.commands.command import Shell
 
 MAX_SHOWN = 60
 RECENT_BOOST = 12.0
@@ -35,7 +38,7 @@ class MentionMenu:
     shell: gives the running App, None while it is being built.
     """
 
-    def __init__(self, shell: Callable[[], Shell | None], files: FileNames) -> None:
+    def __init__(self, shell: "Callable[[], Shell | None]", files: FileNames) -> None:
         self._shell = shell
         self._files = files
 

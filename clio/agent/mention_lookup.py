@@ -1,0 +1,210 @@
+"""What one mention names: a file, a folder, a picture, an earlier session, a note, a resource of a server."""
+
+import asyncio
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.agent.mentioned_images import MAX_IMAGE_BYTES, looks_like_image, media_type
+from clio.agent.mentioned_resources import resource_of
+from clio.agent.mentioned_sessions import session_rows
+from clio.context.mentions import Lines, Mention, readings
+from clio.errors import SessionNotFound
+from clio.mcp.servers import Servers
+from clio.mcp.values import CallFailed, ServerDown
+from clio.memory.system import MemorySystem
+from clio.messages import ImagePart
+from clio.security.actions import ReadFiles
+from clio.security.approval import ApprovalRequest, Approver, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+from clio.sessions.session import Session
+from clio.tokens import TokenEstimator
+from clio.tools.files.read_log import ReadLog
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, shown, size_text
+from clio.tools.files.text_lines import numbered
+from clio.tools.search.listing import list_folder
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What one mention came to. rows: its text. what: how much that is, "31 lines". way: how to get at the rest."""
+
+    mention: Mention
+    rows: tuple[str, ...] = ()
+    what: str = ""
+    way: str = ""
+    image: ImagePart | None = None
+
+
+class Refused(Exception):
+    """Why a thing that is there was not put in, as a sentence."""
+
+
+class MentionLookup(Struct, kw_only=True, frozen=True):
+    """Looks things up for one loop. model: its name. takes_images: whether pictures may be sent to it.
+
+    session_tokens: the most an earlier session may take. pasted: pictures of the clipboard by their number.
+    """
+
+    workspace: Workspace
+    policy: Policy
+    approver: Approver
+    memory: MemorySystem
+    read_log: ReadLog
+    session_of: Callable[[], Session]
+    estimator: TokenEstimator
+    session_tokens: int
+    model: str
+    takes_images: bool
+    pasted: Mapping[str, bytes]
+    servers: Servers | None = None
+
+    async def find(self, mention: Mention) -> Found | None:
+        """What a mention names; None where it names nothing. Raises Refused, ClioError, OSError."""
+        match mention.kind:
+            case "path":
+                return await self._path(mention) or await self._resource(mention)
+            case "session":
+                return await asyncio.to_thread(self._session, mention)
+            case "note":
+                return await asyncio.to_thread(self._note, mention)
+            case "resource":
+                return await self._resource(mention)
+            case "clipboard":
+                data = self.pasted.get(mention.name)
+                return self._image(mention, data) if data is not None else None
+
+    async def _path(self, mention: Mention) -> Found | None:
+        """None where no reading of the mention is the name of anything."""
+        for reading in readings(mention):
+            path = self._existing(reading.name)
+            if path is None and reading.lines is not None:  # a name may end like a range: "notes:3"
+                whole = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
+                reading, path = (whole, literal) if (literal := self._existing(whole.name)) else (reading, None)
+            if path is not None:
+                await self._allow(path)
+                return await asyncio.to_thread(self._read, reading, path)
+        return None
+
+    async def _resource(self, mention: Mention) -> Found | None:
+        """What a configured MCP server gives under a URI; None where the mention names no such server."""
+        found = resource_of(mention, self.servers)
+        if found is None or self.servers is None:
+            return None
+        server, uri = found
+        try:
+            reply = await self.servers.read(server, uri)
+        except (CallFailed, ServerDown) as error:
+            raise Refused(f"{server}: {error}") from None
+        rows = tuple(shown(line) for line in reply.text.splitlines())
+        named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
+        what = _count(len(rows), "line")
+        return Found(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
+
+    def _existing(self, name: str) -> Path | None:
+        try:
+            path = self.workspace.resolve(name)
+            path.stat()
+        except (OSError, ValueError, RuntimeError):  # no such file, or nothing that could be one
+            return None
+        return path
+
+    async def _allow(self, path: Path) -> None:
+        """Ask the policy, and the person where it says so. Raises Refused; ApprovalNeeded where nobody is there."""
+        action = ReadFiles(paths=(path,))
+        verdict = self.policy.judge(action)
+        if isinstance(verdict, Deny):
+            raise Refused(verdict.reason)
+        if isinstance(verdict, Ask):
+            request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
+            answer = await self.approver.ask(request)
+            if answer.kind == "no":
+                raise Refused(answer.reason or "you said no")
+            if answer.kind in ("session", "always"):
+                self.policy.allow_for_session(action)
+
+    def _read(self, mention: Mention, path: Path) -> Found:
+        name = self.workspace.display(path)
+        try:
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
+                listed = list_folder(self.workspace, path, None)
+                rows = tuple(listed.text.splitlines())
+                return Found(mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files")
+            if not stat.S_ISREG(status.st_mode):
+                raise Refused("it is a device, pipe or socket")
+            limit = MAX_IMAGE_BYTES if looks_like_image(name) else MAX_EDIT_BYTES
+            if status.st_size > limit:
+                raise Refused(f"it has {size_text(status.st_size)}, and at most {size_text(limit)} are read")
+            data = path.read_bytes()
+        except OSError as error:
+            raise explain(error, name, "read") from error
+        if looks_like_image(name):
+            return self._image(mention, data)
+        return self._text(mention, path, data)
+
+    def _text(self, mention: Mention, path: Path, data: bytes) -> Found:
+        try:
+            text = decode(data).text
+        except NotText:
+            raise Refused(f"it is a binary file ({size_text(len(data))})") from None
+        lines = [shown(line) for line in _lines(text)]
+        wanted = mention.lines or Lines(first=1, last=max(len(lines), 1))
+        if wanted.first > max(len(lines), 1):
+            raise Refused(f"it has {_count(len(lines), 'line')}; there is no line {wanted.first:,}")
+        self.read_log.saw(path, data)
+        rows = numbered(lines[wanted.first - 1 : wanted.last], wanted.first)
+        return Found(
+            mention=mention,
+            rows=tuple(rows) or ("[the file is empty]",),
+            what=_count(len(rows), "line"),
+            way="read them with read_file",
+        )
+
+    def _image(self, mention: Mention, data: bytes) -> Found:
+        kind = media_type(data)
+        if not kind:
+            raise Refused("it is no png, jpg, gif or webp picture")
+        if len(data) > MAX_IMAGE_BYTES:
+            raise Refused(f"it has {size_text(len(data))}, and at most {size_text(MAX_IMAGE_BYTES)} are sent")
+        if not self.takes_images:
+            raise Refused(
+                f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
+                f"models: {{{self.model}: {{images: true}}}} if it does"
+            )
+        part = ImagePart(blob=self.session_of().write_data(data), media_type=kind, name=mention.label, size=len(data))
+        return Found(mention=mention, what=f"{kind.partition('/')[2]}, {size_text(len(data))}", image=part)
+
+    def _session(self, mention: Mention) -> Found:
+        for reading in readings(mention):
+            with suppress(SessionNotFound):
+                session = self.memory.earlier_session(reading.name)
+                return Found(
+                    mention=reading,
+                    rows=tuple(session_rows(session, self.session_tokens, self.estimator)),
+                    what=f"{_count(len(session.messages), 'message')}, summed up",
+                    way="search it with recall_sessions",
+                )
+        raise Refused("there is no such session; /session list shows those there are")
+
+    def _note(self, mention: Mention) -> Found:
+        for reading in readings(mention):
+            if note := self.memory.retrieve_note(reading.name):
+                rows = tuple(note.content.splitlines())
+                what = _count(len(rows), "line")
+                return Found(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
+        raise Refused("there is no such note; /note list shows those there are")
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The lines without their endings; a last newline begins no further one."""
+    lines = text.split("\n" if "\n" in text else "\r")
+    if not lines[-1]:
+        lines.pop()
+    return (line.removesuffix("\r") for line in lines)
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count:,} {word}" + "s" * (count != 1)

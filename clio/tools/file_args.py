@@ -1,0 +1,63 @@
+"""The arguments of the tools that read, search and change files: what a request says of them, without the tools."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clio.config.schema import PositiveInt
+
+MAX_CHARS = 24_000
+"""Characters of one answer; the rest is a further call away."""
+
+
+class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of read_file."""
+
+    path: Annotated[str, Meta(description="file to read, relative to the project or absolute")]
+    offset: Annotated[PositiveInt | None, Meta(description="first line, from 1")] = None
+    limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
+
+
+class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of write_file."""
+
+    path: Annotated[str, Meta(description="file to write; missing folders are made")]
+    content: Annotated[str, Meta(description="the whole content")]
+
+
+class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of edit_file."""
+
+    path: Annotated[str, Meta(description="file to edit")]
+    old_string: Annotated[str, Meta(description="text to replace, with enough lines around it to be unique")]
+    new_string: Annotated[str, Meta(description="text to put there")]
+    replace_all: Annotated[bool, Meta(description="replace every occurrence")] = False
+
+
+class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of apply_patch."""
+
+    patch: Annotated[str, Meta(description="the patch, from *** Begin Patch to *** End Patch")]
+
+
+class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of list_files."""
+
+    path: Annotated[str, Meta(description="folder; the project by default")] = "."
+    depth: Annotated[PositiveInt | None, Meta(description="levels of folders to open")] = None
+
+
+class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of find_files."""
+
+    pattern: Annotated[str, Meta(description="glob such as *.py or src/**/test_*.py, or a part of a path")]
+
+
+class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of search_text."""
+
+    pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
+    path: Annotated[str, Meta(description="folder or file; the project by default")] = "."
+    glob: Annotated[str | None, Meta(description="only files like this: *.py, src/**/*.ts, !tests/**")] = None
+    ignore_case: bool = False
+    context: Annotated[int, Meta(description="lines shown around each match", ge=0, le=20)] = 0

@@ -1,0 +1,96 @@
+"""Tools that are made when they are first called."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from clio.security.actions import Internal
+from clio.security.path_policy import Workspace
+from clio.tools.base import Prepared, Progress, Tool, ToolOutput
+from clio.tools.file_tools import file_tools
+from clio.tools.files.read_log import ReadLog
+from clio.tools.late_tool import LateTool
+from clio.tools.shell.jobs import JobTable
+from clio.tools.work_tools import use_skill_tool, work_tools
+
+CALLERS = 4
+LIGHT = "ask base file_args files files.read_log late_tool memory_args shell shell.jobs todo work_args"
+
+
+class Nothing(Struct, frozen=True):
+    """No arguments."""
+
+
+class Idle:
+    """A tool that does nothing."""
+
+    name = "idle"
+    args = Nothing
+    read_only = True
+
+    def prepare(self, args: Nothing) -> Prepared:
+        async def go(progress: Progress) -> ToolOutput:
+            return ToolOutput(text="", summary="")
+
+        return Prepared(title=self.name, action=Internal(), run=go)
+
+
+def test_made_once_though_several_call_at_once() -> None:
+    made: list[Tool] = []
+    together = Barrier(CALLERS)
+
+    def make() -> Tool:
+        made.append(Idle())
+        return made[-1]
+
+    late = LateTool("idle", Nothing, make, read_only=True)
+    assert made == []
+
+    def call(_: int) -> str:
+        together.wait(10)
+        return late.prepare(Nothing()).title
+
+    with ThreadPoolExecutor(CALLERS) as pool:
+        assert list(pool.map(call, range(CALLERS))) == ["idle"] * CALLERS
+    assert made == [late.made()]
+
+
+def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> None:
+    tries = iter([ImportError("first"), ImportError("second"), Idle()])
+
+    def make() -> Tool:
+        result = next(tries)
+        if isinstance(result, ImportError):
+            raise result
+        return result
+
+    late = LateTool("idle", Nothing, make)
+    for message in ("first", "second"):
+        with pytest.raises(ImportError, match=message):
+            late.prepare(Nothing())
+    assert late.prepare(Nothing()).title == "idle"
+
+
+def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    unused: Any = None
+    work = work_tools(workspace, unused, unused, unused, JobTable(), command_timeout_s=20, private_network=False)
+    tools = [*file_tools(workspace, ReadLog()), *work, use_skill_tool(unused, ())]
+    late = [tool for tool in tools if isinstance(tool, LateTool)]
+    assert len(late) == 15
+    for offered in late:
+        made = offered.made()
+        assert (made.name, made.args, made.read_only) == (offered.name, offered.args, offered.read_only)
+
+
+def test_offering_loads_none_of_them() -> None:
+    script = "import sys, clio.tools.file_tools, clio.tools.work_tools; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    tools = [name.removeprefix("clio.tools.") for name in loaded if name.startswith("clio.tools.")]
+    assert set(tools) == {"file_tools", "work_tools", *LIGHT.split()}
