@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ LINUX_ALONE = frozenset(("sandbox/landlock_child.py",))
 QUESTIONS = ("sys.platform", "hasattr(", "os.name")
 
 
-def places() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.relative_to(PACKAGE).as_posix() not in LINUX_ALONE:
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def places() -> tuple[tuple[Path, ast.Module], ...]:
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).as_posix() not in LINUX_ALONE)
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
 def only_posix(node: ast.AST) -> str:
@@ -86,9 +87,9 @@ def names_of(node: ast.AST) -> list[str]:
             return []
 
 
-@pytest.mark.parametrize(("path", "tree"), [pytest.param(*one, id=one[0].stem) for one in places()])
-def test_what_only_posix_has_is_asked_for_first(path: Path, tree: ast.Module) -> None:
-    assert [f"{path.relative_to(PACKAGE)}:{line} {name}" for line, name in unguarded(tree)] == []
+def test_what_only_posix_has_is_asked_for_first() -> None:
+    found = [(path.relative_to(PACKAGE), unguarded(tree)) for path, tree in places()]
+    assert [f"{path}:{line} {name}" for path, uses in found for line, name in uses] == []
 
 
 @pytest.mark.parametrize(

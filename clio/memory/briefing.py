@@ -5,8 +5,8 @@ from pathlib import Path
 
 from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
-from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm.news import news_fragment, news_since
+from clio.memory.ltm.reading import LtmReading
 from clio.memory.records import Entry, Knowledge
 from clio.memory.rule_scope import matching_rules
 
@@ -14,7 +14,7 @@ from clio.memory.rule_scope import matching_rules
 class Briefing:
     """What one session has been told. start: the folder clio was started in, which decides what rules are near."""
 
-    def __init__(self, ltm: LongTermMemory, source: str, project: Path, start: Path) -> None:
+    def __init__(self, ltm: LtmReading, source: str, project: Path, start: Path) -> None:
         self._ltm = ltm
         self._source = source
         self._project = project

@@ -2,25 +2,36 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clio.errors import StorageError, ToolFailed
-from clio.memory.cleaning import cleaned, cleaned_entry
-from clio.memory.handles import find_handle
-from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE
-from clio.memory.ltm.versions import EntryVersion
-from clio.memory.note_changes import note_change
-from clio.memory.notes import Notes
-from clio.memory.ranking import rank
-from clio.memory.records import Added, Entry, Freshness, Hit, Knowledge, LtmStats, Note, Provenance, Pruned
-from clio.memory.team.share import Sharing
+from clio.memory.ltm.reading import LtmReading
+from clio.memory.records import (
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    Added,
+    Entry,
+    Freshness,
+    Hit,
+    Knowledge,
+    LtmStats,
+    Note,
+    Provenance,
+    Pruned,
+)
 from clio.memory.undo import UndoLog
+
+if TYPE_CHECKING:
+    from clio.memory.long_term import LongTermMemory
+    from clio.memory.ltm.versions import EntryVersion
+    from clio.memory.notes import Notes
+    from clio.memory.team.share import Sharing
 
 
 class KnownOfProject:
-    """Project knowledge and notes, cleaned of secrets on the way in.
+    """Project knowledge and notes, cleaned of secrets on the way in. What a turn does not read is loaded on first use.
 
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
@@ -38,15 +49,14 @@ class KnownOfProject:
         clock: Callable[[], float],
         home: Path | None = None,
     ) -> None:
-        folder = project / ".clio"
+        self._project = project
+        self._trust_home = home
         self._incognito = incognito
         self._redact = redact
         self._clock = clock
         self._undo = undo
-        self._ltm_path = folder / "ltm.json"
-        self._ltm = LongTermMemory(self._ltm_path, project=project, undo=undo, clock=clock, home=home)
-        self._sharing = Sharing(self._ltm_path, project=project, home=home, clock=clock, clean=redact)
-        self._notes = Notes(folder / "memory", clock)
+        self._ltm_path = project / ".clio" / "ltm.json"
+        self._known = LtmReading(self._ltm_path, project=project, clock=clock, home=home)
         self.is_off = False
 
     def _refuse_incognito(self) -> None:
@@ -60,17 +70,17 @@ class KnownOfProject:
     def knowledge(self) -> Knowledge:
         """The whole project knowledge."""
         self._refuse_incognito()
-        return self._ltm.read()
+        return self._known.read()
 
     def freshness(self, entries: Sequence[Entry]) -> dict[str, Freshness]:
         """How each entry stands to its example files, by id."""
         self._refuse_incognito()
-        return self._ltm.freshness(entries)
+        return self._known.freshness(entries)
 
     def find(self, id: str) -> Entry:
         """The entry of that id, or of the only one that begins so."""
-        known = {entry.id: entry for entry in self.knowledge().entries}
-        return self._ltm.with_uses((known[find_handle(id, known)],))[0]
+        self._refuse_incognito()
+        return self._ltm.find(id)
 
     def use(self, ids: Sequence[str]) -> None:
         """Count entries as asked for and given; where that cannot be written, nothing is lost but the count."""
@@ -78,7 +88,7 @@ class KnownOfProject:
         with suppress(OSError, StorageError):
             self._ltm.use(ids)
 
-    def knowledge_versions(self) -> tuple[EntryVersion, ...]:
+    def knowledge_versions(self) -> "tuple[EntryVersion, ...]":
         """Everything the entries ever said, and when, the oldest first."""
         self._refuse_incognito()
         return self._ltm.versions()
@@ -86,12 +96,12 @@ class KnownOfProject:
     def add(self, draft: Entry, provenance: Provenance) -> Added:
         """Remember something about the project, or confirm what says the same."""
         self._refuse_incognito()
-        return self._ltm.add(cleaned_entry(draft, self._redact), provenance)
+        return self._ltm.add(draft, provenance)
 
     def update(self, id: str, **changes: Any) -> Entry:
         """Change fields of an entry, which then counts as confirmed."""
         self._refuse_incognito()
-        return self._ltm.update(id, **{name: cleaned(value, self._redact) for name, value in changes.items()})
+        return self._ltm.update(id, **changes)
 
     def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
         """Move entries to the archive."""
@@ -116,10 +126,27 @@ class KnownOfProject:
         return self._ltm.archived()
 
     @property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> "Sharing":
         """What of the project knowledge is shared through git, and turning that on and off."""
         self._refuse_incognito()
-        return self._sharing
+        from clio.memory.team.share import Sharing
+
+        return Sharing(
+            self._ltm_path, project=self._project, home=self._trust_home, clock=self._clock, clean=self._redact
+        )
+
+    @cached_property
+    def _ltm(self) -> "LongTermMemory":
+        from clio.memory.long_term import LongTermMemory
+
+        return LongTermMemory(
+            self._ltm_path,
+            project=self._project,
+            undo=self._undo,
+            clock=self._clock,
+            home=self._trust_home,
+            redact=self._redact,
+        )
 
     # Notes
 
@@ -129,7 +156,7 @@ class KnownOfProject:
         key, content = self._redact(key), self._redact(content)
         before = self._notes.retrieve(key)
         new = self._notes.store(key, content)
-        self._undo.record(note_change(key, before, content, at=self._clock()))
+        self._note_change(key, before, content)
         return new
 
     def retrieve_note(self, key: str) -> Note | None:
@@ -148,7 +175,7 @@ class KnownOfProject:
         key = self._redact(key)
         before = self._notes.retrieve(key)
         if before is not None:
-            self._undo.record(note_change(key, before, None, at=self._clock()))
+            self._note_change(key, before, None)
         return self._notes.delete(key)
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
@@ -157,6 +184,19 @@ class KnownOfProject:
         What is found counts as used.
         """
         self._refuse_incognito()
-        hits = rank(query, self._ltm.read(), self._notes.newest_first(), limit)
+        from clio.memory.ranking import rank
+
+        hits = rank(query, self._known.read(), self._notes.newest_first(), limit)
         self.use([hit.id for hit in hits if hit.id])
         return hits
+
+    @cached_property
+    def _notes(self) -> "Notes":
+        from clio.memory.notes import Notes
+
+        return Notes(self._project / ".clio" / "memory", self._clock)
+
+    def _note_change(self, key: str, before: Note | None, content: str | None) -> None:
+        from clio.memory.note_changes import note_change
+
+        self._undo.record(note_change(key, before, content, at=self._clock()))

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from clio.errors import UserError
-from clio.memory.examples import ExampleFiles
+from clio.memory.cleaning import cleaned, cleaned_entry
 from clio.memory.handles import find_handle
 from clio.memory.ltm.archive import Kept
 from clio.memory.ltm.changes import Piece, piece, read_pieces
@@ -18,17 +18,28 @@ from clio.memory.ltm.history import begin_again
 from clio.memory.ltm.imports import merge_in, read_foreign
 from clio.memory.ltm.kinds import Json, handles, identity, new_handle, set_handle, stored_id, to_entry, to_raw
 from clio.memory.ltm.merge import adopt_context, beside, confirm, label, place_for, revive, same
-from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, to_prune
+from clio.memory.ltm.prune import to_prune
+from clio.memory.ltm.reading import LtmReading
 from clio.memory.ltm.stats import count_up
-from clio.memory.ltm.store import open_store
+from clio.memory.ltm.store import LtmStore
 from clio.memory.ltm.uses import count_uses, with_uses
 from clio.memory.ltm.versions import EntryVersion, entry_versions
-from clio.memory.records import Added, Because, Entry, Freshness, Kind, Knowledge, LtmStats, Provenance, Pruned
+from clio.memory.records import (
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    Added,
+    Because,
+    Entry,
+    Kind,
+    LtmStats,
+    Provenance,
+    Pruned,
+)
 from clio.memory.tolerant import number
 from clio.memory.undo import Change, UndoLog
 
 
-class LongTermMemory:
+class LongTermMemory(LtmReading):
     """`ltm.json` of one project. Nothing is kept in memory between calls, so nothing stale is ever written back.
 
     All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError;
@@ -36,6 +47,7 @@ class LongTermMemory:
     the lock for ten seconds, and then nothing was changed. `ltm.archive.json` beside it keeps what leaves.
 
     project: the folder the examples' paths are relative to.
+    redact: applied to every text that is added or changed, before it is stored.
     undo: where each change is noted first, so that it can be taken back; None notes nothing.
     home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
     """
@@ -48,20 +60,17 @@ class LongTermMemory:
         undo: UndoLog | None = None,
         clock: Callable[[], float] = time.time,
         home: Path | None = None,
+        redact: Callable[[str], str] = unsurrogated,
     ) -> None:
-        self._store = open_store(path, project=project, home=home, undo=undo, clock=clock)
+        super().__init__(path, project=project, clock=clock, home=home)
+        self._store = LtmStore(path, undo, clock, self._team)
         self._uses_path = path.with_name("ltm.uses.json")
-        self._examples = ExampleFiles(project)
+        self._redact = redact
 
-    def read(self) -> Knowledge:
-        """Everything that is known; entries that are not what they should be are passed over, and stay in the file."""
-        return self._store.read().knowledge()
-
-    def freshness(self, entries: Iterable[Entry]) -> dict[str, Freshness]:
-        """How each entry stands to its example files, by id. Reads those that changed since they were last read."""
-        listed = list(entries)
-        states = self._examples.freshness(entry.bound for entry in listed)
-        return dict(zip((entry.id for entry in listed), states, strict=True))
+    def find(self, id: str) -> Entry:
+        """The entry of that id, or of the only one that begins so, with its uses. Raises UserError."""
+        known = {entry.id: entry for entry in self.read().entries}
+        return self.with_uses((known[find_handle(id, known)],))[0]
 
     def use(self, ids: Sequence[str]) -> None:
         """Count these entries as asked for and given, now. The knowledge itself is not written."""
@@ -77,7 +86,7 @@ class LongTermMemory:
 
         Raises UserError for a draft that lacks what its kind needs, or is too long.
         """
-        kind, new = draft.kind, to_raw(checked(draft))
+        kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact)))
         new["provenance"] = msgspec.to_builtins(provenance)
         with self._store.changing() as (document, now):
             section = document.section(kind)
@@ -112,6 +121,7 @@ class LongTermMemory:
         changes: text, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
         Raises UserError for an id or a field there is not, or words another entry has.
         """
+        changes = {name: cleaned(value, self._redact) for name, value in changes.items()}
         with self._store.changing() as (document, now):
             known = document.by_handle()
             handle = find_handle(id, known)

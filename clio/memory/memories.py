@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,12 +12,13 @@ from clio.algorithms.asked import asked
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
-from clio.memory.typed.merging import Remembered
 from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import MemoryRecord, check_type, short
+from clio.memory.typed.record import MemoryRecord, Remembered, check_type, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
-from clio.memory.typed.versions import Version
 from clio.memory.undo import Change, UndoLog, new_change
+
+if TYPE_CHECKING:
+    from clio.memory.typed.versions import Version
 
 SCOPES: tuple[Scope, ...] = ("project", "user")
 FILE = "memories.json"
@@ -172,7 +174,7 @@ class Memories:
                 return next((record for record in reversed(store.live(others)) if not record.is_variant), None)
         return None
 
-    def versions(self, id: str = "") -> tuple[Version, ...]:
+    def versions(self, id: str = "") -> "tuple[Version, ...]":
         """Everything memories ever said, and when, the oldest first; see `TypedStore.versions`.
 
         id: of one memory and its history, also of one that left. Raises UserError.

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from clio.config.loaded import Loaded
+from clio.config.schema import Config
 from clio.memory.preferences.book import Fading
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.system import MemorySystem
-from clio.memory.vectors.endpoint import make_embedder
+from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.sessions.store import SessionStore
 
 
@@ -39,3 +41,18 @@ def open_memory(
         scenarios=scenarios or read_scenarios(loaded.home),
         fading=Fading(half_life_days=config.preference_half_life_days, floor=config.preference_floor),
     )
+
+
+def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
+    """What the configuration asks for; only that is loaded, and no connection opened."""
+    match config.embedder:
+        case "hashed":
+            return HashedEmbedder()
+        case "minilm":
+            from clio.memory.vectors.minilm import MiniLmEmbedder
+
+            return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
+        case "endpoint":
+            from clio.memory.vectors.endpoint import endpoint_embedder
+
+            return endpoint_embedder(config, env)

@@ -143,6 +143,10 @@ class Added(Struct, frozen=True, kw_only=True):
     beside: tuple[Entry, ...] = ()
 
 
+MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
+"""What is older than so many days, or less certain, is pruned where nobody says otherwise."""
+
+
 class Pruned(Struct, frozen=True, kw_only=True):
     """What pruning moved to the archive, or would move where it is a dry run, and why; how many entries stay."""
 

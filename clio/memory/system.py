@@ -1,44 +1,44 @@
 """The one door to everything that is remembered: project knowledge, notes, earlier sessions."""
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from clio.algorithms.listeners import never
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.briefing import Briefing
-from clio.memory.feedback.feedback import Feedback, Noted
-from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.known import KnownOfProject
 from clio.memory.memories import Memories
-from clio.memory.note_changes import revert_note
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.recall.docs import Recall
-from clio.memory.recall.search import SessionRecall, never
-from clio.memory.sleep.nights import Nights
 from clio.memory.styles.skill import DIMENSIONS
 from clio.memory.styles.state import intent_of
 from clio.memory.styles.styles import Styles
-from clio.memory.temporal.shift_reports import Shifts
 from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
-from clio.memory.undoing import undo_last
-from clio.memory.unified.recall import UnifiedRecall
-from clio.memory.unified.styles import StyleAnswers
-from clio.memory.vectors.documents import Documents
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from clio.memory.feedback.feedback import Feedback, Noted
+    from clio.memory.recall.docs import Recall
+    from clio.memory.recall.search import SessionRecall
+    from clio.memory.sleep.nights import Nights
+    from clio.memory.unified.recall import UnifiedRecall
+    from clio.memory.vectors.documents import Documents
 
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
@@ -55,6 +55,8 @@ def _unchanged(text: str) -> str:
 
 class MemorySystem(KnownOfProject):
     """What one project remembers.
+
+    What a turn does not need is loaded when it is first asked for: every start would wait for it.
 
     incognito: nothing is read and nothing written; every method but those that give fragments, the progress pair and
         `close` raises ToolFailed.
@@ -92,27 +94,19 @@ class MemorySystem(KnownOfProject):
         folder = project / ".clio"
         undo = UndoLog(folder / "memory.undo.jsonl")
         super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock, home=home)
-        self._project = project
         self._home = home or folder
         self._start = start or project
         self._inject = ltm and not incognito
         self._store = store
-        self._recall = SessionRecall(store, None if incognito else folder / "cache")
+        self._recall: SessionRecall | None = None
+        self._making = threading.Lock()
         self._memories = Memories(project, self._home, undo=self._undo, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
         self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
         self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
-        self._feedback = Feedback(
-            Trajectories(folder / "trajectories.jsonl"),
-            self._styles,
-            store,
-            session_of=lambda: self._session_of(),
-            redact=redact,
-            embedder=embedder,
-            clock=clock,
-        )
-        self._nights = Nights(project, self._home, store, redact=redact, clock=clock, rng=rng)
+        self._embedder = embedder
+        self._rng = rng
         self._across_sessions = across_sessions
         self._session_of: Callable[[], Session | None] = _no_session
         self._of_turn: TurnMemory | None = None
@@ -151,7 +145,7 @@ class MemorySystem(KnownOfProject):
 
     def ask_a_model(self, decide: Decide | None) -> None:
         """Whom to ask whether two memories that are half alike are one; None: nobody, both are kept."""
-        self._memories.decide = self._nights.ask = decide
+        self._memories.decide = decide
 
     def prefix_fragments(
         self, cap_tokens: int = CAP_TOKENS, chars_per_token: float = CHARS_PER_TOKEN
@@ -189,9 +183,10 @@ class MemorySystem(KnownOfProject):
         fragment = self._styles.fragment(text)
         return [fragment] if fragment else []
 
-    def end_turn(self, session: Session, status: str) -> list[Noted]:
+    def end_turn(self, session: Session, status: str) -> "list[Noted]":
         """Note how a turn ended, for what is learned from it; what signs of a person's opinion taught."""
-        return [] if self.is_silent else self._feedback.end_turn(session, status)
+        learns = not self.is_silent and self._styles.is_on
+        return self.feedback.end_turn(session, status) if learns else []
 
     def window_trimmed(self) -> None:
         """What earlier turns were told may have left the window: the next one is told again."""
@@ -217,7 +212,7 @@ class MemorySystem(KnownOfProject):
         return structs.replace(self._report, scenario=self.scenario_in_force)
 
     def _new_briefing(self) -> Briefing:
-        return Briefing(self._ltm, str(self._ltm_path), self._project, self._start)
+        return Briefing(self._known, str(self._ltm_path), self._project, self._start)
 
     def _knowledge_items(self) -> list[WhyItem]:
         return [item for part in self.why() for item in knowledge_items(part, self._clock())]
@@ -250,26 +245,42 @@ class MemorySystem(KnownOfProject):
         return self._styles
 
     @property
-    def feedback(self) -> Feedback:
+    def feedback(self) -> "Feedback":
         """What the person thinks of answers."""
         self._refuse_incognito()
-        return self._feedback
+        from clio.memory.feedback.feedback import Feedback
+        from clio.memory.feedback.trajectories import Trajectories
+
+        return Feedback(
+            Trajectories(self._project / ".clio" / "trajectories.jsonl"),
+            self._styles,
+            self._store,
+            session_of=self._session_of,
+            redact=self._redact,
+            embedder=self._embedder,
+            clock=self._clock,
+        )
 
     # Everything at once
 
     @property
-    def unified(self) -> UnifiedRecall:
+    def unified(self) -> "UnifiedRecall":
         """One question to all of it."""
         self._refuse_incognito()
+        from clio.memory.unified.recall import UnifiedRecall
+        from clio.memory.unified.styles import StyleAnswers
+
         styles = StyleAnswers(self._styles)
         return UnifiedRecall(
-            self._recall, self._meaning, self._memories, self._ltm, self._notes, styles=styles, clock=self._clock
+            self._sessions(), self._meaning, self._memories, self._ltm, self._notes, styles=styles, clock=self._clock
         )
 
     def take_shifts(self) -> list[str]:
         """How the person's tastes have moved within a month, one sentence each, each told once; for the background."""
         if self.is_silent:
             return []
+        from clio.memory.temporal.shift_reports import Shifts
+
         state = self._styles.state()
         vectors = {
             place: dict(zip(DIMENSIONS, vector, strict=True))
@@ -279,15 +290,19 @@ class MemorySystem(KnownOfProject):
         return Shifts(self._home, self._memories.user, self._clock).take_new(vectors)
 
     @property
-    def sleep(self) -> Nights:
+    def sleep(self) -> "Nights":
         """Learning from earlier sessions, when nothing else is going on, and what that came to."""
         self._refuse_incognito()
-        return self._nights
+        from clio.memory.sleep.nights import Nights
+
+        nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
+        nights.ask = self._memories.decide
+        return nights
 
     # Documents
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> "Documents":
         """Documents somebody added."""
         self._refuse_incognito()
         return self._meaning.documents
@@ -320,13 +335,13 @@ class MemorySystem(KnownOfProject):
         include_current: bool = False,
         max_sessions: int = DEFAULT_SESSIONS,
         max_results: int = DEFAULT_RESULTS,
-    ) -> Recall:
+    ) -> "Recall":
         """Passages of earlier sessions that answer the query, grouped by session, the best first.
 
         current: the id of the session that asks, left out unless `include_current`.
         """
         self._refuse_incognito()
-        return self._recall.search(
+        return self._sessions().search(
             query,
             current=current,
             include_current=include_current,
@@ -346,11 +361,14 @@ class MemorySystem(KnownOfProject):
         if self._incognito:
             return 0
         self._meaning.refresh(self._store, stop, all_sessions=self._across_sessions)
-        return self._recall.refresh(stop, progress)
+        return self._sessions().refresh(stop, progress)
 
     def undo(self) -> str:
         """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
         self._refuse_incognito()
+        from clio.memory.note_changes import revert_note
+        from clio.memory.undoing import undo_last
+
         return undo_last(
             self._undo,
             {
@@ -362,5 +380,16 @@ class MemorySystem(KnownOfProject):
 
     def close(self) -> None:
         """Let go of the index."""
-        self._recall.close()
+        if self._recall is not None:
+            self._recall.close()
         self._meaning.close()
+
+    def _sessions(self) -> "SessionRecall":
+        """The search of earlier sessions, one for all threads."""
+        from clio.memory.recall.search import SessionRecall
+
+        with self._making:
+            if self._recall is None:
+                cache = None if self._incognito else self._project / ".clio" / "cache"
+                self._recall = SessionRecall(self._store, cache)
+            return self._recall

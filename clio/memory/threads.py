@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clio.algorithms.lexical import coverage, has_phrase, rarity, terms, words
-from clio.memory.ranking import PHRASE_BONUS
-from clio.memory.recall.transcripts import searchable_text
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -75,8 +73,7 @@ class ThreadArchive:
 
         What shares no word with the query is no answer, nor is what clio itself put into the conversation.
         """
-        texts = [(message, searchable_text(message)) for message in self._session.messages]
-        return _rank(query, texts)[: max(limit, 0)]
+        return _rank(query, self._session.messages)[: max(limit, 0)]
 
     def stats(self) -> ArchiveStats:
         """Its size."""
@@ -105,7 +102,11 @@ class ThreadArchive:
         return self._places
 
 
-def _rank(query: str, texts: Sequence[tuple[Message, str]]) -> tuple[Found, ...]:
+def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
+    from clio.memory.ranking import PHRASE_BONUS
+    from clio.memory.recall.transcripts import searchable_text
+
+    texts = [(message, searchable_text(message)) for message in messages]
     wanted, phrase = set(terms(query)), words(query)
     bags = [wanted & set(terms(text)) if text else set[str]() for _, text in texts]
     weights = rarity(bags, wanted)

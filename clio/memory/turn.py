@@ -18,7 +18,6 @@ from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
 from clio.memory.preferences.book import Preferences, Weighed
 from clio.memory.preferences.fragment import hard_limits_fragment, lifted_limits_fragment, tastes_fragment
-from clio.memory.preferences.infer import infer
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.vectors.meaning import Meaning
@@ -71,6 +70,8 @@ class TurnMemory:
     def scenario(self) -> str | None:
         """The kind of work of this turn, told from its words when somebody first asks: it takes some milliseconds."""
         if not self._is_told:
+            from clio.memory.preferences.infer import infer
+
             self._scenario, self._is_told = infer(self._words, self._scenarios), True
         return self._scenario
 
@@ -136,11 +137,11 @@ class TurnMemory:
 
     def _recalled(self, text: str, session: Session | None) -> Fragment | None:
         now = self._clock()
-        documents = self._meaning.documents
+        documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [
             *of_memories(self._memories, text, now),
             *self._of_turns(text, session),
-            *(of_document(hit) for hit in (documents.search(text) if documents.exist else ())),
+            *(of_document(hit) for hit in documents),
         ]
         found = rank(text, candidates, now=now, most=MAX_ACCOUNTED)
         best, rest = found[:MAX_RECALLED], found[MAX_RECALLED:]

@@ -9,9 +9,8 @@ from clio.errors import ToolRetry, UserError
 from clio.memory.memories import Memories
 from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.typed.merging import Remembered
 from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.record import MemoryRecord, Remembered
 from clio.memory.typed.store import Compacted, Scope
 from clio.tools.base import ToolOutput
 from clio.tools.memory_call import MemoryCall

@@ -20,9 +20,8 @@ from clio.commands.tables import Table
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.memories import SCOPES
 from clio.memory.records import Entry
-from clio.memory.typed.merging import Remembered
 from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import TYPES, MemoryRecord, short
+from clio.memory.typed.record import TYPES, MemoryRecord, Remembered, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Scope
 
 OWNERS: dict[Scope, str] = {"project": "the project's", "user": "yours"}

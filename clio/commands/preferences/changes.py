@@ -15,7 +15,7 @@ from clio.commands.tables import Table
 from clio.errors import UsageError
 from clio.memory.preferences.book import Touch
 from clio.memory.preferences.stance import stance_of, thing
-from clio.memory.typed.merging import Remembered
+from clio.memory.typed.record import Remembered
 
 ALWAYS_SCORE, NEVER_SCORE = 10.0, 0.5
 _TOUCHES: dict[Touch, str] = {

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from clio.algorithms.brain_math import evict_oldest
 from clio.fragments import Fragment
-from clio.memory.brain.passage import passage
 from clio.memory.brain.ranker import Scored, Source
 from clio.memory.inert import seen
 
@@ -141,6 +140,8 @@ def envelope(entries: Sequence[BrainEntry], about: str = ABOUT) -> str:
 
 
 def _entry(one: Scored, date: Callable[[float], str]) -> BrainEntry:
+    from clio.memory.brain.passage import passage
+
     candidate = one.candidate
     return BrainEntry(
         role=candidate.role,

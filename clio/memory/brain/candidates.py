@@ -2,12 +2,15 @@
 
 import zlib
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from clio.memory.brain.ranker import Candidate
 from clio.memory.memories import Memories
 from clio.memory.typed.record import MemoryRecord
-from clio.memory.vectors.documents import DocumentHit
-from clio.memory.vectors.ejected import Neighbour
+
+if TYPE_CHECKING:
+    from clio.memory.vectors.documents import DocumentHit
+    from clio.memory.vectors.ejected import Neighbour
 
 MAX_CANDIDATES = 300
 _TURN_STRENGTH = 0.7
@@ -43,7 +46,7 @@ def of_record(
     )
 
 
-def of_turn(turn: Neighbour, session: str) -> Candidate:
+def of_turn(turn: "Neighbour", session: str) -> Candidate:
     """A turn that left the window of this session or of another one, as it is ranked."""
     return Candidate(
         source="turn",
@@ -57,7 +60,7 @@ def of_turn(turn: Neighbour, session: str) -> Candidate:
     )
 
 
-def of_document(hit: DocumentHit) -> Candidate:
+def of_document(hit: "DocumentHit") -> Candidate:
     """A window of a document, as it is ranked. Nobody vouches for what it says."""
     return Candidate(
         source="document",

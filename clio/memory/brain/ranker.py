@@ -10,8 +10,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.guards import differences
-from clio.algorithms.minhash import jaccard
 from clio.memory.brain.evidence import Evidence, evidence, stems_of, weighed
 
 Source = Literal["memory", "preference", "turn", "document", "knowledge", "note"]
@@ -111,6 +109,11 @@ def _is_near(candidate: Candidate) -> bool:
 
 def _without_repetitions(found: Sequence[Scored], most: int) -> list[Scored]:
     """Without what a better one says nearly word for word; another number, path or "not" is another thing to say."""
+    if len(found) < 2:
+        return list(found[:most])
+    from clio.algorithms.guards import differences
+    from clio.algorithms.minhash import jaccard
+
     kept: list[Scored] = []
     for one in found:
         if len(kept) == most:

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from clio.algorithms.feedback import Category, check_words
 from clio.errors import UserError
-from clio.memory.feedback.classify import reason_of
 from clio.memory.feedback.signals import signals_in
 from clio.memory.feedback.trajectories import Rated, Rating, Source, Trajectories, Trajectory
 from clio.memory.styles.styles import Learned, Styles
@@ -72,6 +71,8 @@ class Feedback:
             raise UserError(f"{error}; shorten it") from error
         known = self._target()
         if reason is None and words and reward <= 0:
+            from clio.memory.feedback.classify import reason_of
+
             reason = reason_of(words, self._embedder)
         rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=words)
         return self._note(known, rating)

@@ -11,7 +11,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.consolidate import retention
 from clio.algorithms.decay import DAY_S
 from clio.algorithms.feedback import Category
 from clio.storage.atomic import write_atomic
@@ -114,6 +113,8 @@ class Trajectories:
         """Move turns nobody rated to the archive after 90 days, and delete them there after 365; rated ones stay."""
         if not (self.path.exists() or self.archive.exists()):
             return Retained()
+        from clio.algorithms.consolidate import retention
+
         with self._lock():
             rated = self.all()
             fates = [retention(_days(one, now), bool(one.ratings), archived=False) for one in rated]

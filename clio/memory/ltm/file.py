@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -10,9 +10,11 @@ from msgspec import Struct, structs
 from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
-from clio.memory.team.state import Living
 from clio.storage.atomic import write_atomic
 from clio.storage.document import corrupt, set_aside
+
+if TYPE_CHECKING:
+    from clio.memory.team.state import Living
 
 MAJOR_VERSION = 1
 _LISTS = tuple(shape.section for kind, shape in SHAPES.items() if kind != "rule")
@@ -22,7 +24,7 @@ _DETAILS = "context_rule_details"
 class Shared(Struct, frozen=True, kw_only=True, eq=False):
     """An object that came from the shared folder: what it is there, itself, and its JSON when it was read."""
 
-    living: Living
+    living: "Living"
     raw: Json
     was: bytes
 

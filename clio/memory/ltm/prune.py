@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 
 from clio.errors import UserError
-from clio.memory.records import Because, Entry
+from clio.memory.records import MAX_AGE_DAYS, MIN_CONFIDENCE, Because, Entry
 
-MAX_AGE_DAYS = 90.0
-MIN_CONFIDENCE = 0.3
 SURE = 0.5
 """What a person said with at least this confidence does not grow old: they take it out themselves."""
 DAY_S = 86_400.0
@@ -25,7 +23,13 @@ def why_pruned(entry: Entry, *, now: float, max_age_days: float, min_confidence:
     return "old" if now - entry.confirmed > max_age_days * DAY_S else None
 
 
-def to_prune(entries: Iterable[Entry], *, now: float, max_age_days: float, min_confidence: float) -> dict[str, Because]:
+def to_prune(
+    entries: Iterable[Entry],
+    *,
+    now: float,
+    max_age_days: float = MAX_AGE_DAYS,
+    min_confidence: float = MIN_CONFIDENCE,
+) -> dict[str, Because]:
     """The handles of the entries that are to leave, and why. Raises UserError for limits that make no sense."""
     if not max_age_days >= 0:
         raise UserError(f"max_age_days is {max_age_days:g}; give a number of days that is not below 0.")

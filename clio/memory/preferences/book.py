@@ -33,10 +33,8 @@ from clio.algorithms.decay import (
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.preferences.stance import thing
 from clio.memory.records import Provenance
-from clio.memory.typed.merging import Action, Remembered
-from clio.memory.typed.record import MemoryRecord, check_content, cleaned_tags, short
+from clio.memory.typed.record import Action, MemoryRecord, Remembered, check_content, cleaned_tags, short
 from clio.memory.typed.store import TypedStore
 
 Touch = Literal["touched", "cooldown", "not_found"]
@@ -282,6 +280,8 @@ class Preferences:
 
     def _same_thing(self, item: str) -> MemoryRecord | None:
         """What a rule about the same takes the place of: the rule before, else the liking."""
+        from clio.memory.preferences.stance import thing
+
         wanted = thing(item)
         found = [record for record in self._records() if thing(record.content) == wanted]
         return max(found, key=lambda record: record.explicit) if found else None

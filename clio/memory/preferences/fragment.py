@@ -6,7 +6,6 @@ from clio.algorithms.bands import HARD_LIMIT
 from clio.fragments import Fragment
 from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.preferences.book import Weighed
-from clio.memory.preferences.stance import as_order
 from clio.memory.typed.record import MemoryRecord
 
 LIMITS_CAP_TOKENS = 1_500
@@ -107,4 +106,6 @@ def _words(record: MemoryRecord) -> str:
 
 
 def _limit_line(record: MemoryRecord) -> str:
+    from clio.memory.preferences.stance import as_order
+
     return f"- {one_line(as_order(record.content))}{'' if record.explicit else ' (inferred)'}"

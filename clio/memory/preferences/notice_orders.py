@@ -5,7 +5,6 @@ import re
 from msgspec import structs
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.memory.preferences.infer import infer
 from clio.memory.preferences.notice_parts import ALWAYS, NEVER, Noticed, Sentence, made, small
 from clio.memory.preferences.notice_words import (
     BEHAVIOUR,
@@ -70,6 +69,8 @@ def order(part: Sentence) -> Noticed | None:
     scenario = None
     if scope is not None:
         prefix = f"{part.text[: scope.end('scope')].strip()} "
+        from clio.memory.preferences.infer import infer
+
         scenario = infer(scope["scope"], ScenarioBook())
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from clio.algorithms.listeners import never
 from clio.errors import StorageError
 from clio.memory.recall.cache_file import CacheFile
 from clio.memory.recall.database import RecallIndexBusy
@@ -30,11 +31,6 @@ _BUSY_PAUSE_S = 0.2
 
 # What a damaged file shows itself by, beyond what SQLite notices.
 _DAMAGE = (StorageError, zlib.error, ValueError, TypeError, LookupError)
-
-
-def never() -> bool:
-    """Not to be stopped."""
-    return False
 
 
 class SessionRecall:

@@ -10,8 +10,7 @@ from clio.memory.cleaning import cleaned_entry
 from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.sleep.finding import Finding
 from clio.memory.sleep.ground import Ground
-from clio.memory.typed.merging import Remembered
-from clio.memory.typed.record import MemoryRecord, short
+from clio.memory.typed.record import MemoryRecord, Remembered, short
 
 _KINDS: dict[str, Kind] = {"solution": "solution", "workflow": "workflow", "rule": "rule"}
 _COUNTED = {"solution": "solutions", "workflow": "workflows", "rule": "rules"}

@@ -4,8 +4,9 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, structs
@@ -13,15 +14,15 @@ from msgspec import Struct, structs
 from clio.config.nearest import did_you_mean
 from clio.errors import StorageError, UserError
 from clio.fragments import Fragment
-from clio.memory.styles.chooser import Choice, choose_style
-from clio.memory.styles.situation import situation_of
 from clio.memory.styles.skill import StyleSkill
-from clio.memory.styles.skill_files import SkillFolders, SkillSet
 from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_of
-from clio.memory.styles.topics import topic_similarity
 from clio.memory.vectors.embedders import Embedder
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
+
+if TYPE_CHECKING:
+    from clio.memory.styles.chooser import Choice
+    from clio.memory.styles.skill_files import SkillFolders, SkillSet
 
 CAP_TOKENS = 300
 """Of a style's text; one has up to 1,200 characters."""
@@ -61,7 +62,7 @@ class StylesExport(Struct, frozen=True, kw_only=True):
 
 
 class Styles:
-    """The styles of one person in one project. Off until somebody turns them on.
+    """The styles of one person in one project. Off until somebody turns them on, and until then hardly loaded.
 
     home: clio's own folder, where what was learned lies (`styles.json`), with the person's styles (`styles/`).
     rng: where chance comes from. persist: False reads and writes nothing, and chooses nothing.
@@ -79,7 +80,7 @@ class Styles:
         persist: bool = True,
     ) -> None:
         self._file = StyleFile(home / "styles.json")
-        self._folders = SkillFolders((home / "styles", project / ".clio" / "styles"))
+        self._places = (home / "styles", project / ".clio" / "styles")
         self._account = project / ".clio" / "cache" / "style.json"
         self._rng = rng or random.Random()
         self._clock = clock
@@ -118,7 +119,7 @@ class Styles:
         self._file.change(lambda state: structs.replace(state, pinned=skill.id if skill else "", on=True))
         return skill
 
-    def skills(self) -> SkillSet:
+    def skills(self) -> "SkillSet":
         """All styles, and the files that hold none."""
         return self._folders.read()
 
@@ -136,6 +137,8 @@ class Styles:
         """Make ready what the first choice needs, for a thread in the background: its rules take 0.1 s to compile."""
         with suppress(StorageError, OSError):  # the turn says what is wrong
             if self.is_on:
+                from clio.memory.styles.situation import situation_of
+
                 situation_of("fix it", 0.0)
                 self.skills()
 
@@ -145,6 +148,10 @@ class Styles:
         self.current, self._choice = None, None
         if not state.on:
             return None
+        from clio.memory.styles.chooser import Choice, choose_style
+        from clio.memory.styles.situation import situation_of
+        from clio.memory.styles.topics import topic_similarity
+
         now = self._clock()
         situation = situation_of(text, now)
         skills = self.skills()
@@ -174,10 +181,12 @@ class Styles:
             cap_tokens=CAP_TOKENS,
         )
 
-    def why(self) -> Choice | None:
+    def why(self) -> "Choice | None":
         """The account of the last choice: this clio's, else the project's."""
         if self._choice is not None or not self._persist:
             return self._choice
+        from clio.memory.styles.chooser import Choice
+
         try:
             return msgspec.json.decode(self._account.read_bytes(), type=Choice)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -258,6 +267,12 @@ class Styles:
         return StylesExport(
             state=self._file.read(), skills=tuple(skill for skill in self.skills().skills if not skill.built_in)
         )
+
+    @cached_property
+    def _folders(self) -> "SkillFolders":
+        from clio.memory.styles.skill_files import SkillFolders
+
+        return SkillFolders(self._places)
 
     def _keep_account(self) -> None:
         if self._choice is None or not self._persist:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.record import MemoryRecord, says_else
 
 Because = Literal[
     "archived",
@@ -45,6 +45,11 @@ class Former(Struct, frozen=True, kw_only=True):
 class _End(Struct, frozen=True, kw_only=True):
     ended: float = 0.0
     because: Because = "archived"
+
+
+def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
+    """The version that ends with this change; none where the memory says the same as before."""
+    return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
 
 
 def encode(former: Former) -> bytes:

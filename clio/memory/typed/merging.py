@@ -1,19 +1,16 @@
 """What a new memory does to those that are there: confirms one, takes its place, or stands beside it. No I/O."""
 
-from typing import Literal
-
 from msgspec import Struct, structs
 
 from clio.algorithms.bands import smoothed
 from clio.algorithms.minhash import jaccard, tokens_of
 from clio.memory.typed.answer import Decision
 from clio.memory.typed.contradiction import overrules, trust, weigh
-from clio.memory.typed.former import Because, Former
+from clio.memory.typed.former import Former, former_of
 from clio.memory.typed.judge import Verdict, announces_change, judge, subject_words
-from clio.memory.typed.record import MemoryRecord, says_else
+from clio.memory.typed.record import Action, MemoryRecord, Remembered, begun_anew
 from clio.memory.typed.shelf import Shelf
 
-Action = Literal["new", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"]
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50
 
@@ -29,20 +26,6 @@ class Near(Struct, frozen=True, kw_only=True):
     similarity: float
     main: MemoryRecord | None = None
     variants: tuple[MemoryRecord, ...] = ()
-
-
-class Remembered(Struct, frozen=True, kw_only=True):
-    """What became of something to remember.
-
-    variant, replaced_variant, dropped: it contradicts `old`, which is surer and holds on; it is kept as one of at most
-    three variants, in the place of `outweighed`, or only in the archive.
-    old: what it was merged into, took the place of, stands beside, or contradicts.
-    """
-
-    record: MemoryRecord
-    action: Action
-    old: MemoryRecord | None = None
-    outweighed: MemoryRecord | None = None
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -158,16 +141,6 @@ def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: floa
 def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
     """The record by the word of whoever is trusted more: those who said it before, or who says it now."""
     return structs.replace(record, provenance=new.provenance) if trust(new) > trust(record) else record
-
-
-def begun_anew(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
-    """The record with the time from which it says what it says."""
-    return structs.replace(after, since=now) if says_else(before, after) else after
-
-
-def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
-    """The version that ends with this change; none where the memory says the same as before."""
-    return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
 
 
 def join(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:

@@ -3,16 +3,17 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from clio.errors import UserError
 from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.former import Former
-from clio.memory.typed.links import lineage
 from clio.memory.typed.ranked import Ranked, load_all, rank
 from clio.memory.typed.record import MemoryRecord, MemoryType, check_type
 from clio.memory.typed.shelf import Shelf
-from clio.memory.typed.versions import Version, versions_of
+
+if TYPE_CHECKING:
+    from clio.memory.typed.versions import Version
 
 Scope = Literal["project", "user"]
 DEFAULT_LIMIT = 10
@@ -109,12 +110,14 @@ class TypedReading:
             raise _unknown(id)
         return found
 
-    def versions(self, prefix: str = "") -> tuple[Version, ...]:
+    def versions(self, prefix: str = "") -> "tuple[Version, ...]":
         """Everything each memory ever said, and when, the oldest first; those that left the store too.
 
         prefix: only of the memory whose id is this, or alone begins or ends with it, and of its `history`.
         Raises UserError.
         """
+        from clio.memory.typed.versions import versions_of
+
         self._files.catch_up()
         formers = self._files.archived()
         found = versions_of(self._shelf.records.values(), formers)
@@ -129,6 +132,8 @@ class TypedReading:
         return tuple(one.record for one in self._files.archived() if one.left and one.because != "dropped")
 
     def _lineage(self, id: str, formers: Iterable[Former]) -> tuple[MemoryRecord, ...]:
+        from clio.memory.typed.links import lineage
+
         gone = {former.record.id: former.record for former in formers if former.left}
         return lineage(id, gone | self._shelf.records)
 

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 from msgspec import Struct, structs
 
 from clio.algorithms.bands import HARD_LIMIT, check_score
-from clio.algorithms.consolidate import variant_expires
 from clio.algorithms.decay import DAY_S, confidence_after, effective_importance, is_faded
 from clio.errors import UserError
 from clio.memory.records import AssertedBy, Provenance
@@ -17,6 +16,7 @@ TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
 SHORT_CHARS = 60
 MAX_CHARS = 16_000
 """About 4,000 tokens. What is longer is a document or a note, and would push everything else out of the brain."""
+Action = Literal["new", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"]
 CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
 """Of what is remembered without a confidence of its own."""
 
@@ -85,6 +85,20 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return effective_importance(self.type, self.importance, days) * self.confidence_at(now)
 
 
+class Remembered(Struct, frozen=True, kw_only=True):
+    """What became of something to remember.
+
+    variant, replaced_variant, dropped: it contradicts `old`, which is surer and holds on; it is kept as one of at most
+    three variants, in the place of `outweighed`, or only in the archive.
+    old: what it was merged into, took the place of, stands beside, or contradicts.
+    """
+
+    record: MemoryRecord
+    action: Action
+    old: MemoryRecord | None = None
+    outweighed: MemoryRecord | None = None
+
+
 def check_type(name: str) -> MemoryType:
     """The type of that name. Raises UserError with the types there are."""
     wanted = name.strip().lower()
@@ -137,6 +151,8 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
 
     A variant also goes once its confidence is below 0.3 and it is older than 90 days.
     """
+    from clio.algorithms.consolidate import variant_expires
+
     if variant_expires(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
         return True
     is_limit = record.score is not None and record.score <= HARD_LIMIT
@@ -187,6 +203,11 @@ def says_else(one: MemoryRecord, other: MemoryRecord) -> bool:
     That it was used, confirmed, tagged or bound to a file anew makes no other version of it.
     """
     return _said(one) != _said(other)
+
+
+def begun_anew(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryRecord:
+    """The record with the time from which it says what it says."""
+    return structs.replace(after, since=now) if says_else(before, after) else after
 
 
 def _said(record: MemoryRecord) -> tuple[object, ...]:

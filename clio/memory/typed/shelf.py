@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from clio.algorithms.identifiers import parts
 from clio.algorithms.lexical import stem, terms
-from clio.algorithms.lsh import LshIndex
-from clio.algorithms.minhash import signature, tokens_of
 from clio.algorithms.misspelling import KnownWords
 from clio.memory.typed.record import MemoryRecord
+
+if TYPE_CHECKING:
+    from clio.algorithms.lsh import LshIndex
 
 
 class Shelf:
@@ -78,7 +80,7 @@ class Shelf:
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
         """Live records of a type that may share half of their words with the content, and some that do not."""
         index = self._alike_index().get(type)
-        found = index.candidates(signature(tokens_of(content))) if index else ()
+        found = index.candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
 
     def index_alike(self, stop: Callable[[], bool]) -> bool:
@@ -99,7 +101,7 @@ class Shelf:
                 self._words.add(record)
         return self._words
 
-    def _alike_index(self) -> dict[str, LshIndex[str]]:
+    def _alike_index(self) -> "dict[str, LshIndex[str]]":
         if self._alike is None:
             self._alike = {}
             for record in self.live():
@@ -123,9 +125,11 @@ class Shelf:
             self._alike[record.type].remove(record.id)
 
     @staticmethod
-    def _add_alike(indexes: dict[str, LshIndex[str]], record: MemoryRecord) -> None:
+    def _add_alike(indexes: "dict[str, LshIndex[str]]", record: MemoryRecord) -> None:
+        from clio.algorithms.lsh import LshIndex
+
         index = indexes.setdefault(record.type, LshIndex())
-        index.add(record.id, signature(tokens_of(record.content)))
+        index.add(record.id, _signature(record.content))
 
 
 class _WordIndex:
@@ -168,6 +172,12 @@ def indexed_terms(record: MemoryRecord) -> frozenset[str]:
     """What a record is found by: the stems of its words and of its keywords, and of the parts of names in them."""
     text = " ".join((record.content, *record.keywords))
     return frozenset((*terms(text), *map(stem, parts(text))))
+
+
+def _signature(content: str) -> tuple[int, ...]:
+    from clio.algorithms.minhash import signature, tokens_of
+
+    return signature(tokens_of(content))
 
 
 def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:

@@ -4,20 +4,21 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.records import Provenance
-from clio.memory.typed.answer import Decision, ask
 from clio.memory.typed.files import Line
-from clio.memory.typed.former import Because, Former
-from clio.memory.typed.merging import Plan, Remembered, begun_anew, former_of, join, nearest, plan
+from clio.memory.typed.former import Because, Former, former_of
 from clio.memory.typed.ranked import Ranked
 from clio.memory.typed.reading import DEFAULT_LIMIT, Scope, TypedReading
 from clio.memory.typed.record import (
     MemoryRecord,
+    Remembered,
+    begun_anew,
     check_type,
     checked,
     default_confidence,
@@ -26,6 +27,10 @@ from clio.memory.typed.record import (
     short,
     without_use,
 )
+
+if TYPE_CHECKING:
+    from clio.memory.typed.answer import Decision
+    from clio.memory.typed.merging import Plan
 
 Decide = Callable[[str], str]
 """Puts a prompt to a model and returns its answer. Where it raises, both memories are kept."""
@@ -139,16 +144,17 @@ class TypedStore(TypedReading):
         decided: dict[str, Decision] = {}
         while True:
             with self._changing():
-                near = nearest(self._shelf, record)
-                doubt = near.record if near is not None and near.verdict == "doubtful" else None
-                if doubt is None or decide is None or doubt.id in decided:
-                    planned = plan(record, near, decided.get(doubt.id) if doubt else None, self._clock())
+                planned = self._plan(record, decided)
+                beside = planned.remembered.old if planned.remembered.action == "kept_both" else None
+                if beside is None or decide is None or beside.id in decided:
                     self._files.set_aside(planned.formers)
                     if planned.after:
                         self._files.append(Line(put=planned.after, drop=planned.gone))
                     break
+            from clio.memory.typed.answer import ask
+
             # Others may write meanwhile, so it is looked at again.
-            decided[doubt.id] = ask(decide, doubt.content, record.content)
+            decided[beside.id] = ask(decide, beside.content, record.content)
         if planned.after:
             self._tell(planned)
         return planned.remembered
@@ -162,7 +168,7 @@ class TypedStore(TypedReading):
         with self._changing():
             try:
                 for record in records:
-                    planned = plan(record, nearest(self._shelf, record), None, self._clock())
+                    planned = self._plan(record, {})
                     before |= {old.id: old for old in planned.before if old.id not in after and old.id not in before}
                     after |= {new.id: new for new in planned.after}
                     formers += planned.formers
@@ -316,6 +322,14 @@ class TypedStore(TypedReading):
             self._files.catch_up()
             yield
 
+    def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "Plan":
+        """What remembering a record comes to. decided: by a model, of memories that may say the same, by their ids."""
+        from clio.memory.typed.merging import nearest, plan
+
+        near = nearest(self._shelf, record)
+        decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
+        return plan(record, near, decision, self._clock())
+
     def _put_away(self, found: Iterable[MemoryRecord | None], because: Because) -> "_Gone":
         """Put those that are there with their variants into the archive. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
@@ -332,7 +346,7 @@ class TypedStore(TypedReading):
         with self._changing():
             self._files.set_aside(formers)
 
-    def _tell(self, planned: Plan) -> None:
+    def _tell(self, planned: "Plan") -> None:
         remembered = planned.remembered
         doing = "confirmed" if remembered.action == "merged" else "remembered"
         what = f"{doing} “{short(remembered.record)}”"
@@ -349,6 +363,9 @@ class TypedStore(TypedReading):
 
     def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories that say the same; the older one stays. Returns how many are gone."""
+        from clio.memory.typed.answer import ask
+        from clio.memory.typed.merging import join, nearest
+
         joined = asked = 0
         for record in self.records():
             if stop():
@@ -366,16 +383,16 @@ class TypedStore(TypedReading):
                 decision = ask(decide, near.record.content, record.content)
                 if decision.action == "keep":
                     continue
-            joined += self._join(near.record, record, decision)
+            joined += self._join(near.record, record, join(near.record, record, decision))
         return joined
 
-    def _join(self, old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> bool:
-        """Make two memories one; False where somebody changed either of them meanwhile."""
+    def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
+        """Put one memory in the place of two; False where somebody changed either of them meanwhile."""
         with self._changing():
             if any(self._shelf.records.get(record.id) != record for record in (old, new)):
                 return False
             now = self._clock()
-            one = begun_anew(old, join(old, new, decision), now)
+            one = begun_anew(old, one, now)
             away = Former(record=new, ended=now, because="joined")
             self._files.set_aside((*former_of(old, one, now, "merged"), away))
             self._files.append(Line(put=(one,), drop=(new.id,)))

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from clio.algorithms.listeners import Tell, never, to_nobody
 from clio.algorithms.windows import TOP_K, near_the_best
 from clio.errors import UserError
-from clio.memory.vectors.chunks import pieces_of
-from clio.memory.vectors.files import VectorItem
+from clio.memory.vectors.files import DOCUMENT_LIST, VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.storage.document import Format, load, update
 from clio.storage.folders import make_ignored_folder
@@ -84,7 +83,7 @@ class Documents:
         self, project: Path, vectors: VectorStore, *, redact: Callable[[str], str], clock: Callable[[], float]
     ) -> None:
         self._project = project
-        self._path = project / ".clio" / "documents.json"
+        self._path = project / ".clio" / DOCUMENT_LIST
         self._vectors = vectors
         self._redact = redact
         self._clock = clock
@@ -258,6 +257,8 @@ class Documents:
         return None
 
     def _items(self, file: str, text: str) -> Iterable[VectorItem]:
+        from clio.memory.vectors.chunks import pieces_of
+
         now = self._clock()
         for piece in pieces_of(text, self._vectors.embedder.piece_words):
             yield VectorItem(

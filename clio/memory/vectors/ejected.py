@@ -3,24 +3,25 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from clio.algorithms.brain_math import GATE, NEAREST
 from clio.algorithms.late_pattern import LatePattern
+from clio.algorithms.listeners import never
 from clio.errors import ClioError
-from clio.memory.recall.docs import TurnDoc
-from clio.memory.recall.search import PAUSE_S, never
-from clio.memory.recall.stamps import SessionFolder
-from clio.memory.recall.transcripts import turns_of
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.messages import Message, ToolMessage
 from clio.sessions.files import SessionFiles
-from clio.sessions.loading import load
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from clio.memory.recall.docs import TurnDoc
+    from clio.memory.recall.stamps import SessionFolder
 
 PIECE_WORDS = 24
 """A question is short: a vector of a long text is far from it whatever the text says, so a turn goes in pieces."""
@@ -28,6 +29,8 @@ LEAST_WORDS = 8
 """Sentences are joined until they have so many."""
 MAX_PIECES = 80
 SHOWN_WORDS = 60
+_PAUSE_S = 0.003
+"""Behind each session that was read, for whoever is typing."""
 _ENDS = LatePattern(r"(?<=[.!?;:])\s+|\n+")
 
 
@@ -83,7 +86,7 @@ class EjectedTurns:
         self._worker.start()
         return 0
 
-    def _newly_left(self, session: Session) -> list[TurnDoc]:
+    def _newly_left(self, session: Session) -> "list[TurnDoc]":
         """What left its window since the last time; all that ever did, where another embedder made the vectors."""
         messages, inside, reached = session.messages, set(session.stm), self._reached
         start = reached.place if reached and self._goes_on(reached, session) else 0
@@ -107,6 +110,8 @@ class EjectedTurns:
         Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
         sessions. Raises OSError where the sessions' folder cannot be read.
         """
+        from clio.sessions.loading import load
+
         folder = self.forget_deleted(store)
         known = self._vectors.marks()
         read = 0
@@ -124,11 +129,13 @@ class EjectedTurns:
             self._put(id, _left(state.messages, state.stm))
             self._vectors.mark(id, stamp)
             read += 1
-            time.sleep(PAUSE_S)
+            time.sleep(_PAUSE_S)
         return read
 
-    def forget_deleted(self, store: SessionStore) -> SessionFolder:
+    def forget_deleted(self, store: SessionStore) -> "SessionFolder":
         """Let no text of deleted sessions stay; returns the sessions there are. Raises OSError."""
+        from clio.memory.recall.stamps import SessionFolder
+
         folder = SessionFolder(store.folder)
         folder.look()
         if self.exist:
@@ -185,7 +192,7 @@ class EjectedTurns:
                 return at, " ".join(piece.text for piece in all_pieces[first : last + 1])
             first, last, words = min(first, place), max(last, place), words + sizes[place]
 
-    def _put(self, session: str, turns: Iterable[TurnDoc]) -> int:
+    def _put(self, session: str, turns: "Iterable[TurnDoc]") -> int:
         size = self._vectors.embedder.piece_words
         return self._vectors.put(
             VectorItem(
@@ -196,11 +203,13 @@ class EjectedTurns:
         )
 
 
-def _left(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
+def _left(messages: Sequence[Message], window: Iterable[str]) -> "list[TurnDoc]":
     """The turns that are not in the window, without the outputs of tools."""
     inside = set(window)
     if all(message.id in inside for message in messages):
         return []
+    from clio.memory.recall.transcripts import turns_of
+
     turns = turns_of(messages, _no_output)
     return [turn for turn in turns if turn.message_id not in inside and turn.role != "tool"]
 

@@ -5,14 +5,12 @@ import zlib
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from clio.algorithms.embedding import DIMENSIONS
 from clio.config.schema import Config
 from clio.errors import ProviderError, UserError
-from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
-from clio.memory.vectors.minilm import MiniLmEmbedder
+from clio.memory.vectors.embedders import EmbeddingFailed, Row
 from clio.memory.vectors.numeric import load_numpy
 from clio.providers.embeddings import EmbeddingServer, embedding_server
 from clio.providers.urls import without_login
@@ -72,12 +70,8 @@ class EndpointEmbedder:
             return self._server
 
 
-def make_embedder(config: Config, env: Mapping[str, str]) -> Embedder:
-    """What the configuration asks for. Opens no connection; what is wrong with a server shows when it is asked."""
-    if config.embedder == "hashed":
-        return HashedEmbedder()
-    if config.embedder == "minilm":
-        return MiniLmEmbedder(Path(config.embedding_folder).expanduser() if config.embedding_folder else None)
+def endpoint_embedder(config: Config, env: Mapping[str, str]) -> EndpointEmbedder:
+    """The server the configuration names. Opens no connection; what is wrong with it shows when it is asked."""
     where = config.embedding_base_url or config.base_url or env.get("OPENAI_BASE_URL", "") or config.provider or ""
     label = f"{without_login(where) if '//' in where else where} {config.embedding_model}"
     return EndpointEmbedder(lambda: embedding_server(config, env, DIMENSIONS), label)

@@ -20,6 +20,8 @@ from clio.storage.folders import make_ignored_folder
 
 ROW_BYTES = 4 * DIMENSIONS
 VERSION = 2
+DOCUMENT_LIST = "documents.json"
+"""Beside the cache, since it is a person's choice: what the vectors of documents are of."""
 _ITEMS = "items.jsonl"
 _HEAD_BYTES = 200
 

@@ -1,9 +1,10 @@
-"""The nearest vectors to one: exact up to 50,000, by looking at all of them, which takes a few milliseconds.
+"""The nearest vectors to one: exact, by looking at all of them, which takes a few milliseconds for 50,000.
 
-Above, where the package for it is installed, a graph of neighbours names the candidates, and they are measured exactly.
+Of more, where the package for it is installed, a graph of neighbours names candidates, which are measured exactly.
 It is built beside the work; until it is there, and for rows it does not have yet, the search stays exact.
 """
 
+import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from clio.memory.vectors.numeric import load_numpy
 
 Neighbour = tuple[int, float]
 """The place of a vector, and how far it is."""
-GRAPH_FROM = 50_000
 _SPARE = 1_024
 _TAIL_SHARE = 0.05
 """Of the rows: so many new ones may be searched one by one before the graph takes them in."""
@@ -31,7 +31,7 @@ class VectorIndex:
     graph_from: how many vectors are too many to look at all of them. To be used by one thread at a time.
     """
 
-    def __init__(self, vectors: Any = (), *, graph_from: int = GRAPH_FROM) -> None:
+    def __init__(self, vectors: Any = (), *, graph_from: float = math.inf) -> None:
         self._numpy = load_numpy()
         self._count = 0
         self._matrix: Any = self._numpy.empty((_SPARE, DIMENSIONS), dtype=self._numpy.float32)

@@ -1,15 +1,19 @@
 """What is found by what it means: turns that left the window, and documents. One embedder, two stores."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clio.memory.recall.search import never
-from clio.memory.vectors.documents import Documents
+from clio.algorithms.listeners import never
 from clio.memory.vectors.ejected import EjectedTurns
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
-from clio.memory.vectors.index import GRAPH_FROM
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.files import DOCUMENT_LIST
+from clio.memory.vectors.store import GRAPH_FROM, VectorStore
 from clio.sessions.store import SessionStore
+
+if TYPE_CHECKING:
+    from clio.memory.vectors.documents import Documents
 
 _LACKS_GRAPH = (
     f"there are more than {GRAPH_FROM:,} vectors: the search stays exact and takes longer; "
@@ -32,13 +36,27 @@ class Meaning:
         redact: Callable[[str], str],
         clock: Callable[[], float],
     ) -> None:
+        self._project = project
+        self._redact = redact
+        self._clock = clock
         embedder = embedder or HashedEmbedder()
         cache = project / ".clio" / "cache"
         self._of_turns = VectorStore(cache / "vectors" if persist else None, embedder)
         self._of_documents = VectorStore(cache / "documents" if persist else None, embedder)
         self._told: set[str] = set()
         self.ejected = EjectedTurns(self._of_turns)
-        self.documents = Documents(project, self._of_documents, redact=redact, clock=clock)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether any were added; known without loading what reads them."""
+        return (self._project / ".clio" / DOCUMENT_LIST).exists()
+
+    @cached_property
+    def documents(self) -> "Documents":
+        """The documents somebody added."""
+        from clio.memory.vectors.documents import Documents
+
+        return Documents(self._project, self._of_documents, redact=self._redact, clock=self._clock)
 
     @property
     def is_real(self) -> bool:
@@ -54,7 +72,7 @@ class Meaning:
             self.ejected.rebuild(store, stop)
         else:
             self.ejected.forget_deleted(store)
-        if self.documents.exist and not stop():
+        if self.has_documents and not stop():
             self.documents.catch_up(stop)
 
     def take_notices(self) -> list[str]:

@@ -9,16 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clio.memory.vectors.contents import Contents
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.files import Gone, Mark, News, Record, VectorFiles, VectorItem
-from clio.memory.vectors.index import GRAPH_FROM, Neighbour, VectorIndex
+
+if TYPE_CHECKING:
+    from clio.memory.vectors.index import Neighbour, VectorIndex
 
 BATCH = 64
 COMPACT_FROM = 1_000
 """So many rows that count no more are left lying."""
+GRAPH_FROM = 50_000
+"""Of so many vectors a graph of neighbours finds the nearest sooner than a look at all of them."""
 _FIRST_LOOK = 64
 _log = logging.getLogger(__name__)
 
@@ -203,7 +207,7 @@ class VectorStore:
                 return list(found.values())[:count]
             most *= 4
 
-    def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> list[Neighbour]:
+    def _nearest(self, vector: Sequence[float], count: int, places: Sequence[int] | None) -> "list[Neighbour]":
         try:
             index = self._loaded()
         except OSError as error:
@@ -211,10 +215,10 @@ class VectorStore:
             return []
         return index.search(vector, count, places=places) if index else []
 
-    def _loaded(self) -> VectorIndex | None:
+    def _loaded(self) -> "VectorIndex | None":
         """The index of all rows; None where they proved damaged, and were cleared away."""
         if self._index is None:
-            self._index = VectorIndex(graph_from=self._graph_from)
+            self._index = self._new_index()
             self._index.remove(self._there.unused())
         if self._files is not None and len(self._index) < self._there.rows:
             if not self._index.read(self._files.vectors, self._there.rows):
@@ -223,6 +227,11 @@ class VectorStore:
                 return None
             self._index.keep_graph(self._files.folder, self._files.generation)
         return self._index
+
+    def _new_index(self, rows: Any = ()) -> "VectorIndex":
+        from clio.memory.vectors.index import VectorIndex
+
+        return VectorIndex(rows, graph_from=self._graph_from)
 
     def _add(self, records: Sequence[Record], rows: Sequence[Row]) -> int:
         """Keep records, with a row for each piece, but for pieces of ids added meanwhile; how many were kept."""
@@ -239,7 +248,7 @@ class VectorStore:
                 return len(fresh)
         fresh, their_rows = self._there.unknown(records, rows)
         if self._index is None:
-            self._index = VectorIndex(graph_from=self._graph_from)
+            self._index = self._new_index()
         if their_rows:
             self._index.add(their_rows)
         self._learn(fresh)
@@ -255,7 +264,7 @@ class VectorStore:
         rows: Any = index.rows([place for place, _ in self._there.pieces()])
         if self._files is None:
             self._forget()
-            self._index = VectorIndex(rows, graph_from=self._graph_from)
+            self._index = self._new_index(rows)
             self._learn(items)
             return
         try:

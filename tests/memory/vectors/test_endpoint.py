@@ -13,8 +13,9 @@ import pytest
 from clio.algorithms.embedding import DIMENSIONS, embed
 from clio.config.schema import Config
 from clio.errors import ConfigError
+from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
-from clio.memory.vectors.endpoint import fitted, make_embedder
+from clio.memory.vectors.endpoint import fitted
 from clio.memory.vectors.meaning import Meaning
 from clio.providers.embeddings import embedding_server
 from tests.memory.vectors.support import a_session, said

@@ -1,0 +1,60 @@
+"""A turn loads of memory what it needs and no more: every start of clio waits for it."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from clio.memory.records import Entry, Provenance
+from clio.memory.system import MemorySystem
+from clio.sessions.store import SessionStore
+
+ROOT = Path(__file__).parents[2]
+TURN = """
+import sys
+from pathlib import Path
+import clio.memory.noticing, clio.memory.opening
+from clio.memory.system import MemorySystem
+from clio.sessions.store import SessionStore
+
+project = Path(sys.argv[1])
+store = SessionStore(project / ".clio" / "sessions")
+session = store.new(project, persist=False)
+memory = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home")
+memory.begin(window_tokens=32_000, session_of=lambda: session)
+memory.prefix_fragments()
+memory.turn_fragments("which port does staging listen on")
+memory.end_turn(session, "done")
+memory.take_notices()
+memory.close()
+print(*sys.modules)
+"""
+LATE = """
+    feedback.feedback long_term ltm.history ltm.merge ltm.store note_changes notes ranking recall.index recall.search
+    recall.transcripts sleep.nights styles.chooser styles.situation styles.skill_files team.knowledge team.share
+    temporal.shift_reports threads typed.merging typed.versions undoing unified.recall vectors.chunks vectors.documents
+    vectors.endpoint vectors.index vectors.minilm
+""".split()
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["an empty project", "one where something is known"])
+def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
+    if known:
+        memory = MemorySystem(
+            tmp_path, SessionStore(tmp_path / ".clio" / "sessions"), incognito=False, ltm=True, home=tmp_path / "home"
+        )
+        memory.add(Entry(kind="discovery", text="staging runs in Frankfurt"), Provenance())
+        memory.memories.remember("staging listens on port 5433", "fact")
+        memory.preferences.add("never use tabs", score=0.5, explicit=True)
+        memory.store_note("staging", "ask before restarting it")
+        memory.close()
+    loaded = subprocess.check_output([sys.executable, "-c", TURN, str(tmp_path)], text=True, cwd=ROOT).split()
+    assert "clio.memory.typed.store" in loaded
+    assert [name for name in LATE if f"clio.memory.{name}" in loaded] == []
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_comes_late_is_there(name: str) -> None:
+    assert find_spec(f"clio.memory.{name}")
