@@ -12,7 +12,7 @@ from hypothesis import settings
 
 # A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
 # looks for more.
-settings.register_profile("tests", deadline=None, derandomize=True)
+settings.register_profile("tests", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("tests")
 

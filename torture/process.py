@@ -12,6 +12,7 @@ import io
 import json
 import mmap
 import os
+import pkgutil
 import random
 import select
 import signal
@@ -74,12 +75,15 @@ _real_time, _real_time_ns = time.time, time.time_ns
 
 
 def preload() -> None:
-    """Import what clios import, as a first one tells; afterwards forks have little left to import."""
+    """Import what clios import, as a first one tells, and all that others may open later.
+
+    Afterwards forks have little left to import; `nobody` may not be let in where packages lie.
+    """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Before anybody takes them as the clock to go by.
     time.time = lambda: _real_time() + _ahead_s
     time.time_ns = lambda: _real_time_ns() + int(_ahead_s * 1e9)
-    import clio.cli  # noqa: F401  # as the child does
+    import clio.cli  # as the child does
     from clio.security.shell.syntax import parse
 
     read_end, write_end = os.pipe()
@@ -96,7 +100,10 @@ def preload() -> None:
             importlib.import_module(name)
         except ImportError:
             continue
-    parse("true")  # with the grammar in memory: `nobody` may not be let in where packages lie
+    for module in pkgutil.walk_packages(clio.__path__, "clio."):
+        if not module.name.startswith("clio.entrypoints"):
+            importlib.import_module(module.name)
+    parse("true")  # and with it the grammar
     gc.collect()
     gc.freeze()
 
