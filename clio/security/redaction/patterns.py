@@ -76,7 +76,12 @@ _REACH = 24
 
 def has_stretch(text: str, chars: int = SHORTEST_KEY) -> bool:
     """Whether any stretch is as long as a key's, or as given: where there is none, `token_spans` gives nothing."""
-    return b"x" * chars in text.encode("latin-1", "replace").translate(_STRETCH_MAP)
+    return stretches(text.encode("latin-1", "replace"), chars)
+
+
+def stretches(encoded: bytes, chars: int = SHORTEST_KEY) -> bool:
+    """The same of a text that is encoded already, in whatever leaves ASCII as it is."""
+    return (_SIXTEEN if chars == SHORTEST_KEY else b"x" * chars) in encoded.translate(_STRETCH_MAP)
 
 
 def possible_tokens(text: str) -> set[int]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.names import BEHIND, NAME_END, is_begun
-from clio.security.redaction.patterns import has_stretch, token_spans
+from clio.security.redaction.patterns import has_stretch, stretches, token_spans
 from clio.security.redaction.values import BESIDE, LOGIN
 
 _ANCHOR_CHARS = 6
@@ -59,11 +59,14 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
 
     def test(before: str, words: str) -> bool:
         try:
-            shape = words.encode().translate(_SHAPE)
+            encoded = words.encode()
         except UnicodeEncodeError:  # half a letter, as JSON may hold
-            shape = words.encode("latin-1", "replace").translate(_SHAPE)
+            encoded = words.encode("latin-1", "replace")
+        shape = encoded.translate(_SHAPE)
         if not shape.isspace() or "--" in words:
             long = len(words) > _LONG
+            if len(before) > _LONG:  # no name is longer
+                before = before[-_LONG:]
             low = (_inner(before + words) if long else before + words).lower()
             if (
                 long
@@ -84,7 +87,7 @@ def sign_test(values: tuple[str, ...]) -> Callable[[str, str], bool]:
             if (_AT in shape and "://" in words) or "-----BEGIN" in words:
                 return True
             if _NINE in shape:
-                if has_stretch(words) and ((keylike and a_value(words)) or next(token_spans(words), None) is not None):
+                if stretches(encoded) and ((keylike and a_value(words)) or next(token_spans(words), None) is not None):
                     return True
                 if numbered is not None and numbered(words) is not None and a_value(words):
                     return True
