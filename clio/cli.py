@@ -1,7 +1,7 @@
 """The `clio` command: reads the flags, picks what to run, and turns every error into a sentence and an exit code.
 
-Imports stand inside the functions here, and only here and in the entrypoints: `clio --version` pays for none of them,
-and the prompt is on the screen before the configuration is read.
+Imports stand inside the functions here: `clio --version` pays for none of them, and the prompt is on the screen before
+the configuration is read.
 """
 
 import atexit

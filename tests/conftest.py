@@ -1,9 +1,11 @@
 """Nothing in the tests depends on the person who runs them, and nothing leaves this machine."""
 
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
 _connect = socket.socket.connect
+_numbers = count(1)
 
 
 def _loopback_only(self: socket.socket, address: Any) -> None:
@@ -30,13 +33,25 @@ def _loopback_only(self: socket.socket, address: Any) -> None:
     _connect(self, address)
 
 
+def _folder(factory: pytest.TempPathFactory, of: str, name: str) -> Path:
+    """A new folder. pytest's own look at all that are there, to count on from them: a tenth of ten thousand tests."""
+    path = factory.getbasetemp() / of / f"{next(_numbers)}-{name}"
+    path.mkdir(mode=0o700, parents=True)
+    return path
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    return _folder(tmp_path_factory, "tests", re.sub(r"\W", "_", request.node.name)[:30])
+
+
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """An empty home, a bare environment, a closed network."""
     for name in list(os.environ):
         if name not in _KEPT and not name.startswith("PYTEST"):
             monkeypatch.delenv(name)
-    home: Path = tmp_path_factory.mktemp("home")
+    home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
