@@ -101,6 +101,7 @@ class Servers:
         self._connections: dict[str, Connection] = {}
         self._offered: tuple[NamedTool, ...] | None = None
         self._background: set[asyncio.Task[None]] = set()
+        self._keeping: set[asyncio.Future[None]] = set()
         self._told: set[str] = set()
         self._read = False
 
@@ -222,11 +223,13 @@ class Servers:
         )
 
     async def close(self) -> None:
-        """End every server; at most some seconds, whatever they do."""
+        """End every server; at most some seconds, whatever they do. What they offered is kept by then."""
         for task in self._background:
             task.cancel()
         connections, self._connections = list(self._connections.values()), {}
         await asyncio.gather(*(connection.stop() for connection in connections))
+        if self._keeping:
+            await asyncio.wait(self._keeping)
 
     def _connection(self, name: str) -> "Connection":
         if name not in self._connections:
@@ -283,7 +286,9 @@ class Servers:
         if path is not None:
             from clio.mcp.catalog_file import keep_catalog
 
-            asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
+            keeping = asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
+            self._keeping.add(keeping)
+            keeping.add_done_callback(self._keeping.discard)
 
     def _recall(self) -> None:
         """What was kept of earlier sessions, once."""

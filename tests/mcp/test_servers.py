@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from clio.config.server import Server
-from clio.mcp import connection
+from clio.mcp import catalog_file, connection
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from tests.support.mcp_peer import HttpPeer
@@ -122,6 +123,24 @@ def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> 
             assert [one.state for one in second.standings()] == ["running"]
         async with opened(tmp_path, peer(tools=("add",))) as (third, _):
             assert [one.name for one in third.offered] == ["mcp_peer_add"]
+
+    run(work)
+
+
+def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep = catalog_file.keep_catalog
+
+    def slowly(*given: Any) -> None:
+        time.sleep(0.3)
+        keep(*given)
+
+    monkeypatch.setattr(catalog_file, "keep_catalog", slowly)
+
+    async def work() -> None:
+        async with opened(tmp_path, peer()):
+            pass
+        async with opened(tmp_path, peer()) as (servers, _):
+            assert [one.state for one in servers.standings()] == ["not started"]
 
     run(work)
 
