@@ -1,6 +1,7 @@
 """clio beside the agents that are installed here, one after the other against a server that answers at once.
 
     python bench/peers.py [--runs 7] [--turns 500] [--files 20000] [--only clio,codex] [--chart docs/peers.svg]
+                          [--also older=/path/to/clio]
 
 Rows: --version; a prompt that takes keys in a repository of many files; one question; a task of three tools (read,
 edit, run); a turn at the prompt at turn 10, 100 and the last; going on with that session; its state on disk; memory.
@@ -14,6 +15,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median, quantiles
+
+from msgspec import structs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -171,14 +174,24 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=20, help="of the long conversation; 0 leaves it out")
     parser.add_argument("--files", type=int, default=2_000)
     parser.add_argument("--only", default="", help="names of agents, with commas")
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="NAME=PATH", help="another clio, such as an older"
+    )
     parser.add_argument("--chart", type=Path)
     options = parser.parse_args()
     wanted = [name for name in options.only.split(",") if name]
     with tempfile.TemporaryDirectory() as folder, InstantServer() as server:
+        found = [
+            (program, path)
+            for program in PROGRAMS
+            if (not wanted or program.name in wanted) and (path := find(program))
+        ]
+        clio = next(program for program in PROGRAMS if program.name == "clio")
+        for name, _, path in (text.partition("=") for text in options.also):
+            found.append((structs.replace(clio, name=name), path))
         stands = [
             Stand(program, path, Path(folder) / str(number), server, options.files)
-            for number, program in enumerate(PROGRAMS)
-            if (not wanted or program.name in wanted) and (path := find(program))
+            for number, (program, path) in enumerate(found)
         ]
         try:
             samples, failed = measure(stands, options.runs, options.turns)
