@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("tokens",),
     ("config", "git_looking", "messages", "prompt_files"),
     ("storage",),
-    ("algorithms", "fragments", "errors", "ids"),
+    ("algorithms", "children", "fragments", "errors", "ids"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 

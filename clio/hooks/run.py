@@ -10,9 +10,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.children import started
 from clio.errors import ToolFailed
 from clio.tools.shell.bounded_text import BoundedText
-from clio.tools.shell.processes import CANCEL_GRACE_S, RunningProcess, command_environment, shell_argv
+from clio.tools.shell.processes import CANCEL_GRACE_S, RunningProcess, command_environment, shell_argv, stop_started
 
 MAX_OUTPUT_CHARS = 100_000
 _GRACE_S = 0.5
@@ -69,7 +70,7 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
         with tempfile.TemporaryFile() as file:  # a pipe would have to be fed while it runs, or not at all
             file.write(given)
             file.seek(0)
-            _, process = await asyncio.get_running_loop().subprocess_exec(
+            starting = asyncio.get_running_loop().subprocess_exec(
                 _HookProcess,
                 *shell_argv(command),
                 stdin=file,
@@ -80,6 +81,7 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
                 start_new_session=sys.platform != "win32",
                 creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
             )
+            _, process = await started(starting, stop_started)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error

@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
+from clio.children import started
 from clio.mcp.launch import Launch
 from clio.mcp.server_log import ServerLog
 from clio.mcp.values import ServerDown
@@ -64,9 +65,8 @@ async def pipe(launch: Launch, log: ServerLog, ended: Ended) -> AsyncGenerator[A
         for stream in (from_server, to_server):
             await stream.aclose()
         try:
-            await _stop(process)
+            await _end(process)
         finally:
-            _kill(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -83,7 +83,7 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
     if not launch.cwd.is_dir():
         raise ServerDown(f"its folder {str(launch.cwd)!r} does not exist")
     try:
-        return await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             *launch.command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -93,6 +93,7 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
             limit=MAX_LINE_BYTES,
             start_new_session=os.name != "nt",
         )
+        return await started(starting, _end)
     except FileNotFoundError:
         raise ServerDown(f"the command {launch.command[0]!r} was not found; install it, or write its path") from None
     except (OSError, ValueError) as error:
@@ -163,15 +164,17 @@ async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: End
     await to_session.aclose()
 
 
-async def _stop(process: asyncio.subprocess.Process) -> None:
-    """As the protocol wants it: its input is closed, then it is asked to end, then it is ended."""
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """As the protocol wants it: its input is closed, then it is asked to end, then it is ended, with its children."""
     assert process.stdin
-    with contextlib.suppress(OSError):
-        process.stdin.close()
-    if await _is_gone(process, _GRACE_S):
-        return
-    _kill(process, signal.SIGTERM)
-    await _is_gone(process, _KILL_S)
+    try:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        if not await _is_gone(process, _GRACE_S):
+            _kill(process, signal.SIGTERM)
+            await _is_gone(process, _KILL_S)
+    finally:
+        _kill(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
 
 
 async def _is_gone(process: asyncio.subprocess.Process, within_s: float) -> bool:

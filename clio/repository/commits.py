@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.children import started
 from clio.errors import UserError
 from clio.repository.run import environment, git, git_path, readable
 from clio.repository.state import Changed, State
@@ -120,7 +121,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
         with suppress(OSError, ValueError):  # what signs asks for its passphrase there
             env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     with tempfile.TemporaryFile() as output:  # a hook's child that lives on does not hold us
-        process = await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             "git",
             "--no-pager",
             *arguments,
@@ -130,6 +131,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
             stdout=output,
             stderr=output,
         )
+        process = await started(starting, _end)
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
@@ -138,8 +140,13 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
             process.stdin.close()
             code = await process.wait()
         finally:
-            if process.returncode is None:
-                process.terminate()
-                await process.wait()
+            await _end(process)
         output.seek(0)
         return code, readable(output.read(100_000)).strip()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let git give its locks back before it goes; killed, it would leave them to whoever comes next."""
+    if process.returncode is None:
+        process.terminate()
+    await process.wait()

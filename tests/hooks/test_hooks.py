@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -153,13 +154,18 @@ def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -
     assert session_members(int((tmp_path / "pid").read_text())) == []
 
 
-def test_escape_ends_it_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["running", "starting"])
+def test_escape_ends_it_at_once(tmp_path: Path, known: bool) -> None:
     async def pressed() -> None:
-        task = asyncio.create_task(
-            run_hook("echo $$ > pid; sleep 600", b"{}", cwd=tmp_path, env=os.environ, timeout_s=60)
-        )
+        line = "sleep 600 & echo $$ > pid; sleep 600"
+        task = asyncio.create_task(run_hook(line, b"{}", cwd=tmp_path, env=os.environ, timeout_s=60))
+        for _ in range(2):  # as far as its start, and no further
+            await asyncio.sleep(0)
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            await asyncio.sleep(0.01)
+            if known:
+                await asyncio.sleep(0.01)
+            else:  # the loop stands still: the hook runs, and asyncio does not know of it yet
+                time.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

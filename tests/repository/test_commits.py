@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -148,15 +149,21 @@ def test_a_hook_may_change_the_message(repo: Path) -> None:
     assert git(repo, "log", "-1", "--format=%B").splitlines() == ["a", "", "Assisted-by: clio", "Checked: yes"]
 
 
-def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path) -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["running", "starting"])
+def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path, known: bool) -> None:
     hook(repo, "pre-commit", "touch ../runs; sleep 60")
     write(repo, {"new.py": "new\n"})
     state = read_state(repo)
 
     async def stop() -> None:
         task = asyncio.create_task(commits.commit(state, only(state, "new.py"), "slow"))
+        for _ in range(2):  # as far as git's start, and no further
+            await asyncio.sleep(0)
         while not (repo.parent / "runs").exists():
-            await asyncio.sleep(0.01)
+            if known:
+                await asyncio.sleep(0.01)
+            else:  # the loop stands still: git runs, and asyncio does not know of it yet
+                time.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from clio.children import started
 from clio.errors import ToolFailed
 from clio.security.shell.dialects import line_shell
 from clio.tools.shell.bounded_text import BoundedText
@@ -205,31 +206,28 @@ async def start(
     Raises ToolFailed where it cannot be started.
     """
     argv = shell_argv(command) if isinstance(command, str) else list(command)
-    starting = asyncio.ensure_future(
-        asyncio.get_running_loop().subprocess_exec(
-            functools.partial(RunningProcess, keeper=keeper),
-            *argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=str(cwd),
-            env=command_environment(os.environ if env is None else env),
-            start_new_session=sys.platform != "win32",
-            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
-        )
+    starting = asyncio.get_running_loop().subprocess_exec(
+        functools.partial(RunningProcess, keeper=keeper),
+        *argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=str(cwd),
+        env=command_environment(os.environ if env is None else env),
+        start_new_session=sys.platform != "win32",
+        creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
     )
     try:
-        _, process = await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        # asyncio would kill the command alone, which may have started others before anybody here knew of it.
-        with contextlib.suppress(OSError, ValueError):
-            _, process = await starting
-            await process.stop(CANCEL_GRACE_S)
-        raise
+        _, process = await started(starting, stop_started)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
     return process
+
+
+async def stop_started(new: tuple[asyncio.BaseTransport, RunningProcess]) -> None:
+    """End a command that nobody has waited for yet, with all it has started."""
+    await new[1].stop(CANCEL_GRACE_S)
 
 
 async def run(

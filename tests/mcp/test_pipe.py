@@ -1,0 +1,37 @@
+"""A server's process, where clio cannot tell yet that it is there."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.mcp.launch import Launch
+from clio.mcp.pipe import Ended, pipe
+from clio.mcp.server_log import ServerLog
+from clio.tools.shell.process_tree import session_members
+
+
+def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    line = "trap '' TERM; sleep 600 & echo $$ > started; wait"
+    launch = Launch(command=("sh", "-c", line), env=dict(os.environ), cwd=tmp_path)
+
+    async def opened() -> None:
+        async with pipe(launch, ServerLog(tmp_path / "log"), Ended()):
+            pytest.fail("nobody was to know of it")
+
+    async def scenario() -> None:
+        task = asyncio.create_task(opened())
+        for _ in range(2):  # as far as its start, and no further
+            await asyncio.sleep(0)
+        leader = int(started.read_text(encoding="utf-8"))  # in the loop's own thread: nothing goes on there meanwhile
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(5):  # a killed process ends when the machine next has time for it
+            while session_members(leader):
+                await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
