@@ -4,8 +4,9 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
-from itertools import count
+from contextlib import suppress
+from importlib import import_module
+from itertools import count as counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import settings
 
 # A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
 # looks for more.
-settings.register_profile("tests", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("tests", deadline=None, derandomize=True, max_examples=25)
 settings.register_profile("fuzz", deadline=None, max_examples=5_000)  # make fuzz
 settings.load_profile("tests")
 
@@ -23,7 +24,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
 _connect = socket.socket.connect
-_numbers = count(1)
+_numbers = counter(1)
 
 
 def _loopback_only(self: socket.socket, address: Any) -> None:
@@ -46,15 +47,29 @@ def tmp_path(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """An empty home, a bare environment, a closed network."""
-    for name in list(os.environ):
-        if name not in _KEPT and not name.startswith("PYTEST"):
-            monkeypatch.delenv(name)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An empty home; the environment is bare and the network closed for all of them, below."""
     home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
-    yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker begins to import at another file: what one has compiled, the others find."""
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))
+    if count < 2 or session.config.args != session.config.getini("testpaths"):
+        return
+    root = Path(__file__).parent.parent
+    files = sorted(path.relative_to(root).with_suffix("") for path in root.glob("tests/**/test_*.py"))
+    first = len(files) * int(worker.removeprefix("gw")) // count
+    for path in files[first:] + files[:first]:
+        with suppress(Exception, pytest.skip.Exception):  # pytest imports it again, and says what is wrong
+            import_module(".".join(path.parts))
+
+
+for _name in list(os.environ):
+    if _name not in _KEPT and not _name.startswith("PYTEST"):
+        del os.environ[_name]
+os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+socket.socket.connect = _loopback_only

@@ -27,7 +27,7 @@ from tests.context.histories import (
 )
 
 WINDOWS = st.sampled_from([1_500, 3_000, 8_192, 32_768])
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(suppress_health_check=list(HealthCheck))
 DEEDS = ["build", "build", "build", "skip", "kill", "close", "refuse", "trim", "undo"]
 REFUSED = ContextOverflow("too large")
 

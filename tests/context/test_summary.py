@@ -3,12 +3,13 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, shorten, summarise
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from tests.context.stretches import HISTORIES, flat
+from tests.support.examples import examples
 
 
 def did(n: int, **deeds: object) -> list[Message]:
@@ -19,7 +20,7 @@ def did(n: int, **deeds: object) -> list[Message]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(60)
 @given(HISTORIES, st.data())
 def test_any_split_between_units_gives_the_same(parts: list[list[Message]], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(parts)))
@@ -27,7 +28,6 @@ def test_any_split_between_units_gives_the_same(parts: list[list[Message]], data
     assert merge(summarise(before), summarise(after)) == summarise(before + after)
 
 
-@settings(max_examples=40, deadline=None)
 @given(HISTORIES)
 def test_unit_by_unit_is_all_at_once_and_nothing_plus_something_is_something(parts: list[list[Message]]) -> None:
     whole = ThreadSummary()

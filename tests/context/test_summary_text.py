@@ -4,7 +4,7 @@ import hashlib
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.inert import cut, one_line, quoted, weight
@@ -14,6 +14,7 @@ from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
 from tests.context.stretches import HISTORIES, flat
+from tests.support.examples import examples
 
 TITLES = {
     "Task at that point:",
@@ -97,7 +98,7 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
         assert all(commit.hash in text for commit in long_session.commits)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(50)
 @given(HISTORIES, st.integers(0, 3_000), st.floats(1.5, 5.0), st.text(max_size=300))
 def test_no_budget_is_exceeded_and_the_bytes_are_the_same(
     parts: list[list[Message]], budget: int, ratio: float, task: str

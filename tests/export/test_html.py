@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
@@ -187,7 +187,6 @@ def test_no_field_can_hold_a_tag(tag: str) -> None:
     assert {name for name, _ in Tags(links).found} <= {"a", "p"}
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.text(st.characters() | st.sampled_from("<>&\"'`*_[]()!#|\n\x00\u202e\ud800"), max_size=40), min_size=4)
 )

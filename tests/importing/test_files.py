@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.importing import elements, lines
@@ -25,7 +25,6 @@ def ignore(done: int) -> None:
     pass
 
 
-@settings(max_examples=60)
 @given(
     document=st.lists(values, max_size=4)
     | st.fixed_dictionaries({"id": values, "messages": st.lists(values, max_size=4), "b": values}),

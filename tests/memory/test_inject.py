@@ -4,7 +4,7 @@ import re
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.inject import CHARS_PER_TOKEN, MAX_ENTRY_CHARS, Injected, best_first, knowledge_fragment
@@ -225,7 +225,6 @@ entries = st.builds(
 )
 
 
-@settings(max_examples=80)
 @given(st.lists(entries, max_size=60), st.integers(0, 2000), st.randoms())
 def test_the_cap_holds_and_every_entry_is_accounted_for(found: list[Entry], cap_tokens: int, chance: Random) -> None:
     knowledge = Knowledge(entries=tuple(found))

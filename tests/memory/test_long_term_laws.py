@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.long_term import LongTermMemory
@@ -76,7 +76,6 @@ def state(path: Path) -> tuple[Any, ...]:
     return patterns, document["metadata"].get("context_rule_details"), sorted(kept, key=json.dumps)
 
 
-@settings(max_examples=25)
 @given(steps)
 def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
@@ -94,7 +93,6 @@ def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any
         assert [state(path)] == before
 
 
-@settings(max_examples=25)
 @given(steps)
 def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:

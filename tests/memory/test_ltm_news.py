@@ -1,6 +1,6 @@
 """What was learned since the prompt was made."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -61,7 +61,6 @@ def test_what_holds_no_longer_stays_longest_then_the_newest() -> None:
 texts = st.text(min_size=1, max_size=400)
 
 
-@settings(max_examples=50)
 @given(st.lists(texts, max_size=60), st.lists(texts, max_size=20), st.integers(0, CAP_TOKENS))
 def test_the_cap_holds_and_every_change_is_accounted_for(new: list[str], gone: list[str], cap_tokens: int) -> None:
     news = News(

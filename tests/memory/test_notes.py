@@ -172,7 +172,7 @@ def test_a_fresh_project_has_none(folder: Path) -> None:
     assert not folder.exists()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.text(st.characters(), min_size=1, max_size=20), st.text(st.characters(), max_size=50), min_size=1, max_size=5

@@ -3,11 +3,12 @@
 from itertools import accumulate, cycle, pairwise, takewhile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.redaction.redactor import Redactor
 from tests.security.secret_corpus import FORMS, KINDS, Lot, Placed, halved, leaves_a_tail, placed, survives
+from tests.support.examples import examples
 
 CASES = list(placed(range(1)))
 
@@ -37,7 +38,7 @@ def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
 
 @pytest.mark.parametrize("patterns", [(), (r"ACME-\d+",)], ids=["plain", "lines"])
 @given(case=st.sampled_from(CASES), sizes=st.lists(st.integers(1, 200), min_size=1, max_size=30))
-@settings(max_examples=300)
+@examples(100)
 def test_in_every_place_any_cuts_give_the_whole(patterns: tuple[str, ...], case: Placed, sizes: list[int]) -> None:
     """The pieces have the given sizes over and over; a person's patterns make the stream go by lines."""
     redactor = Redactor(patterns)

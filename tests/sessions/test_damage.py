@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, NewerDocument
@@ -50,7 +50,6 @@ def is_message(line: bytes) -> bool:
 
 
 @given(cut=st.integers(1, 4000))
-@settings(max_examples=60)
 def test_a_journal_cut_anywhere(cut: int) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))
@@ -66,7 +65,6 @@ def test_a_journal_cut_anywhere(cut: int) -> None:
 
 
 @given(where=st.integers(0, 9_999), bit=st.integers(0, 7))
-@settings(max_examples=60)
 def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))
@@ -90,7 +88,6 @@ def test_a_journal_with_flipped_bits(where: int, bit: int) -> None:
 
 
 @given(junk=st.binary(max_size=200))
-@settings(max_examples=40)
 def test_junk_for_a_journal(junk: bytes) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))
@@ -100,7 +97,6 @@ def test_junk_for_a_journal(junk: bytes) -> None:
 
 
 @given(where=st.integers(0, 9_999), cut=st.booleans())
-@settings(max_examples=60)
 def test_a_snapshot_damaged_anywhere(where: int, cut: bool) -> None:
     with TemporaryDirectory() as folder:
         store = store_in(Path(folder))

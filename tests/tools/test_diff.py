@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.actions import FileChange
 from clio.tools.files.diff import changed_blocks, diff_change, diff_texts
+from tests.support.examples import examples
 
 
 def test_a_change() -> None:
@@ -70,7 +71,7 @@ def test_changes_name_their_paths() -> None:
     assert (moved.text, moved.counts) == ("--- /p/a\n+++ /p/b\n", "+0 -0")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.lists(st.sampled_from("abcd"), max_size=30), st.lists(st.sampled_from("abcd"), max_size=30))
 def test_blocks_rebuild_the_new_lines(old: list[str], new: list[str]) -> None:
     rebuilt: list[str] = []

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from clio.tools.files.edit_ladder import Landed, fit
 from clio.tools.files.text_file import decode, encode
+from tests.support.examples import examples
 from tests.tools.file_support import Bench
 
 WORDS = ["alpha", "beta(x)", "if y:", "“quoted”", "it’s", "a — b", "end;", "naïve"]
@@ -63,7 +64,7 @@ def files(draw: st.DrawFn) -> Quoted:
     return Quoted(lines, first, quote, draw(st.integers(0, last - first - 1)))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(120)
 @given(files(), st.booleans())
 def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
     """A model quotes a block with some slip and rewrites one line: every other line keeps every byte."""
@@ -84,7 +85,7 @@ def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
     assert middle[len(middle.rstrip("\r\n")) :] == ending
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.text(alphabet="ab \t\n\r“é", max_size=40), st.data())
 def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
     """For any text and any slice of it that occurs once, what is before and behind the slice stays."""
@@ -103,7 +104,7 @@ def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
     assert outcome.apply(text) == text[: span.start] + span.text + text[span.end :]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(60)
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.booleans())
 def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> None:
     """Whatever is asked, the outcome is a refusal or spans in order inside the text."""
@@ -115,7 +116,7 @@ def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> No
         assert edges[-1] <= len(text)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(100)
 @given(st.binary(max_size=60), st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE]))
 def test_every_text_round_trips(data: bytes, bom: bytes) -> None:
     """Bytes that are taken for text come out of it again, valid or not."""
@@ -129,7 +130,6 @@ def test_every_text_round_trips(data: bytes, bom: bytes) -> None:
 ENCODED = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", "broken"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(ENCODED, st.sampled_from(ENDINGS), st.booleans(), st.sampled_from([0o600, 0o644, 0o755, 0o4750]))
 def test_edits_keep_the_file_as_it_is(encoding: str, ending: str, final: bool, mode: int) -> None:
     """Encoding, byte order mark, line endings, final newline and mode bits survive an edit on disk."""

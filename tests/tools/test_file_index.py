@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.search.file_index import list_files, list_within, ripgrep, ripgrep_options, walk
@@ -159,7 +159,6 @@ def ruled_tree(root: Path, top: list[str], inner: list[str]) -> None:
     fill(root, {".gitignore": "\n".join(top), "z/.gitignore": "\n".join(inner)})
 
 
-@settings(max_examples=60, deadline=None)
 @given(RULES, RULES)
 def test_the_walk_agrees_with_ripgrep(
     tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]
@@ -170,7 +169,6 @@ def test_the_walk_agrees_with_ripgrep(
     assert list_files(root, hidden=True, rg=None) == list_files(root, hidden=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from([*LINES, *ODD_LINES, "{x,y}", "\\#x", "y\\ "]), max_size=4), RULES)
 def test_the_walk_agrees_with_git(tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]) -> None:
     root = tmp_path_factory.mktemp("tree")

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.truncate import MAX_ROW_CHARS, preview, rows
@@ -32,7 +32,6 @@ def test_without_a_handle_nothing_is_promised() -> None:
     assert "read_output" not in short
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(0, 5000), st.sampled_from([None, "abcdef012345"]))
 def test_a_preview_is_never_longer_than_allowed(text: str, max_chars: int, handle: str | None) -> None:
     short = preview(text, max_chars, handle)
@@ -41,7 +40,6 @@ def test_a_preview_is_never_longer_than_allowed(text: str, max_chars: int, handl
         assert short == text
 
 
-@settings(max_examples=60)
 @given(texts)
 def test_rows_hold_every_character_and_are_bounded(text: str) -> None:
     found = rows(text)
@@ -49,7 +47,6 @@ def test_rows_hold_every_character_and_are_bounded(text: str) -> None:
     assert all(len(row) <= MAX_ROW_CHARS and "\n" not in row for row in found)
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(400, 5000))
 def test_head_then_paging_loses_nothing(text: str, max_chars: int) -> None:
     """Whoever reads the preview's head and then pages from the named row has read the whole text."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import ToolFailed
@@ -315,7 +315,6 @@ def test_hostile_markup_ends_and_is_valid_text(piece: str) -> None:
     text.encode("utf-8")
 
 
-@settings(max_examples=60)
 @given(
     st.lists(
         st.sampled_from(

@@ -2,10 +2,11 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.ui.markup.blocks import MAX_BLOCK, BlockSplitter, Piece
+from tests.support.examples import examples
 from tests.ui.stage import ANSWER
 
 LINES = st.sampled_from([
@@ -26,14 +27,14 @@ def split(text: str, cuts: list[int] | None = None) -> list[Piece]:
 
 
 @given(st.lists(LINES, max_size=25), st.lists(st.integers(1, 30), max_size=60))
-@settings(max_examples=300, deadline=None)
+@examples(100)
 def test_the_pieces_depend_on_the_text_alone(lines: list[str], cuts: list[int]) -> None:
     text = "\n".join(lines)
     assert split(text, cuts) == split(text)
 
 
 @given(st.lists(LINES, max_size=25))
-@settings(max_examples=300, deadline=None)
+@examples(100)
 def test_no_word_is_lost(lines: list[str]) -> None:
     """Every line stands in a piece, in order; only blank lines and fences are left out."""
     text = "\n".join(lines)
@@ -42,7 +43,7 @@ def test_no_word_is_lost(lines: list[str]) -> None:
 
 
 @given(st.lists(LINES, max_size=25))
-@settings(max_examples=200, deadline=None)
+@examples(60)
 def test_a_tail_never_holds_what_is_finished(lines: list[str]) -> None:
     text = "\n".join(lines)
     splitter = BlockSplitter()

@@ -2,10 +2,11 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.ui.plain import Cleaner, clean, clean_line, in_full, visible
+from tests.support.examples import examples
 
 PARTS = st.sampled_from([
     "a", "漢", "\n", "\t", "\r\n", "\r", "\x1b", "\x1b[", "[31m", "\x1b[0m", "\x1b]0;t", "\x07", "\x1b\\", "\x9b", "1m",
@@ -15,7 +16,7 @@ HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud
 
 
 @given(st.lists(PARTS, max_size=30))
-@settings(max_examples=400, deadline=None)
+@examples(100)
 def test_nothing_harmful_stays_however_it_is_cut(parts: list[str]) -> None:
     cleaner = Cleaner()
     streamed = "".join([cleaner.feed(part) for part in parts]) + cleaner.finish()

@@ -1,6 +1,7 @@
 """How near a turn is to the topics of a style."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import mul
 
 from clio.algorithms.lexical import STOP_WORDS, has_phrase, stem, words
@@ -20,20 +21,27 @@ def topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None
     compares words, as is done here already; one that fails is done without.
     """
     said = [stem(word) for word in words(text)[:MAX_WORDS]]
-    named = [topic for topic in topics if words(topic)]
+    named = [topic for topic in topics if _stems(topic)]
     if not named or not said:
         return None
-    best = max(_share([stem(word) for word in words(topic)], said) for topic in named)
+    heard = frozenset(said)
+    best = max(_share(_stems(topic), said, heard) for topic in named)
     if best < 1.0 and embedder is not None and not isinstance(embedder, HashedEmbedder):
         best = max(best, _cosine(named, text, embedder))
     return min(best, 1.0)
 
 
-def _share(topic: Sequence[str], said: Sequence[str]) -> float:
+@lru_cache(maxsize=_MOST_KEPT)
+def _stems(topic: str) -> list[str]:
+    """Topics are the same at every turn: each is read once."""
+    return [stem(word) for word in words(topic)]
+
+
+def _share(topic: Sequence[str], said: Sequence[str], heard: frozenset[str]) -> float:
     """The share of a topic's words that are said; words such as "the" count only where the whole topic is there."""
-    if has_phrase(said, topic):
+    if heard.issuperset(topic) and has_phrase(said, topic):
         return 1.0
-    return sum(word in said for word in topic if word not in STOP_WORDS) / len(topic)
+    return sum(word in heard for word in topic if word not in STOP_WORDS) / len(topic)
 
 
 def _cosine(topics: Sequence[str], text: str, embedder: Embedder) -> float:

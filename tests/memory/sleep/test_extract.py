@@ -1,7 +1,7 @@
 """What sleep learns from one turn: which turns there are, how much they matter, what the person stated."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.preferences.notice import notice
@@ -167,7 +167,6 @@ def test_importance_of_no_words_is_nothing() -> None:
     assert importance_of([AssistantMessage(content="hello")]) == 0.0
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
 @given(words=st.text(max_size=300), command=st.text(min_size=1, max_size=80), output=st.text(max_size=300))
 def test_whatever_was_said_and_run_is_read_without_an_error(words: str, command: str, output: str) -> None:
     line = " ".join(command.split()) or "x"

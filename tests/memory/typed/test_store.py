@@ -246,7 +246,7 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), WORDS, st.sampled_from(["fact", "note"])), max_size=25))
 def test_a_reopened_store_is_the_one_that_was_closed(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, list[str], str]]
