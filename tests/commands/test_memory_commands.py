@@ -199,22 +199,22 @@ def test_a_long_list_shows_some_of_each_kind_and_says_so(desk: Desk) -> None:
     assert (len(rows(one)), "`/memory list discovery --all`" in one.text) == (40, True)
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
-@pytest.mark.parametrize("line", ["/memory list", "/memory stats", "/memory prune --dry-run", "/memory why"])
-def test_no_line_is_wider_than_the_terminal(desk: Desk, width: int, line: str) -> None:
+def test_no_line_is_wider_than_the_terminal(desk: Desk) -> None:
     some_of_each_kind(desk)
     learned_before(
         desk, 200, *(Entry(kind="discovery", text=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120))
     )
     desk.memory.prefix_fragments()
-    table = ok(desk, line).table
-    assert table is not None
-    heading, lines = table_lines(table, width)
-    assert lines
-    assert max(map(cells_of, [heading, *lines])) <= width
-    if line == "/memory stats":
-        assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
-        assert "kind       discovery   121  █████████" in lines
+    for command in ("/memory list", "/memory stats", "/memory prune --dry-run", "/memory why"):
+        table = ok(desk, command).table
+        assert table is not None
+        for width in (40, 80, 120):
+            heading, lines = table_lines(table, width)
+            assert lines
+            assert max(map(cells_of, [heading, *lines])) <= width, command
+            if command == "/memory stats":
+                assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
+                assert "kind       discovery   121  █████████" in lines
 
 
 def test_the_statistics_draw_every_group_to_its_own_scale(desk: Desk) -> None:

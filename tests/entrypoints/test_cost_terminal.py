@@ -9,7 +9,7 @@ from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-SIZES = [(80, 24), (40, 15), (200, 60)]
+SIZES = [(40, 15), (200, 60)]
 PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10, as_of: 2026-11-05}\n'
 SUM = r"[\s·]+24k\s+in[\s·]+20k\s+cached[\s·]+500\s+out[\s·]+\$0\.018"
 """Beside each other, or below each other where it is narrow."""

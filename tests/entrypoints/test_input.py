@@ -15,7 +15,7 @@ from tests.support.chat_server import ChatServer, text
 from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-SIZES = [(80, 24), (40, 15), (200, 60)]
+SIZES = [(40, 15), (200, 60)]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
 

@@ -13,7 +13,7 @@ from tests.support.chat_server import ChatServer, Pause, Reply, chunk, text, too
 from tests.support.pty_session import PtySession
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
-SIZES = pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 15), (200, 60)])
+SIZES = pytest.mark.parametrize(("columns", "lines"), [(40, 15), (200, 60)])
 GOLDEN = Path(__file__).parent.parent / "golden" / "ui"
 ITEMS = [
     "read how add is used, and by whom",
