@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -17,11 +20,11 @@ from clio.ui.line.prompt_line import PromptLine, confirm
 PASTE = "\x1b[200~{}\x1b[201~"
 
 
-def make_line(keys: PipeInput, history: History | None = None) -> PromptLine:
+def make_line(keys: PipeInput, history: History | None = None, completer: LineCompleter | None = None) -> PromptLine:
     return PromptLine(
         text="> ",
         history=history or InMemoryHistory(),
-        completer=LineCompleter(lambda: None, lambda: ["clio/app.py"]),
+        completer=completer or LineCompleter(lambda: None, lambda: ["clio/app.py"]),
         status=lambda: ("model", "ask"),
         input=keys,
         output=DummyOutput(),
@@ -126,6 +129,33 @@ def test_pastes_are_remembered_as_text(tmp_path: Path) -> None:
 def test_ctrl_r_finds_an_earlier_line() -> None:
     history = InMemoryHistory(["run the tests", "something else"])
     assert typed("\x12tests\r", "\r", history=history) == ["run the tests"]
+
+
+def test_a_line_that_is_begun_anew_while_a_menu_is_looked_up_has_its_own() -> None:
+    class Slow(LineCompleter):
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+            if document.text == "/slow":
+                asked.set()
+                go_on.wait(10)
+            yield Completion(document.text + " found", start_position=-len(document.text))
+
+    asked, go_on = threading.Event(), threading.Event()
+
+    async def drive() -> None:
+        with create_pipe_input() as keys:
+            line = make_line(keys, completer=Slow(lambda: None, list))
+            reading = asyncio.create_task(line.read())
+            keys.send_text("/slow")
+            await until(asked.is_set)
+            keys.send_text("\x15@x")
+            await until(lambda: line._session.default_buffer.text == "@x")  # pyright: ignore[reportPrivateUsage]
+            go_on.set()
+            await until(lambda: line.choices() == ["@x found"])
+            line.stop(EOFError())
+            with pytest.raises(EOFError):
+                await reading
+
+    asyncio.run(asyncio.wait_for(drive(), 20))
 
 
 def test_tab_completes() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, DynamicCompleter
+from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Always, Condition, has_completions, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -22,6 +22,7 @@ from clio.context.shelf import Shelf
 from clio.ui.fast_paste import quicken
 from clio.ui.line.completer import LineCompleter, open_mention, takes_offer
 from clio.ui.line.extras import SEARCH_HINT, LineExtras
+from clio.ui.line.menu import Menu
 from clio.ui.line.pastes import Pastes
 from clio.ui.line.rules import fit, fit_counted, open_part
 from clio.ui.line.signs import sign_hint
@@ -94,9 +95,10 @@ class PromptLine:
             self._files.changed = self._files_changed
         self._on_ready: Callable[[], None] | None = None
         self._keys = self._bindings()
+        menu = Menu(self._extras.completer, self._wants_menu)
         self._session: PromptSession[str] = PromptSession(
             history=history,
-            completer=DynamicCompleter(self._extras.completer),
+            completer=menu,
             complete_in_thread=True,
             vi_mode=vi,
             complete_while_typing=Condition(self._wants_menu),
@@ -119,6 +121,7 @@ class PromptLine:
         app.after_render += self._rendered
         app.ttimeoutlen = 0.05  # vi's Esc is felt; an arrow key arrives in one go
         self._session.default_buffer.on_text_changed += self._hint_anew
+        menu.of(self._session.default_buffer)
 
     async def read(
         self,
