@@ -90,7 +90,7 @@ def test_several_turns_with_questions_answered_by_the_program(project: Path) -> 
     assert (result["session_id"], result["steps"]) == (began["session_id"], 4)
     assert code == 2  # one line was not understood
     schema = json.loads(SCHEMA_OF_EVENTS.read_text(encoding="utf-8"))
-    kinds = jsonschema.validators.validator_for(schema)
+    kinds: Any = jsonschema.validators.validator_for(schema)  # pyright: ignore[reportUnknownMemberType]
     kinds.check_schema(schema)
     for event in one.events:
         kinds(schema).validate(event)
