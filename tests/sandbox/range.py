@@ -38,6 +38,7 @@ class Range:
         self.git("init", "--quiet")
         self.git("config", "user.name", "A")
         self.git("config", "user.email", "a@b.example")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "begun")
         (self.project / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n", encoding="utf-8")
         (self.project / ".git" / "hooks" / "pre-commit").chmod(0o755)
 
