@@ -1,9 +1,11 @@
 """Nothing in the tests depends on the person who runs them, and nothing leaves this machine."""
 
+import gc
 import os
 import re
 import signal
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from itertools import count as counter
@@ -52,6 +54,19 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
+
+
+@pytest.fixture(scope="module")
+def no_collection() -> Iterator[None]:
+    """Nothing is collected while a file is parsed.
+
+    A finaliser that parses something itself, as pytest's warning about what an earlier test left open does, makes
+    CPython 3.11 lose count of its own recursion (gh-106905).
+    """
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,6 @@
 """The house has floors: imports run downwards, never in a circle, and heavy packages wait behind named doors."""
 
 import ast
-import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -71,19 +70,7 @@ HEAVY: dict[str, set[str]] = {
     "pygments": {"clio.ui.markup.code_block", "clio.export.code_html"},
 }
 MAX_LINES = 400
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_collection() -> Iterator[None]:
-    """Nothing is collected while a file is parsed.
-
-    A finaliser that parses something itself, as pytest's warning about what an earlier test left open does, makes
-    CPython 3.11 lose count of its own recursion (gh-106905).
-    """
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("no_collection")
 
 
 @cache

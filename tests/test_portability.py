@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("no_collection")
 PACKAGE = Path(__file__).parent.parent / "clio"
 MODULES = frozenset("fcntl termios tty pty pwd grp resource syslog".split())
 OF_OS = frozenset(
