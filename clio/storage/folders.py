@@ -1,5 +1,7 @@
 """Folders only their owner may enter, and that git leaves alone."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from clio.storage.atomic import write_atomic
@@ -24,9 +26,27 @@ def make_ignored_folder(folder: Path, root: Path) -> None:
     """
     if folder.is_dir():
         return
-    top = folder if root.is_dir() else root
+    if not root.is_dir():
+        _make_ignored(root)
+    top = folder
     while top != root and not top.parent.is_dir():
         top = top.parent
     make_folder(folder)
     if not (root / ".gitignore").exists():
         write_atomic(top / ".gitignore", IGNORE_ALL, 0o644, durable=False)
+
+
+def _make_ignored(folder: Path) -> None:
+    """Made aside and then named: killed between a folder and its `.gitignore`, git would see all that comes later."""
+    make_folder(folder.parent)
+    aside = folder.with_name(f"{folder.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        aside.mkdir(mode=0o700)
+        write_atomic(aside / ".gitignore", IGNORE_ALL, 0o644, durable=False)
+        aside.rename(folder)
+    except OSError as error:
+        with suppress(OSError):
+            (aside / ".gitignore").unlink(missing_ok=True)
+            aside.rmdir()
+        if not folder.is_dir():  # another clio has made it meanwhile
+            raise OSError(error.errno, error.strerror, str(folder)) from error

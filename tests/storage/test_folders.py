@@ -1,9 +1,14 @@
 """Private folders that git leaves alone."""
 
+import errno
 import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from clio.storage import folders
+from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_folder, make_ignored_folder
 
 
@@ -48,3 +53,40 @@ def test_the_users_own_gitignore_decides(tmp_path: Path) -> None:
     make_ignored_folder(root / "sessions", root)
     assert list(tmp_path.rglob(".gitignore")) == [root / ".gitignore"]
     assert (root / ".gitignore").read_bytes() == b"cache/\n"
+
+
+def test_it_is_never_there_without_its_gitignore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed just then, git would see all that the next clio puts there."""
+    root = tmp_path / ".clio"
+
+    def write(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
+        assert not root.exists()
+        write_atomic(path, data, mode, durable=durable)
+
+    monkeypatch.setattr(folders, "write_atomic", write)
+    make_ignored_folder(root / "sessions", root)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [".clio", ".gitignore", "sessions"]
+
+
+def test_of_two_that_make_it_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / ".clio"
+
+    def write(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
+        write_atomic(path, data, mode, durable=durable)
+        root.mkdir()
+        (root / ".gitignore").write_bytes(b"theirs\n")
+
+    monkeypatch.setattr(folders, "write_atomic", write)
+    make_ignored_folder(root / "sessions", root)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [".clio", ".gitignore", "sessions"]
+    assert (root / ".gitignore").read_bytes() == b"theirs\n"
+
+
+def test_on_a_full_disk_its_own_name_is_said_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(folders, "write_atomic", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/\.clio'$"):
+        make_ignored_folder(tmp_path / ".clio" / "sessions", tmp_path / ".clio")
+    assert list(tmp_path.iterdir()) == []
