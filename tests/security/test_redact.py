@@ -121,7 +121,7 @@ def test_the_standard_library_stays_as_it_is() -> None:
     """At most one file in 400 of real source may change; today 2 or 3 in 1,800 do, each a real-looking password."""
     redactor = Redactor()
     root = Path(sysconfig.get_paths()["stdlib"])
-    files = [path for path in sorted(root.rglob("*.py")) if "site-packages" not in path.parts][::10]
+    files = [path for path in sorted(root.rglob("*.py")) if "site-packages" not in path.parts][::4]
     touched = [
         path.name for path in files if redactor.redact(path.read_text(encoding="utf-8", errors="replace")).counts
     ]
@@ -130,30 +130,30 @@ def test_the_standard_library_stays_as_it_is() -> None:
 
 
 ADVERSARIAL = {
-    "one letter": "a" * 200_000,
-    "keys cut short": "sk-" * 66_600,
-    "almost tokens": "eyJaaaaaaaa." * 16_600,
-    "names": "password" * 25_000,
-    "names with signs": "token=" * 33_200,
-    "names with quotes": 'token="' * 28_600,
-    "names in lines": "password: \n" * 18_000,
-    "block starts": "-----BEGIN PRIVATE KEY-----" * 7_400,
-    "block starts in lines": "-----BEGIN PRIVATE KEY-----\nabc\n" * 6_200,
-    "urls": "://a:" * 40_000,
-    "urls in one": "x://" + "a:" * 100_000,
-    "backslashes": "\\" * 200_000,
-    "bearers": "Bearer " * 28_400,
-    "dots": "M" + "a." * 100_000,
-    "spaces": " " * 200_000,
-    "capital dotted i": "\u0130 token = " * 18_000,
-    "place-holders": ("token=" + "x" * 1000 + " ") * 200,
+    "one letter": "a" * 500_000,
+    "keys cut short": "sk-" * 166_500,
+    "almost tokens": "eyJaaaaaaaa." * 41_500,
+    "names": "password" * 62_500,
+    "names with signs": "token=" * 83_000,
+    "names with quotes": 'token="' * 71_500,
+    "names in lines": "password: \n" * 45_000,
+    "block starts": "-----BEGIN PRIVATE KEY-----" * 18_500,
+    "block starts in lines": "-----BEGIN PRIVATE KEY-----\nabc\n" * 15_500,
+    "urls": "://a:" * 100_000,
+    "urls in one": "x://" + "a:" * 250_000,
+    "backslashes": "\\" * 500_000,
+    "bearers": "Bearer " * 71_000,
+    "dots": "M" + "a." * 250_000,
+    "spaces": " " * 500_000,
+    "capital dotted i": "\u0130 token = " * 45_000,
+    "place-holders": ("token=" + "x" * 1000 + " ") * 500,
 }
 
 
 @pytest.mark.parametrize("name", sorted(ADVERSARIAL))
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(60)
 def test_hostile_texts_end(name: str) -> None:
-    """200,000 letters made to mislead take a second or two; an expression that backtracks would take minutes."""
+    """Half a million letters made to mislead take a second or two; an expression that backtracks would take minutes."""
     text = ADVERSARIAL[name]
     redactor = Redactor(env_secrets=("correct-horse-battery",))
     once = redactor.redact(text).text

@@ -56,17 +56,17 @@ def streamed(redactor: Redactor, text: str, cuts: list[int]) -> str:
 
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
 @given(text=texts, cuts=st.lists(st.integers(0, 10_000), max_size=30))
-@examples(120)
+@examples(400)
 def test_any_split_gives_the_whole(redactor: Redactor, text: str, cuts: list[int]) -> None:
     assert streamed(redactor, text, cuts) == redactor.redact(text).text
 
 
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
-def test_splits_of_every_secret(redactor: Redactor) -> None:
-    for number, secret in enumerate(secrets):
+def test_every_split_of_every_secret(redactor: Redactor) -> None:
+    for secret in secrets:
         text = f"see {secret} there"
         whole = redactor.redact(text).text
-        for cut in range(number % 3, len(text) + 1, 3):
+        for cut in range(len(text) + 1):
             assert streamed(redactor, text, [cut]) == whole
         assert streamed(redactor, text, list(range(len(text)))) == whole
 
@@ -94,7 +94,7 @@ def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
 
 
 @given(text=texts)
-@examples(100)
+@examples(300)
 def test_twice_is_once(text: str) -> None:
     once = PLAIN.redact(text).text
     assert PLAIN.redact(once).text == once
@@ -139,8 +139,8 @@ def test_what_is_held_back_is_bounded() -> None:
         for redactor in (PLAIN, FULL):
             stream = redactor.stream()
             given_out = 0
-            for place in range(0, len(text), 512):
-                given_out = max(given_out, len(stream.feed(text[place : place + 512])))
+            for place in range(0, len(text), 128):
+                given_out = max(given_out, len(stream.feed(text[place : place + 128])))
                 assert stream.held <= 8192 + 1024
     assert given_out > 0
 

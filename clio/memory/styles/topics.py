@@ -32,9 +32,9 @@ def topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None
 
 
 @lru_cache(maxsize=_MOST_KEPT)
-def _stems(topic: str) -> list[str]:
+def _stems(topic: str) -> tuple[str, ...]:
     """Topics are the same at every turn: each is read once."""
-    return [stem(word) for word in words(topic)]
+    return tuple(stem(word) for word in words(topic))
 
 
 def _share(topic: Sequence[str], said: Sequence[str], heard: frozenset[str]) -> float:
