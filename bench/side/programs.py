@@ -59,8 +59,39 @@ def _mini(home: Path, folder: Path, url: str) -> None:
     (home / ".env").write_text("MSWEA_CONFIGURED=true\nMSWEA_COST_TRACKING=ignore_errors\n", encoding="utf-8")
 
 
+def _pi(home: Path, folder: Path, url: str) -> None:
+    model = {"id": "test", "name": "test", "input": ["text"], "contextWindow": 200_000, "maxTokens": 8_000}
+    provider = {"baseUrl": url, "api": "openai-completions", "apiKey": "sk-none", "models": [model]}
+    (home / "models.json").write_text(json.dumps({"providers": {"bench": provider}}), encoding="utf-8")
+
+
+def _opencode(home: Path, folder: Path, url: str) -> None:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible", "name": "bench", "options": {"baseURL": url, "apiKey": "sk-none"},
+        "models": {"test": {"name": "test"}},
+    }  # fmt: skip
+    settings = {"autoupdate": False, "share": "disabled", "model": "bench/test", "small_model": "bench/test"}
+    text = json.dumps(settings | {"provider": {"bench": provider}})
+    (home / "opencode.json").write_text(text, encoding="utf-8")
+
+
+def _gemini(home: Path, folder: Path, url: str) -> None:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False},
+    }  # fmt: skip
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
 _CLIO = ("--base-url", "{url}", "--model", "test")
 _MINI = ("-m", "openai/test", "-y", "--exit-immediately", "-t")
+_PI = ("--provider", "bench", "--model", "test")
+_GEMINI = ("--skip-trust", "--model", "gemini-2.5-flash")
+_AIDER = (
+    "--model", "openai/test", "--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-gitignore",
+    "--yes-always",
+)  # fmt: skip
 _CLAUDE_TOOLS = ("--allowedTools", "Read,Edit,Bash")
 
 PROGRAMS: tuple[Program, ...] = (
@@ -85,12 +116,14 @@ PROGRAMS: tuple[Program, ...] = (
         shell=("--model", "claude-sonnet-4-5"), resume=("--model", "claude-sonnet-4-5", "-c"),
     ),
     Program(
-        name="pi", command="pi", env={"PI_CODING_AGENT_DIR": "{home}"},
-        ask=("--provider", "openai", "--model", "test", "-p"),
+        name="pi", command="pi", env={"PI_CODING_AGENT_DIR": "{home}", "PI_OFFLINE": "1"}, prepare=_pi,
+        ask=(*_PI, "-p"), task=(*_PI, "-p"), shell=_PI, resume=(*_PI, "-c"),
     ),
     Program(name="llm", command="llm", env={"LLM_USER_PATH": "{home}"}, prepare=_llm, ask=("-m", "bench")),
-    Program(name="aider", command="aider", env={"OPENAI_API_BASE": "{url}"},
-            ask=("--model", "openai/test", "--no-check-update", "--analytics-disable", "--yes-always", "--message")),
+    Program(
+        name="aider", command="aider", env={"OPENAI_API_BASE": "{url}", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        ask=(*_AIDER, "--message"), shell=_AIDER,
+    ),
     Program(
         name="mini-swe-agent", command="mini", version=("--help",), prepare=_mini,
         env={"MSWEA_GLOBAL_CONFIG_DIR": "{home}", "OPENAI_API_BASE": "{url}", "OPENAI_BASE_URL": "{url}",
@@ -98,8 +131,16 @@ PROGRAMS: tuple[Program, ...] = (
              "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         task=_MINI,
     ),
-    Program(name="opencode", command="opencode", ask=("run",), env={"OPENCODE_CONFIG_DIR": "{home}"}),
-    Program(name="gemini-cli", command="gemini", ask=("-p",), env={"GOOGLE_GEMINI_BASE_URL": "{root}"}),
+    Program(
+        name="opencode", command="opencode", prepare=_opencode,
+        env={"OPENCODE_CONFIG_DIR": "{home}", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        ask=("run",), task=("run",), shell=(), resume=("-c",),
+    ),
+    Program(
+        name="gemini-cli", command="gemini", prepare=_gemini,
+        env={"GEMINI_API_KEY": "sk-none", "GOOGLE_GEMINI_BASE_URL": "{root}"},
+        ask=(*_GEMINI, "-p"), task=(*_GEMINI, "--yolo", "-p"), shell=_GEMINI, resume=(*_GEMINI, "--resume"),
+    ),
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
     with InstantServer() as server: ...   # server.url ends in /v1, server.root does not
 
-Chat Completions, Responses and Messages, streamed or not. A message with TASK in it gets three tool calls, one after
+Chat Completions, Responses, Messages, streamed or not, and generateContent. A message with TASK in it gets three tool calls, one after
 the other and with the tools the agent itself offers: read a.py, change it, run it; then the answer. Any other is
 answered by "reply-" and the last number in it.
 """
@@ -56,6 +56,14 @@ def calls_for(tools: set[str], folder: str) -> list[Call]:
             ("Read", {"file_path": path}),
             ("Edit", {"file_path": path, "old_string": "41", "new_string": "42"}),
             ("Bash", {"command": RUN, "description": "Runs it"}),
+        ]
+    if {"read_file", "replace", "run_shell_command"} <= tools:
+        path = f"{folder}/a.py"
+        changed = {"instruction": "make it 42", "old_string": "41", "new_string": "42"}
+        return [
+            ("read_file", {"file_path": path}),
+            ("replace", {"file_path": path} | changed),
+            ("run_shell_command", {"command": RUN, "description": "Runs it"}),
         ]
     if "exec_command" in tools:
         return [("exec_command", {"cmd": command}) for command in _COMMANDS]
@@ -156,7 +164,28 @@ def messages(body: dict[str, Any]) -> bytes:
     return b"".join(b"event: %b\ndata: %b\n\n" % (row["type"].encode(), json.dumps(row).encode()) for row in rows)  # type: ignore[attr-defined]
 
 
-DIALECTS = {"/chat/completions": chat, "/responses": responses, "/messages": messages}
+def contents(body: dict[str, Any]) -> bytes:
+    """The generateContent of Gemini, streamed."""
+    rows: list[dict[str, Any]] = []
+    for entry in body.get("contents") or []:
+        for part in entry["parts"]:
+            rows.append({"role": "tool" if "functionResponse" in part else entry["role"], "content": part.get("text")})
+    declared = [one for tools in body.get("tools") or [] for one in tools.get("functionDeclarations") or []]
+    spoken = [row for row in rows if row["content"] or row["role"] == "tool"]
+    call, words = decide({"messages": spoken, "tools": declared})
+    part: dict[str, Any] = {"functionCall": {"name": call[0], "args": call[1]}} if call else {"text": words}
+    candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
+    answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "test"}
+    return b"data: %b\n\n" % json.dumps(answer).encode()
+
+
+DIALECTS = {
+    "/chat/completions": chat,
+    "/responses": responses,
+    "/messages": messages,
+    ":streamGenerateContent": contents,
+}
 
 
 async def _connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -167,7 +196,7 @@ async def _connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
             body: dict[str, Any] = json.loads(await reader.readexactly(int(length[1]))) if length else {}
             dialect = next((make for end, make in DIALECTS.items() if path.endswith(end)), None)
             if dialect:
-                streams = body.get("stream") or dialect is responses
+                streams = body.get("stream") or dialect in (responses, contents)
                 kind, answer = "text/event-stream" if streams else "application/json", dialect(body)
             else:
                 rows = [{"id": "test", "object": "model", "context_window": 200_000}]
