@@ -12,6 +12,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median, quantiles
@@ -26,6 +27,7 @@ from bench.side.programs import PROGRAMS, TASK, Program, environment, find
 from bench.side.server import InstantServer
 
 CHARTED = ("--version", "prompt usable", "one question", "read, edit, run, answer", "a turn, around the last", "resume")
+_LONGEST_TALK_S = 300.0
 Samples = dict[str, dict[str, list[float]]]
 """By row and agent."""
 
@@ -86,7 +88,12 @@ class Stand:
             return {}
         before = size_of(self.home) + size_of(self.repo / ".clio")
         shell = Shell(self.argv(self.program.shell), cwd=self.repo, env=self.env)
-        took = [shell.turn(number) for number in range(1, turns + 1)]
+        took, end = list[float](), time.monotonic() + _LONGEST_TALK_S
+        for number in range(1, turns + 1):
+            took.append(shell.turn(number))
+            if time.monotonic() > end:
+                shell.close()
+                raise Failed(f"{number} turns took {_LONGEST_TALK_S:.0f} seconds, the last one {took[-1]:.1f}")
         found = {f"memory after {turns} turns, MiB": shell.memory_mb()}
         for name, at in ((f"a turn, around {at}", at) for at in (10, 100) if at < turns):
             found[name] = median(took[at - 5 : at + 5])

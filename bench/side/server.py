@@ -2,9 +2,9 @@
 
     with InstantServer() as server: ...   # server.url ends in /v1, server.root does not
 
-Chat Completions, Responses, Messages, streamed or not, and generateContent. A message with TASK in it gets three tool calls, one after
-the other and with the tools the agent itself offers: read a.py, change it, run it; then the answer. Any other is
-answered by "reply-" and the last number in it.
+Chat Completions, Responses and Messages, streamed or not, and Gemini's generateContent. A message with TASK in it gets
+three tool calls, one after the other and with the tools the agent itself offers: read a.py, change it, run it; then the
+answer. Any other is answered by "reply-" and the last number in it.
 """
 
 import asyncio

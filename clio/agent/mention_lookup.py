@@ -121,7 +121,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
             answer = await self.approver.ask(request)
             if answer.kind == "no":
-                raise Refused(answer.reason or "you said no")
+                raise Refused(answer.reason or ("interrupted" if answer.interrupted else "you said no"))
             if answer.kind in ("session", "always"):
                 self.policy.allow_for_session(action)
 

@@ -207,6 +207,8 @@ class ToolRunner:
 
     def _obey(self, answer: Answer, request: ApprovalRequest) -> None:
         match answer.kind:
+            case "no" if answer.interrupted:
+                raise ToolFailed("interrupted by the user, who did not answer")
             case "no":
                 raise ToolFailed("the user said no" + (f": {answer.reason}" if answer.reason else ""))
             case "session":

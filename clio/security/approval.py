@@ -66,7 +66,7 @@ class Answer(Struct, frozen=True):
     """What a person said: this once, for this session, always (by the offered rule), or no and why.
 
     "changed": yes once, to `changes` and not to what was asked: at most the same files, each perhaps with another text.
-    edited: the files whose text the person wrote. declined: what they left out.
+    edited: the files whose text the person wrote. declined: what they left out. interrupted: a no that ends the turn.
     """
 
     kind: Literal["once", "session", "always", "no", "changed"]
@@ -74,6 +74,7 @@ class Answer(Struct, frozen=True):
     changes: tuple[FileChange, ...] = ()
     edited: tuple[Path, ...] = ()
     declined: tuple[Declined, ...] = ()
+    interrupted: bool = False
 
 
 class Approver(Protocol):

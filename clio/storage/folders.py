@@ -1,6 +1,7 @@
 """Folders only their owner may enter, and that git leaves alone."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,8 +46,21 @@ def _make_ignored(folder: Path) -> None:
         write_atomic(aside / ".gitignore", IGNORE_ALL, 0o644, durable=False)
         aside.rename(folder)
     except OSError as error:
-        with suppress(OSError):
-            (aside / ".gitignore").unlink(missing_ok=True)
-            aside.rmdir()
+        _take_away(aside)
         if not folder.is_dir():  # another clio has made it meanwhile
             raise OSError(error.errno, error.strerror, str(folder)) from error
+    # What a clio that was killed in the midst has left. One that is in the midst now finds the folder made, as above.
+    pattern = re.compile(re.escape(folder.name) + r"\.[0-9a-f]{8}\.tmp")
+    with suppress(OSError):
+        for left in [each for each in folder.parent.iterdir() if pattern.fullmatch(each.name)]:
+            _take_away(left)
+
+
+def _take_away(aside: Path) -> None:
+    """A folder made aside, where nothing but its `.gitignore` is in it, or what was to become one."""
+    with suppress(OSError):
+        inside = list(aside.iterdir())
+        if all(path.name.startswith(".gitignore") for path in inside):
+            for path in inside:
+                path.unlink()
+            aside.rmdir()

@@ -113,7 +113,7 @@ def test_esc_among_the_hunks_changes_nothing_and_stops(place: Place, server: Cha
         session.clio.send("y")
         session.clio.wait_for("hunk 2 of 3")
         session.clio.key("escape")
-        session.clio.wait_for("no: interrupted")
+        session.clio.wait_for("interrupted by the user")
         assert session.written == OLD
 
 

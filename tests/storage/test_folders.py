@@ -90,3 +90,18 @@ def test_on_a_full_disk_its_own_name_is_said_and_nothing_stays(tmp_path: Path, m
     with pytest.raises(OSError, match=r"No space left on device: '.*/\.clio'$"):
         make_ignored_folder(tmp_path / ".clio" / "sessions", tmp_path / ".clio")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_one_left_goes_with_the_next(tmp_path: Path) -> None:
+    left, foreign = tmp_path / ".clio.0123abcd.tmp", tmp_path / ".clio.notes.tmp"
+    for folder in (left, foreign):
+        folder.mkdir()
+        (folder / ".gitignore").write_bytes(b"*\n")
+    (left / ".gitignore.0123456789ab.tmp").write_bytes(b"")
+    kept = tmp_path / ".clio.89abcdef.tmp"
+    kept.mkdir()
+    (kept / ".gitignore").write_bytes(b"*\n")
+    (kept / "mine").write_bytes(b"mine\n")
+    make_ignored_folder(tmp_path / ".clio" / "sessions", tmp_path / ".clio")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".clio", kept.name, foreign.name]
+    assert sorted(path.name for path in kept.iterdir()) == [".gitignore", "mine"]

@@ -97,9 +97,10 @@ def command_request(command: str, rule: str | None = "git log *") -> ApprovalReq
         (LIVE, "a", Answer("always")),
         (LIVE, "n\r", Answer("no")),
         (LIVE, "nuse the other file\r", Answer("no", "use the other file")),
-        (LIVE, "\x1b", Answer("no", "interrupted")),
-        (LIVE, "\x03", Answer("no", "interrupted")),
-        (LIVE, "n\x03", Answer("no", "interrupted")),
+        (LIVE, "ninterrupted\r", Answer("no", "interrupted")),
+        (LIVE, "\x1b", Answer("no", interrupted=True)),
+        (LIVE, "\x03", Answer("no", interrupted=True)),
+        (LIVE, "n\x03", Answer("no", interrupted=True)),
         (DUMB, "x\n\ny\n", Answer("once")),
         (DUMB, "always\n", Answer("always")),
         (DUMB, "n\nwrong file\n", Answer("no", "wrong file")),
@@ -109,7 +110,7 @@ def command_request(command: str, rule: str | None = "git log *") -> ApprovalReq
 def test_one_key_decides(terminal: Terminal, keys: str, expected: Answer) -> None:
     person = Person(keys, terminal)
     assert approve(person, edit_request("write app.py")) == expected
-    interrupted = ["interrupt"] if expected.reason == "interrupted" else []
+    interrupted = ["interrupt"] if expected.interrupted else []
     assert person.log == ["paused", "resumed", *interrupted]
 
 
@@ -123,7 +124,7 @@ def test_an_arrow_key_is_no_interruption() -> None:
 
 def test_keys_that_were_meant_for_the_prompt_do_not_approve() -> None:
     """Typing ahead while the question appears: the first second does not count, Esc always does."""
-    assert approve(Person("yyy\x1b", typing=True), edit_request()) == Answer("no", "interrupted")
+    assert approve(Person("yyy\x1b", typing=True), edit_request()) == Answer("no", interrupted=True)
 
 
 def test_what_is_shown_for_an_edit_and_a_command() -> None:

@@ -8,7 +8,6 @@ from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.asking.decide import MAX_ROWS, ChangeDecision, Decision
 from clio.ui.asking.describe import Display
 from clio.ui.asking.desk import Desk
-from clio.ui.asking.hunk_walk import INTERRUPTED
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 
@@ -31,7 +30,7 @@ class TerminalApprover:
             else:
                 decision = Decision(self._desk, request, self._display)
             answer = await decision.take(guarded)
-        if answer.reason == INTERRUPTED:
+        if answer.interrupted:
             self._desk.on_interrupt()
         return answer
 

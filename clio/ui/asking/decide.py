@@ -9,7 +9,7 @@ from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.ui.asking.describe import Display
 from clio.ui.asking.desk import Desk
-from clio.ui.asking.hunk_walk import INTERRUPTED, walk_hunks
+from clio.ui.asking.hunk_walk import walk_hunks
 from clio.ui.asking.proposal import Proposal
 from clio.ui.asking.proposal_editor import edit_proposal
 from clio.ui.painter import Part
@@ -52,9 +52,9 @@ class Decision:
                 return Answer("always")
             case "n":
                 reason = await self._desk.questions.line("  why not (Enter for no reason): ")
-                return Answer("no", INTERRUPTED if reason is None else clean_line(reason))
+                return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
-                return Answer("no", INTERRUPTED)
+                return Answer("no", interrupted=True)
 
     def _choices(self) -> dict[str, str]:
         choices = {"y": "once", "s": "this session"}

@@ -8,7 +8,6 @@ from clio.ui.asking.desk import Desk
 from clio.ui.asking.proposal import Piece, Proposal
 from clio.ui.plain import clean_line, visible
 
-INTERRUPTED = "interrupted"
 _CHOICES = {"y": "yes", "n": "no", "a": "yes to all the rest", "q": "no to all the rest"}
 _MAX_ROWS = 30
 
@@ -28,7 +27,7 @@ async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer
         if rest is None:
             key = await _ask(desk, piece, _named(piece, display))
             if key is None:
-                return Answer("no", INTERRUPTED)
+                return Answer("no", interrupted=True)
             rest = {"a": True, "q": False}.get(key)
             yes = key in ("y", "a")
             said = f"{'yes' if yes else 'no'}: {_named(piece, display)}"

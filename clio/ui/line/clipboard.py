@@ -64,9 +64,11 @@ async def clipboard_image() -> bytes:
     try:
         data, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise UserError(f"{command[0]!r} did not answer; name the picture's file with @") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if not media_type(data):
         raise UserError("no picture is on the clipboard; paste text with your terminal's own key")
     if len(data) > MAX_IMAGE_BYTES:

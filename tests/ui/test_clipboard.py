@@ -1,0 +1,32 @@
+"""The program that hands out the clipboard's picture, when nobody waits for it any more."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.ui.line.clipboard import clipboard_image
+
+
+def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = tmp_path / "pid"
+    program = f'#!/bin/sh\necho $$ > "{said}.new"\nmv "{said}.new" "{said}"\nexec sleep 600\n'
+    for name in ("xclip", "pngpaste"):
+        (tmp_path / name).write_text(program, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+
+    async def ask() -> None:
+        task = asyncio.create_task(clipboard_image())
+        while not said.exists():
+            assert not task.done()
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(ask())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(said.read_text(encoding="utf-8")), 0)
