@@ -36,7 +36,7 @@ found-commands: $(READY)
 bench: $(READY)
 	for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
-# clio beside the agents installed here, and docs/peers.svg: ten minutes, with three of them.
+# clio beside the agents installed here, and docs/peers.svg: two minutes with codex, half an hour with all.
 peers: $(READY)
 	$(BIN)/python bench/peers.py --runs 5 --turns 500 --files 20000 --chart docs/peers.svg $(ARGS)
 

@@ -11,15 +11,16 @@ from bench import peers
 from bench.side.chart import bars
 from bench.side.measure import Failed, run
 from bench.side.programs import PROGRAMS, TASK, find
-from bench.side.server import DIALECTS, InstantServer, decide
+from bench.side.server import DIALECTS, InstantServer, contents, decide
 
 READ = {"name": "Read"}, {"name": "Edit"}, {"name": "Bash"}
 
 
 def test_a_turn_is_answered_by_its_number_in_every_dialect() -> None:
     asked = [{"role": "user", "content": "this is turn 41"}, {"role": "user", "content": "this is turn 42"}]
+    parts = [{"role": row["role"], "parts": [{"text": row["content"]}]} for row in asked]
     for path, make in DIALECTS.items():
-        entries = {"input" if path == "/responses" else "messages": asked}
+        entries = {"input" if path == "/responses" else "messages": asked, "contents": parts}
         for stream in (True, False):
             assert b"reply-42" in make({"stream": stream, **entries})
 
@@ -41,6 +42,18 @@ def test_the_task_in_the_words_of_each_agent() -> None:
     assert len(steps([{"name": "exec_command"}], {"type": "function_call_output"})) == 3
     assert len(steps([{"function": {"name": "bash"}}], {"role": "tool", "content": "x"})) == 4
     assert steps([], {}) == []
+
+
+def test_the_task_in_what_gemini_speaks() -> None:
+    tools = [{"functionDeclarations": [{"name": name} for name in ("read_file", "replace", "run_shell_command")]}]
+    said: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": TASK.format(folder="/repo")}]}]
+    for expected in ("read_file", "replace", "run_shell_command", None):
+        answer = contents({"contents": said, "tools": tools})
+        part = json.loads(answer.removeprefix(b"data: "))["candidates"][0]["content"]["parts"][0]
+        assert part.get("functionCall", {}).get("name") == expected
+        said.append({"role": "model", "parts": [part]})
+        said.append({"role": "user", "parts": [{"functionResponse": {"name": expected, "response": {"output": "x"}}}]})
+    assert part == {"text": "reply-0"}
 
 
 def test_clio_in_its_place(tmp_path: Path) -> None:
