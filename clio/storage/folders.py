@@ -53,7 +53,8 @@ def _make_ignored(folder: Path) -> None:
     pattern = re.compile(re.escape(folder.name) + r"\.[0-9a-f]{8}\.tmp")
     with suppress(OSError):
         for left in [each for each in folder.parent.iterdir() if pattern.fullmatch(each.name)]:
-            _take_away(left)
+            if not left.is_symlink():  # a repository may bring one, to any folder
+                _take_away(left)
 
 
 def _take_away(aside: Path) -> None:

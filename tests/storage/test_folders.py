@@ -3,6 +3,7 @@
 import errno
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,14 @@ def test_what_a_killed_one_left_goes_with_the_next(tmp_path: Path) -> None:
     make_ignored_folder(tmp_path / ".clio" / "sessions", tmp_path / ".clio")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".clio", kept.name, foreign.name]
     assert sorted(path.name for path in kept.iterdir()) == [".gitignore", "mine"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege there")
+def test_a_link_that_looks_like_a_leftover_takes_nothing_away(tmp_path: Path) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    for folder in (outside, project):
+        folder.mkdir()
+    (outside / ".gitignore").write_bytes(b"build/\n")
+    (project / ".clio.0123abcd.tmp").symlink_to(outside, target_is_directory=True)
+    make_ignored_folder(project / ".clio" / "sessions", project / ".clio")
+    assert (outside / ".gitignore").read_bytes() == b"build/\n"
