@@ -10,13 +10,13 @@ from clio.checkpoints.checkpoints import Checkpoints
 from tests.checkpoints.support import list_all
 from torture.endings import ALONE, ENDINGS, UNSETTLES, Known
 from torture.job import Fact, Job, if_done, if_named, remembered_in
-from torture.world import World, words_of
+from torture.world import SCRIPTS, World, words_of
 
 
 def turn(rng: random.Random, _: World) -> Job:
     """One to three turns over pipes, in the newest session or a new one."""
     lines = [
-        {"type": "user", "text": f"{words_of(rng, 3)} script:{rng.randrange(10**6)}"}
+        {"type": "user", "text": f"{words_of(rng, 3)} script:{rng.randrange(SCRIPTS)}"}
         for _ in range(rng.choice([1, 1, 3]))
     ]
     which = rng.choice([("-c",), ("--new",)])
@@ -31,7 +31,7 @@ def turn(rng: random.Random, _: World) -> Job:
 
 def prompt(rng: random.Random, _: World) -> Job:
     """One prompt, one answer."""
-    words = f"{words_of(rng, 3)} script:{rng.randrange(10**6)}"
+    words = f"{words_of(rng, 3)} script:{rng.randrange(SCRIPTS)}"
     which = rng.choice([("-c",), ()])
     arguments = ("-p", words, "--output", "stream-json", "--approve", "all", *which)
     return Job(kind="-p", arguments=arguments, confirms=remembered_in, codes=(0, 1, 2))

@@ -22,6 +22,9 @@ def words_of(rng: random.Random, count: int = 8) -> str:
     return " ".join(f"{rng.randrange(10**6):x}zz" for _ in range(count))
 
 
+SCRIPTS = 10**12
+"""So many turns there are to choose from: of a million, two clios took the same one now and then, and one of them
+forgot what the other had confirmed."""
 Steps = list[list[tuple[str, dict[str, Any]]]]
 AT_WORK = 900_002
 """The turn that leaves something everywhere: changed files, a stored output, a note."""

@@ -45,6 +45,7 @@ class LtmDocument:
     Rules lie in the file as `{"path": ["rule", …]}`; here each is an object like all others, and `encode` puts what
     that layout has no room for into `metadata.context_rule_details`.
 
+    shares: whether it was read with what is shared; only then may any of it be written there.
     shared: the objects that came from the shared folder, by their `id()`.
     private: all that lay in the file when it was read, by its `id()`.
     """
@@ -61,6 +62,7 @@ class LtmDocument:
         if not isinstance(rules, dict | list):
             raise ValueError("'context_rules' is neither an object nor a list")
         self._rules = _read_rules(cast("Json | list[Any]", rules), self.metadata.get(_DETAILS))
+        self.shares = False
         self.shared: dict[int, Shared] = {}
         self.private: dict[int, object] = {}
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from clio.config.team_folder import SHARED_NAME, is_shared
 from clio.memory.examples import ExampleFiles
 from clio.memory.ltm.file import LtmDocument, read_ltm
-from clio.memory.records import Entry, Freshness, Knowledge
+from clio.memory.records import KINDS, Entry, Freshness, Knowledge
 
 if TYPE_CHECKING:
     from clio.memory.team.knowledge import TeamKnowledge
+
+_MOST_TRIES = 5
+"""Beside clios that write without a pause it is what the last one found."""
 
 
 class LtmReading:
@@ -40,10 +43,7 @@ class LtmReading:
         return dict(zip((entry.id for entry in listed), states, strict=True))
 
     def _document(self) -> LtmDocument:
-        document = read_ltm(self._path)
-        if is_shared(self._path.with_name(SHARED_NAME)) and self._team.in_use:
-            self._team.put_into(document)
-        return document
+        return read_whole(self._path, lambda: self._team)
 
     @cached_property
     def _team(self) -> "TeamKnowledge":
@@ -51,3 +51,36 @@ class LtmReading:
         from clio.memory.team.knowledge import TeamKnowledge
 
         return TeamKnowledge(self._path, self._project, self._home, self._clock)
+
+
+def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
+    """What lies in `path` and what is shared beside it, as they stood at one moment. Raises as `read_ltm`, and OSError.
+
+    Who reads holds no lock. Another clio may move all from one to the other meanwhile, or say one thing anew in another
+    file: then it is read once more. team: what is shared; asked for only where there is a folder for it.
+    """
+    shared = path.with_name(SHARED_NAME)
+    for _ in range(_MOST_TRIES):
+        before = _stamps(path, shared)
+        document = read_ltm(path)
+        if is_shared(shared) and (found := team()) is not None and found.in_use:
+            found.put_into(document)
+        if _stamps(path, shared) == before:
+            break
+    return document
+
+
+def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
+    """What is another after any change: each is made by a new name in one of these folders, or for the file."""
+    places = [path, shared]
+    if shared.is_dir():
+        places += [shared / kind for kind in KINDS]
+    return [_stamp(place) for place in places]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_mtime_ns, info.st_size

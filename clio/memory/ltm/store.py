@@ -10,9 +10,10 @@ from types import MappingProxyType
 from clio.errors import StorageError
 from clio.memory.ltm.archive import Kept, LtmArchive
 from clio.memory.ltm.changes import Piece, is_as, piece, put_back
-from clio.memory.ltm.file import LtmDocument, read_ltm, write_ltm
+from clio.memory.ltm.file import LtmDocument, write_ltm
 from clio.memory.ltm.history import LtmHistory, begin_anew, endings, says_else, with_successor
 from clio.memory.ltm.kinds import identity, stored_id
+from clio.memory.ltm.reading import read_whole
 from clio.memory.records import Because
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.memory.undo import UndoLog, new_change
@@ -45,10 +46,7 @@ class LtmStore:
 
     def read(self) -> LtmDocument:
         """The document as it is now. Raises OSError."""
-        document = read_ltm(self.path)
-        if self.team and self.team.in_use:
-            self.team.put_into(document)
-        return document
+        return read_whole(self.path, lambda: self.team)
 
     def exists(self) -> bool:
         """Whether anything was ever known."""
@@ -182,8 +180,11 @@ class LtmStore:
         *,
         stated: bool = False,
     ) -> None:
-        """Write the document, each entry where it lies: in the file, or in the shared folder."""
-        if self.team and self.team.in_use:
+        """Write the document, each entry where it lies: in the file, or in the shared folder.
+
+        As it was read: what is shared or trusted only since then must not take in what nobody wanted to share.
+        """
+        if self.team and document.shares:
             self.team.write(document, now, why, stated=stated)
             if self.path.exists() or document.private:
                 write_ltm(self.path, document, private=True)

@@ -52,6 +52,7 @@ class TeamKnowledge:
         What is there in the same words is taken for the same entry, as after a conversion that was cut short.
         """
         found, now = self._living(), self._clock()
+        document.shares = True
         own = read_own(self.own_path) if found else Own()
         doubles = _take_doubles(document, found)
         document.private = {id(raw): raw for kind in SHAPES for raw in document.section(kind)}

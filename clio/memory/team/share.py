@@ -114,6 +114,9 @@ class Sharing:
             make_ignored_folder(team.folder.path.parent, team.folder.path.parent)
             team.folder.begin()
         with self._store.changing() as (document, now):
+            if not document.shares:  # another clio has just turned it off
+                team.folder.begin()
+                team.put_into(document)
             count = 0
             for handle, (_, raw) in document.by_handle().items():
                 if id(raw) in document.private:
@@ -137,6 +140,8 @@ class Sharing:
                 "What is shared here is not yet trusted; /memory share on reads it, then off takes it over."
             )
         with self._store.changing() as (document, now):
+            if not document.shares:
+                raise UserError("Nothing is shared here any more; another clio has just turned it off.")
             for one in document.shared.values():
                 by = one.living.by
                 if by and not any(map(team.is_mine, by)):
