@@ -60,14 +60,15 @@ def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDoc
     file: then it is read once more. team: what is shared; asked for only where there is a folder for it.
     """
     shared = path.with_name(SHARED_NAME)
-    for _ in range(_MOST_TRIES):
+    tries = 0
+    while True:
+        tries += 1
         before = _stamps(path, shared)
         document = read_ltm(path)
         if is_shared(shared) and (found := team()) is not None and found.in_use:
             found.put_into(document)
-        if _stamps(path, shared) == before:
-            break
-    return document
+        if tries == _MOST_TRIES or _stamps(path, shared) == before:
+            return document
 
 
 def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
