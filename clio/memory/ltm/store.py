@@ -182,9 +182,10 @@ class LtmStore:
     ) -> None:
         """Write the document, each entry where it lies: in the file, or in the shared folder.
 
-        As it was read: what is shared or trusted only since then must not take in what nobody wanted to share.
+        As it was read: what is shared or trusted only since then must not take in what nobody wanted to share. A folder
+        that is gone since then, as with another branch, takes in nothing.
         """
-        if self.team and document.shares:
+        if self.team and document.shares and self.team.in_use:
             self.team.write(document, now, why, stated=stated)
             if self.path.exists() or document.private:
                 write_ltm(self.path, document, private=True)

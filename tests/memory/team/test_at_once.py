@@ -1,5 +1,6 @@
 """Sharing is turned on and off, and things are said anew, while other clios read and write."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -95,6 +96,18 @@ def test_what_was_read_alone_is_written_alone(tmp_path: Path) -> None:
     assert person.texts() == sorted(SAID)
     assert person.sharing.turn_on() == len(SAID)
     assert person.texts() == sorted(SAID)
+
+
+def test_what_was_read_with_a_folder_that_is_gone_is_kept_in_the_file(tmp_path: Path) -> None:
+    """Another branch has no such folder."""
+    person = Person(tmp_path / "project")
+    tell(person)
+    store = open_store(person.ltm, project=person.project, home=person.home)
+    with store.changing() as (document, now):
+        shutil.rmtree(person.folder.path)
+        store.put(document, now)
+    assert person.texts() == sorted(SAID)
+    assert not person.folder.path.exists()
 
 
 def first(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
