@@ -69,7 +69,7 @@ HEAVY: dict[str, set[str]] = {
     },
     "pygments": {"clio.ui.markup.code_block", "clio.export.code_html"},
 }
-MAX_LINES = 400
+MAX_LINES = 800
 pytestmark = pytest.mark.usefixtures("no_collection")
 
 
