@@ -1,0 +1,291 @@
+"""Parse the arguments of a program by a positive grammar: every option and operand must be listed. Pure.
+
+A program is judged read-only only if each word of the call is accounted for. Its grammar lists the options that neither
+write, run, send nor reveal anything, with their arity, and says what each operand is. A word that is not listed makes
+the whole call unknown; no rule ever looks for a word "anywhere in the line".
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.security.shell.words import Word
+
+Order = Literal["permute", "stop", "first"]
+"""Where options may be: anywhere ("permute": git, GNU getopt), only before the first operand, so that later words are
+operands whatever they look like ("stop"), or the same with any later word like an option refused ("first": for programs
+that write to a further operand, which systems read in different orders)."""
+
+MAX_WORDS = 2_000
+
+
+class Value(Struct, frozen=True):
+    """What follows an option. kind: "text" is never opened as a file, "path" is a file or directory that is read.
+
+    choices: the only values accepted; empty for any. optional: the value must be attached (`--color=auto`), or absent.
+    """
+
+    kind: Literal["text", "path", "number"] = "text"
+    choices: frozenset[str] = frozenset()
+    optional: bool = False
+
+
+class Operand(Struct, frozen=True):
+    """One operand of a call. many: any number of them, also none; optional: at most one."""
+
+    kind: Literal["text", "path", "number"]
+    choices: frozenset[str] = frozenset()
+    optional: bool = False
+    many: bool = False
+
+
+class ParsedCall(Struct, frozen=True):
+    """A call taken apart by a grammar.
+
+    options: each option by its listed name, with its value ("" where it has none), in order. operands: the words that
+    are not options. paths: the words, or the values of options, that the program opens.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    operands: tuple[Word, ...]
+    paths: tuple[Word, ...]
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options is given."""
+        return any(name in names for name, _ in self.options)
+
+    def values(self, *names: str) -> tuple[str, ...]:
+        """The values of these options, in order."""
+        return tuple(value for name, value in self.options if name in names)
+
+
+class Grammar(Struct, frozen=True):
+    """The options and operands of one program, or of one subcommand, that are harmless in every combination.
+
+    options: a letter or long option, dashes included, to its value; None for a flag. number: `-5` is an option.
+    long_single_dash: options of several letters after one dash are whole words (find, java, terraform), not clusters.
+    """
+
+    options: Mapping[str, Value | None]
+    operands: tuple[Operand, ...]
+    order: Order = "permute"
+    number: bool = False
+    long_single_dash: bool = False
+
+
+_VALUE = re.compile(r"(?P<kind>text|path|number)?(?:\((?P<choices>[^)]*)\))?\Z")
+_TOKEN = re.compile(r"(?P<name>--?[^\s=?]*|-\?)(?P<sign>[=?])?(?P<value>.*)\Z", re.S)
+_OPERAND = re.compile(r"(?P<kind>text|path|number)(?:\((?P<choices>[^)]*)\))?(?P<count>[?*+]?)\Z")
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*[a-zA-Z%]{0,2}\Z", re.ASCII)
+_NUMBERED = re.compile(r"-\d+\Z", re.ASCII)
+
+
+@cache
+def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool = False, prefix: str = "") -> Grammar:
+    """Read a grammar from its text, `options ; operands`, words separated by blanks.
+
+    Options: `-n` or `--name` is a flag, `-n=` takes any text, `-n=number` a number, `-f=path` a file that is read,
+    `-t=(a|b)` one of these; with `?` instead of `=` the value is optional and must be attached. `-#` allows `-5`.
+    Operands: `text`, `path`, `number` or `text(a|b)`, with `?` (optional), `*` (any number) or `+` (at least one).
+
+    Args:
+        prefix: a further spec whose options are added, for options that several subcommands share.
+
+    Raises:
+        ValueError: for a word that is neither.
+    """
+    head, _, tail = spec.partition(";")
+    options: dict[str, Value | None] = {}
+    for word in f"{prefix} {head}".split():
+        match = _TOKEN.match(word)
+        value = _VALUE.match(match["value"]) if match else None
+        if match is None or value is None or len(match["name"]) < 2:
+            raise ValueError(f"not an option of a grammar: {word!r}")
+        choices = frozenset(filter(None, (value["choices"] or "").split("|")))
+        kind = value["kind"] or "text"
+        optional = match["sign"] == "?"
+        options[match["name"]] = Value(kind=kind, choices=choices, optional=optional) if match["sign"] else None  # pyright: ignore[reportArgumentType]
+    number = options.pop("-#", None) is not None or "-#" in head.split() or "-#" in prefix.split()
+    operands: list[Operand] = []
+    for word in tail.split():
+        match = _OPERAND.match(word)
+        if match is None:
+            raise ValueError(f"not an operand of a grammar: {word!r}")
+        choices, kind, count = (
+            frozenset(filter(None, (match["choices"] or "").split("|"))),
+            match["kind"],
+            match["count"],
+        )
+        if count == "+":
+            operands.append(Operand(kind=kind, choices=choices))  # pyright: ignore[reportArgumentType]
+        operands.append(Operand(kind=kind, choices=choices, optional=count == "?", many=count in ("*", "+")))  # pyright: ignore[reportArgumentType]
+    return Grammar(
+        options=options, operands=tuple(operands), order=order, number=number, long_single_dash=long_single_dash
+    )
+
+
+class UnknownWord(Exception):
+    """A word of a call is not in its grammar. The text says which, for the approval dialog."""
+
+
+def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
+    """Take the arguments of a call apart (the program's own name left out).
+
+    A word that is only known when the command runs is accepted nowhere. An unquoted pattern such as `*.py` stands for
+    one or more files, so it is accepted only as an operand, where any number of paths is.
+
+    Raises:
+        UnknownWord: where a word is not in the grammar.
+    """
+    if len(words) > MAX_WORDS:
+        raise UnknownWord("it has too many arguments to check")
+    options: list[tuple[str, str]] = []
+    operands: list[Word] = []
+    paths: list[Word] = []
+    place, only_operands = 0, False
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if word.dynamic:
+            raise UnknownWord("has arguments computed at run time")
+        text = word.text
+        if only_operands or len(text) < 2 or not text.startswith("-"):
+            operands.append(word)
+            only_operands = only_operands or grammar.order == "stop"
+            continue
+        if operands and grammar.order == "first":
+            raise UnknownWord(f"the option {text!r} comes after a file name")
+        if text == "--":
+            only_operands = True
+            continue
+        if word.glob:
+            raise UnknownWord(f"the option {text!r} contains an unquoted pattern")
+        if grammar.number and _NUMBERED.match(text):
+            options.append(("-#", text[1:]))
+            continue
+        for name, value, attached in _split_option(grammar, text):
+            listed = grammar.options[name]
+            if listed is None:
+                options.append((name, ""))
+                continue
+            given = value
+            if not attached and not listed.optional:
+                if place == len(words) or words[place].dynamic or words[place].glob:
+                    raise UnknownWord(f"the value of {name} is missing or computed at run time")
+                given = words[place].text
+                place += 1
+            if attached or not listed.optional:
+                _check_value(name, given, listed.kind, listed.choices)
+                if listed.kind == "path":
+                    paths.append(Word(given))
+            options.append((name, given))
+    paths += _match_operands(grammar.operands, operands)
+    return ParsedCall(options=tuple(options), operands=tuple(operands), paths=tuple(paths))
+
+
+def _split_option(grammar: Grammar, text: str) -> list[tuple[str, str, bool]]:
+    """The listed options in one word, each with its attached value and whether there is one."""
+    name, sign, value = text.partition("=")
+    if text.startswith("--") or grammar.long_single_dash:
+        if name not in grammar.options:
+            raise UnknownWord(f"the option {name!r} is not known to be harmless")
+        if sign and grammar.options[name] is None:
+            raise UnknownWord(f"the option {name!r} takes no value")
+        return [(name, value, bool(sign))]
+    found: list[tuple[str, str, bool]] = []
+    for at, letter in enumerate(text[1:], start=1):
+        option = f"-{letter}"
+        if option not in grammar.options:
+            raise UnknownWord(f"the option {option!r} is not known to be harmless")
+        rest = text[at + 1 :]
+        if grammar.options[option] is not None:
+            found.append((option, rest, bool(rest)))
+            return found
+        found.append((option, "", False))
+    return found
+
+
+def _check_value(name: str, text: str, kind: str, choices: frozenset[str]) -> None:
+    if choices and text not in choices:
+        raise UnknownWord(f"{name} {text!r} is not known to be harmless" if name else f"{text!r} is not known")
+    if kind == "number" and not _NUMBER.match(text):
+        raise UnknownWord(f"{text!r} is not a number" + (f", as {name} wants" if name else ""))
+
+
+def _match_operands(listed: tuple[Operand, ...], words: list[Word]) -> list[Word]:
+    """The operands that are paths. Raises UnknownWord where there are too many, or one is not of its kind."""
+    needed = sum(not operand.optional and not operand.many for operand in listed)
+    many = any(operand.many for operand in listed)
+    if len(words) < needed:
+        raise UnknownWord("an argument is missing")
+    if any(word.glob for word in words):
+        # Each pattern stands for one or more words, so that every later word may have any place.
+        if not many or any(operand.choices or operand.kind == "number" for operand in listed):
+            raise UnknownWord("an unquoted pattern may stand for several arguments")
+        return words
+    spare = len(words) - needed
+    if spare > sum(operand.optional for operand in listed) and not many:
+        raise UnknownWord("it has more arguments than are known to be harmless")
+    paths: list[Word] = []
+    place = 0
+    for operand in listed:
+        take = 1
+        if operand.optional:
+            take = min(spare, 1)
+            spare -= take
+        elif operand.many:
+            take, spare = spare, 0
+        for word in words[place : place + take]:
+            _check_value("", word.text, operand.kind, operand.choices)
+            if operand.kind == "path":
+                paths.append(word)
+        place += take
+    return paths
+
+
+class Judgement(Struct, frozen=True):
+    """What a read-only call reads.
+
+    paths: the words it opens, relative to its directory. follows_links: it goes through directories and follows the
+    links in them. lists_arguments: it gets further file names from another command (xargs), which must all be plain
+    names inside the project. network: it asks a service of the user's own. git: it reads a repository, whose
+    configuration may name programs.
+    """
+
+    paths: tuple[Word, ...] = ()
+    follows_links: bool = False
+    lists_arguments: bool = False
+    network: bool = False
+    git: bool = False
+
+
+Judge = Callable[[tuple[Word, ...]], Judgement]
+"""Judges the words of a call, its program's name first. Raises UnknownWord where the call is not known read-only."""
+
+
+def judge_by(
+    spec: str,
+    *,
+    order: Order = "permute",
+    long_single_dash: bool = False,
+    check: Callable[[ParsedCall], None] | None = None,
+    follows: tuple[str, ...] = (),
+    network: bool = False,
+) -> Judge:
+    """A judge for a program whose whole grammar is one spec.
+
+    Args:
+        check: looks at the parsed call and raises UnknownWord where the grammar is not enough (scripts, dates).
+        follows: the options with which the program follows links while it goes through directories.
+    """
+
+    def judge(words: tuple[Word, ...]) -> Judgement:
+        call = parse_call(read_grammar(spec, order=order, long_single_dash=long_single_dash), words[1:])
+        if check is not None:
+            check(call)
+        return Judgement(paths=call.paths, follows_links=call.has(*follows), network=network)
+
+    return judge

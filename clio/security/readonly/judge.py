@@ -1,0 +1,31 @@
+"""Judge whether a simple command only reads, by the positive grammar of its program. Pure.
+
+To add a program: list it in the table of its family (`programs`, `developer_tools`, `git`, …) with every option that is
+known to be harmless. What is not listed is asked about.
+"""
+
+from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
+from clio.security.readonly.programs import PROGRAMS
+from clio.security.shell.words import SimpleCommand
+
+_JUDGES: dict[str, Judge] = {**PROGRAMS}
+
+
+def is_listed(program: str) -> bool:
+    """Whether a program has a grammar, so that some of its calls are known to be harmless."""
+    return program in _JUDGES
+
+
+def judge_read_only(command: SimpleCommand) -> Judgement | str:
+    """What a command reads, where it provably does nothing else; otherwise why that is not known.
+
+    The reason completes the sentence "it …" or names the word: "the option '-o' is not known to be harmless".
+    Variables set for the command, wrappers and where its paths lead are judged by the caller.
+    """
+    judge = _JUDGES.get(command.program)
+    if judge is None:
+        return f"clio does not know the program {command.program!r}"
+    try:
+        return judge(command.words)
+    except UnknownWord as error:
+        return str(error)
