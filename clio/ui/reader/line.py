@@ -93,8 +93,9 @@ class ReaderLine(PromptLine):
         if word:
             answer = await self._questions.line(f"{question} type {word}: ")
             return answer is not None and answer.strip() == word
+        self._questions.keep_early_keys()
         self._write(spoken(question))
-        return await self._questions.key({"y": "yes", "n": "no"}) == "y"
+        return await self._questions.key({"y": "yes", "n": "no"}, follows=True) == "y"
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Let `show` print while the line is open: it is ended, and said again afterwards."""
