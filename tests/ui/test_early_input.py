@@ -65,8 +65,6 @@ asyncio.run(main())
 """
 LINES, QUESTIONS = ("prompt", "reader", "plain"), ("confirm", "word", "key", "line")
 KINDS = [f"{line}-{question}" for line in LINES for question in QUESTIONS]
-    f"{line}-{question}" for line in ("prompt", "reader", "plain") for question in ("confirm", "word", "key", "line")
-]
 
 
 @pytest.mark.parametrize("kind", KINDS)
