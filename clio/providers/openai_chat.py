@@ -25,7 +25,7 @@ from clio.providers.urls import host_of, is_local_host
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 _EFFORTS: dict[tuple[str, str], tuple[bool, bool]] = {}
-"""By address and model: whether `reasoning_effort: "none"` is sent, and whether it was refused, as the server taught."""
+"""By address and model: whether `reasoning_effort: "none"` is sent, and whether it was refused, as was taught."""
 
 
 class OpenAIChatProvider:

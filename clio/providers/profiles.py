@@ -15,7 +15,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     stream_usage: bool = True
     """Whether `stream_options` may be sent; where not, usage comes unasked."""
     effort_none_with_tools: bool = False
-    """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked for it. Others refuse it."""
+    """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked; others refuse."""
     effort_none_refused: bool = False
     """Whether the server refused it once it was sent; it is then never sent again."""
     echo_reasoning: bool = False

@@ -6,9 +6,7 @@ Only a terminal can hold such text. What a pipe brings was meant for the questio
 import os
 import sys
 from collections.abc import Iterable
-from typing import TypeVar
 
-from prompt_toolkit.application import Application
 from prompt_toolkit.input import Input
 from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
@@ -18,7 +16,6 @@ from prompt_toolkit.keys import Keys
 from clio.ui.typing.typed_keys import TypedKeys
 from clio.ui.typing.typed_line import TypedLine
 
-_Answer = TypeVar("_Answer")
 _kept = TypedLine()  # a process has one terminal
 
 
@@ -27,37 +24,15 @@ def take_kept_text() -> str:
     return _kept.take().rstrip("\n")
 
 
-def keep_early_keys(app: Application[_Answer]) -> None:
-    """Let a question, not yet run, be answered only by keys that are pressed once it is drawn.
-
-    The keys before are taken at the last moment: taken after the drawing, they could be the answer already.
-    """
-    if not os.isatty(app.input.fileno()):
-        return
-    keep_presses(get_typeahead(app.input))
-
-    def drain(_: Application[_Answer]) -> None:
-        app.before_render -= drain
-        presses = [*app.input.read_keys(), *app.input.flush_keys()]
-        # Ctrl-C refuses, which is safe at any time; the renderer waits for the answer about the cursor.
-        passed_on = (Keys.ControlC, Keys.CPRResponse)
-        keep_presses(press for press in presses if press.key not in passed_on)
-        if urgent := [press for press in presses if press.key in passed_on]:
-            app.key_processor.feed_multiple(urgent)
-            app.key_processor.process_keys()
-
-    app.before_render += drain
-
-
-def keep_pending_keys(keyboard: Input) -> None:
-    """The same for a question about to be written, before keys are read for it."""
+def keep_early_keys(keyboard: Input) -> None:
+    """Let a question, about to be shown, be answered only by keys that are still to come."""
     if os.isatty(keyboard.fileno()):
         with keyboard.raw_mode():
             keep_presses([*get_typeahead(keyboard), *keyboard.read_keys(), *keyboard.flush_keys()])
 
 
 def keep_early_lines(file: int = 0) -> None:
-    """The same for a question about to be written, to be answered by a line the terminal itself edits."""
+    """The same for a question to be answered by a line the terminal itself edits."""
     if sys.platform == "win32" or not os.isatty(file):
         return
     import termios

@@ -50,6 +50,8 @@ async def main():
     print("working", flush=True)
     while not Path("go").exists():
         await asyncio.sleep(0.01)
+    if kind.endswith(("key", "line")):
+        questions.keep_early_input()
     if kind.endswith("confirm"):
         answer = await line.confirm("Delete it?")
     elif kind.endswith("word"):

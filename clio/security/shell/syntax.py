@@ -70,6 +70,8 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         return CommandLine(unknown=(f"the command is longer than {MAX_CHARS} characters",))
     if sum(map(command.count, "|&;")) > _MAX_JOINTS:
         return CommandLine(unknown=("too many commands are joined in it",))
+    if sum(map(command.count, "[({`")) > _MAX_JOINTS:
+        return CommandLine(unknown=("it has too many brackets",))
     if nesting > _MAX_NESTING:
         return CommandLine(unknown=("shells are nested too deeply",))
     if not has_grammar():

@@ -90,7 +90,7 @@ class CommitReviewer:
             while (key := await desk.questions.key(choices, guarded=True)) == "d":
                 desk.say(desk.diff(clean(diff())))
             if key == "r":
-                words = await desk.questions.line("  what should it say (Enter for any other words): ", follows=True)
+                words = await desk.questions.line("  what should it say (Enter for any other words): ")
                 return CommitAnswer(kind="no") if words is None else CommitAnswer(kind="again", words=clean_line(words))
         match key:
             case "e":

@@ -51,7 +51,7 @@ class Decision:
             case "a":
                 return Answer("always")
             case "n":
-                reason = await self._desk.questions.line("  why not (Enter for no reason): ", follows=True)
+                reason = await self._desk.questions.line("  why not (Enter for no reason): ")
                 return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
                 return Answer("no", interrupted=True)

@@ -57,8 +57,7 @@ class PlanReviewer:
             case "e":
                 return PlanAnswer(kind="edit")
             case "n":
-                prompt = "  what should be different (Enter for nothing): "
-                reason = await self._desk.questions.line(prompt, follows=True)
+                reason = await self._desk.questions.line("  what should be different (Enter for nothing): ")
                 return PlanAnswer(kind="later") if reason is None else PlanAnswer(kind="no", reason=clean_line(reason))
             case _:
                 return PlanAnswer(kind="later")

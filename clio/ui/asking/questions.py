@@ -54,43 +54,38 @@ class Questions:
         """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
         return self._live
 
+    def keep_early_input(self) -> None:
+        """Let what was typed so far answer no question: the next prompt gets it. For just before one is shown."""
+        if self._live:
+            keep_early_keys(self._keyboard or get_app_session().input)
+        else:
+            self._plain.keep_early_input()
+
     async def key(
-        self,
-        choices: Mapping[str, str],
-        *,
-        guarded: bool = False,
-        follows: bool = False,
-        page: Page | None = None,
-        above: int = 0,
+        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
     ) -> str | None:
         """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
         choices: letter → what it means, shown in this order.
         guarded: somebody was typing just now: keys of the first second count as not meant for this question.
-        follows: the user is already answering: it goes on from an answer given a moment ago. Else what was typed before
-            the question was on the screen does not answer it, and the next prompt gets it.
         page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
             Only where `live`.
         """
         async with self._one_at_a_time:
-            if not self._live:
-                return await self._spell(choices, follows=follows)
-            return await self._press(choices, guarded, page, above, follows=follows)
+            return await (self._press(choices, guarded, page, above) if self._live else self._spell(choices))
 
-    async def line(self, prompt: str, *, follows: bool = False) -> str | None:
-        """A line of text; None for Esc, Ctrl-C and the end of the input. follows: see `key`."""
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
-            return await self._line(prompt, follows=follows)
+            return await self._line(prompt)
 
-    async def _plain_line(self, prompt: str, *, follows: bool) -> str | None:
+    async def _plain_line(self, prompt: str) -> str | None:
         try:
-            return await self._plain.answer(prompt, follows=follows)
+            return await self._plain.answer(prompt)
         except EOFError:
             return None
 
-    async def _press(
-        self, choices: Mapping[str, str], guarded: bool, page: Page | None, above: int, *, follows: bool
-    ) -> str | None:
+    async def _press(self, choices: Mapping[str, str], guarded: bool, page: Page | None, above: int) -> str | None:
         display = self._display or get_app_session().output
 
         def size() -> tuple[int, int]:
@@ -123,8 +118,6 @@ class Questions:
             output=self._display,
         )
         app.ttimeoutlen = _ESCAPE_S
-        if not follows:
-            keep_early_keys(app)
         try:
             return await app.run_async(handle_sigint=False)
         except EOFError:
@@ -133,16 +126,16 @@ class Questions:
     def _bind_others(self, keys: KeyBindings) -> None:
         """What keys do that are no choice: nothing."""
 
-    async def _spell(self, choices: Mapping[str, str], *, follows: bool) -> str | None:
+    async def _spell(self, choices: Mapping[str, str]) -> str | None:
         prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
-        while (answer := await self._plain_line(prompt, follows=follows)) is not None:
+        while (answer := await self._plain_line(prompt)) is not None:
             if (letter := answer.strip().lower()[:1] or ENTER) in choices:
                 return letter
         return None
 
-    async def _line(self, prompt: str, *, follows: bool) -> str | None:
+    async def _line(self, prompt: str) -> str | None:
         if not self._live:
-            return await self._plain_line(prompt, follows=follows)
+            return await self._plain_line(prompt)
         keys = KeyBindings()
 
         @keys.add("escape")
@@ -152,8 +145,6 @@ class Questions:
         session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
         session.app.ttimeoutlen = _ESCAPE_S
         session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
-        if not follows:
-            keep_early_keys(session.app)
         try:
             return await session.prompt_async(prompt, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):

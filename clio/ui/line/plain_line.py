@@ -46,19 +46,14 @@ class PlainLine:
             message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()
         return message.rstrip()
 
-    async def answer(self, prompt: str, *, follows: bool = False) -> str:
-        """One line, as it is typed, after a prompt of its own. Raises EOFError at the end of input.
-
-        follows: what was typed before the prompt was written counts too; else the next message begins with it.
-        """
-        if not follows:
-            self._keep_early()
+    async def answer(self, prompt: str) -> str:
+        """One line, as it is typed, after a prompt of its own. Raises EOFError at the end of input."""
         self._write(prompt)
         return await self._line()
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no; everything but "y" and "yes" is no, and where a word is named, everything but that."""
-        self._keep_early()
+        self.keep_early_input()
         self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
             answer = (await self._line()).strip()
@@ -100,7 +95,8 @@ class PlainLine:
         if self._reading is not None:
             self._write(f"\nCtrl-D leaves\n{self._text}")
 
-    def _keep_early(self) -> None:
+    def keep_early_input(self) -> None:
+        """Let what was typed so far answer no question: the next message begins with it."""
         if os.isatty(self._file):
             early, self._buffer = self._buffer, b""
             keep_bytes(early)

@@ -393,7 +393,7 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
-    keep_early_keys(asking.app)
+    keep_early_keys(asking.app.input)
     answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
     return answer == "yes"
 
@@ -403,7 +403,7 @@ async def confirm_by_word(
 ) -> bool:
     """Ask for a word on a line of its own. Everything else is no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
-    keep_early_keys(asking.app)
+    keep_early_keys(asking.app.input)
     try:
         answer = await asking.prompt_async(
             f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False

@@ -90,12 +90,12 @@ class ReaderLine(PromptLine):
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no by a key; where a word is named, only that on a line is a yes."""
+        self._questions.keep_early_input()
         if word:
             answer = await self._questions.line(f"{question} type {word}: ")
             return answer is not None and answer.strip() == word
-        self._questions.keep_early_keys()
         self._write(spoken(question))
-        return await self._questions.key({"y": "yes", "n": "no"}, follows=True) == "y"
+        return await self._questions.key({"y": "yes", "n": "no"}) == "y"
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Let `show` print while the line is open: it is ended, and said again afterwards."""

@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from clio.ui.asking.questions import Questions
-from clio.ui.early_input import keep_pending_keys
+from clio.ui.early_input import keep_early_keys
 from clio.ui.line.echo import EchoedLine, EchoOutput
 from clio.ui.output import Output
 from clio.ui.pager import Page
@@ -37,36 +37,26 @@ class ReaderQuestions(Questions):
         self._choices = ""
         self._alone = asyncio.Lock()
 
+    def keep_early_input(self) -> None:
+        """See `Questions.keep_early_input`."""
+        keep_early_keys(self._keyboard or get_app_session().input)
+
     async def key(
-        self,
-        choices: Mapping[str, str],
-        *,
-        guarded: bool = False,
-        follows: bool = False,
-        page: Page | None = None,
-        above: int = 0,
+        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
     ) -> str | None:
         """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
         Any other key lets the choices be said again. See `Questions.key`.
         """
         async with self._alone:
-            if not follows:
-                self.keep_early_keys()
             self._choices = said_choices(choices)
             self._say()
-            return await self._press(choices, guarded, None, 0, follows=True)
+            return await self._press(choices, guarded, None, 0)
 
-    async def line(self, prompt: str, *, follows: bool = False) -> str | None:
-        """A line of text; None for Esc, Ctrl-C and the end of the input. follows: see `Questions.key`."""
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._alone:
-            if not follows:
-                self.keep_early_keys()
             return await self._typed(f"{spoken(prompt)} ")
-
-    def keep_early_keys(self) -> None:
-        """Keep what was typed so far from answering the question that is said next."""
-        keep_pending_keys(self._keyboard or get_app_session().input)
 
     def _bind_others(self, keys: KeyBindings) -> None:
         @keys.add(Keys.Any)
