@@ -78,7 +78,7 @@ clean:
 	rm -rf $(VENV)
 
 $(READY): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "clio needs Python 3.11 to 3.13; make PYTHON=python3.12")'
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "clio needs Python 3.11 or later; make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $(READY)

@@ -3,7 +3,7 @@
     python bench/vectors.py            up to 50,000 vectors, a minute
     python bench/vectors.py --large    100,000 as well
 
-Texts are made here, in a temporary folder, one vector each. The graph needs `pip install 'clio-agent[hnsw]'`.
+Texts are made here, in a temporary folder, one vector each. The graph needs `pip install '.[hnsw]'`.
 """
 
 import argparse

@@ -7,6 +7,7 @@ A block stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
 import ast
+import inspect
 import json
 import re
 import sys
@@ -142,6 +143,9 @@ def statuses() -> str:
 def event_schema() -> str:
     """The JSON Schema of one line of `--output stream-json`."""
     (schema,), parts = msgspec.json.schema_components([StreamEvent], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        if "description" in part:  # a docstring, which Python 3.13 and later dedents by itself
+            part["description"] = inspect.cleandoc(part["description"])
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "$defs": parts}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 

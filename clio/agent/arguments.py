@@ -5,11 +5,14 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json, is_nested_deeply, is_too_deep
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.tools.base import FreeArguments
 from clio.tools.schema import signature
 
+_MAX_REPAIRED = 2_000_000
+"""Characters; a repair of more takes longer than a new answer."""
 _WORD = LatePattern(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 
 
@@ -20,6 +23,7 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
     Raises ToolRetry, whose message says what the tool takes.
     """
     document = _decode(text.strip() or "{}", cut_off=cut_off)
+    _refuse_half_letters(document)
     if args is FreeArguments:
         return _free(document)
     if isinstance(document, dict) and set(cast("dict[str, Any]", document)) == {"arguments"}:
@@ -34,6 +38,18 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
                 raise ToolRetry(f"the arguments are wrong: {_plain(error)}. They are: {signature(args)}") from error
             tried.add(word[0])
             document = _respelled(document, key=word["key"], word=word["word"])
+
+
+def _refuse_half_letters(document: Any) -> None:
+    """Raise ToolRetry where a text holds half of a surrogate pair, which a repair lets through and nothing can store."""
+    try:
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        raise ToolRetry(
+            "the arguments hold half of a surrogate pair (\\ud800 to \\udfff), which is no character; send it whole"
+        ) from None
+    except OverflowError:
+        raise ToolRetry("the arguments hold a number that is too large; send a smaller one") from None
 
 
 def _respelled(document: Any, *, key: str, word: str) -> Any:
@@ -58,7 +74,7 @@ def _free(document: Any) -> FreeArguments:
 
 def _decode(text: str, *, cut_off: bool) -> Any:
     try:
-        return msgspec.json.decode(text)
+        return decode_json(text)
     except msgspec.DecodeError as error:
         if cut_off:
             raise ToolRetry(
@@ -68,10 +84,15 @@ def _decode(text: str, *, cut_off: bool) -> Any:
 
 
 def _repair(text: str, error: msgspec.DecodeError) -> Any:
+    if is_nested_deeply(text) or len(text) > _MAX_REPAIRED:
+        raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
     import json_repair
 
-    repaired: Any = json_repair.loads(text)
-    if isinstance(repaired, dict) and repaired:
+    try:
+        repaired: Any = json_repair.loads(text)
+    except (ValueError, RecursionError):
+        repaired = None
+    if isinstance(repaired, dict) and repaired and not is_too_deep(repaired):
         return cast("dict[str, Any]", repaired)
     raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
 

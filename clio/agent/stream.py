@@ -132,15 +132,30 @@ async def receive(
 ) -> None:
     """Take one whole stream into `answer`, showing it on the way with secrets replaced.
 
+    What a redactor holds back of the thoughts is shown before the text that follows them, and the other way round.
+
     `answer` keeps what came if the stream is cancelled or breaks. Raises what the provider raises.
     """
     visible, thoughts = redactor.stream(), redactor.stream()
     stream = provider.stream(request)
+    thinks = mixed = False
     try:
         async for chunk in stream:
             answer.take(chunk)
-            display.reasoning(thoughts.feed(chunk.reasoning))
-            display.text(visible.feed(chunk.text))
+            # Where each chunk brings some of both, neither is cut: a secret could hide in the seam.
+            mixed, mixes = bool(chunk.reasoning and chunk.text), mixed
+            if chunk.reasoning:
+                if not thinks and not mixes:
+                    display.text(visible.finish())
+                    visible = redactor.stream()
+                thinks = True
+                display.reasoning(thoughts.feed(chunk.reasoning))
+            if chunk.text:
+                if thinks and not (mixed and mixes):
+                    display.reasoning(thoughts.finish())
+                    thoughts = redactor.stream()
+                thinks = False
+                display.text(visible.feed(chunk.text))
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.context.units import Unit
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage
 
@@ -148,7 +149,7 @@ def _shorter_call(call: ToolCall, chars: int, way: str) -> ToolCall:
     if len(call.arguments) <= chars + _NOTICE_CHARS:
         return call
     try:
-        arguments = msgspec.json.decode(call.arguments)
+        arguments = decode_json(call.arguments)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
@@ -187,7 +188,7 @@ def _exchanges(units: Sequence[Unit]) -> Iterator[tuple[ToolCall, ToolMessage]]:
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.decode(call.arguments)
+        arguments = decode_json(call.arguments)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

@@ -3,6 +3,7 @@
 import os
 import sys
 import textwrap
+from contextlib import suppress
 
 import msgspec
 from msgspec import structs
@@ -60,10 +61,18 @@ def print_json(result: CommandResult) -> None:
 
 
 def ask(question: str) -> str | None:
-    """The person's answer; None where nobody is there, "q" where they give up."""
+    """The person's answer; None where nobody is there, "q" where they give up.
+
+    What was typed before the question is no answer, and is dropped: no prompt follows that could get it.
+    """
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
     try:
+        if sys.platform != "win32":
+            import termios
+
+            with suppress(termios.error):  # the terminal is gone, as reading will find
+                termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return input(question)
     except EOFError:
         sys.stdout.write("\n")

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, assert_never, cast
 import msgspec
 from msgspec import Struct, structs
 
+from clio.algorithms.bounded_json import decode_json
 from clio.export.text import bare, visible
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
@@ -111,7 +112,7 @@ class Cleaner:
 def decoded(arguments: str) -> Any:
     """The arguments of a call as JSON; the text itself where they are none."""
     try:
-        value = msgspec.json.decode(arguments)
+        value = decode_json(arguments)
         msgspec.json.encode(value)  # a number too large to be written again
     except (msgspec.DecodeError, RecursionError, OverflowError, UnicodeError):
         return arguments

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.export.document import Call, Cut
 from clio.messages import ToolCall, Usage
 
@@ -95,7 +96,7 @@ def named_call(call: ToolCall) -> str:
     """A call as a message keeps it: the tool's name and what it was about."""
     arguments: Any
     try:
-        arguments = msgspec.json.decode(call.arguments)
+        arguments = decode_json(call.arguments)
     except msgspec.DecodeError:
         arguments = call.arguments
     return f"{call.name} {call_title(Call(id=call.id, name=call.name, arguments=arguments))}".strip()

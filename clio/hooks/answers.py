@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.hooks.run import Ended
 
 BLOCKS = 2
@@ -40,7 +41,7 @@ def read_answer(ended: Ended, timeout_s: float) -> HookAnswer:
     if not text.startswith("{"):
         return HookAnswer(context=text)
     try:
-        said = msgspec.json.decode(text, type=_Said)
+        said = decode_json(text, type=_Said)
     except (msgspec.DecodeError, RecursionError) as error:
         return HookAnswer(problem=f"printed JSON that is not understood: {error}")
     if said.decision == "block":

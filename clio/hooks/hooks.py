@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.config.hook import Hook
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
@@ -160,7 +161,7 @@ def _note(hook: Hook, text: str) -> Fragment:
 
 def _call(tool: str, arguments: str) -> dict[str, object]:
     try:
-        values: object = msgspec.json.decode(arguments) if arguments.strip() else {}
+        values: object = decode_json(arguments) if arguments.strip() else {}
     except (msgspec.DecodeError, RecursionError):
         values = arguments  # as the model wrote them; the tool will say what is wrong
     return {"tool": tool, "arguments": values}

@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import structs
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.hidden_letters import unhidden
 from clio.context.inert import said_by_a_tool
 from clio.importing.pieces import Picture, Said
@@ -69,7 +70,7 @@ class Cleaner:
 
     def _call(self, call: ToolCall) -> ToolCall:
         try:
-            value = msgspec.json.decode(call.arguments)
+            value = decode_json(call.arguments)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             arguments = self.text(call.arguments)
         else:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Json, Picture, as_json, mapping, mappings, text
 from clio.messages import ToolCall, ToolMessage
@@ -114,6 +115,6 @@ def _typed(command: list[Any]) -> str:
 
 def _decoded(value: str) -> Any:
     try:
-        return msgspec.json.decode(value)
+        return decode_json(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None

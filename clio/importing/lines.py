@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.importing.pieces import Json, Tally, mapping
 
 BLOCK_BYTES = 1 << 18
@@ -89,7 +90,7 @@ def records_of(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[b
 def decoded(data: bytes, tally: Tally) -> Any:
     """The JSON value in `data`, with U+FFFD for what is no UTF-8; None where it is none."""
     try:
-        return msgspec.json.decode(data)
+        return decode_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     words = data.decode("utf-8", "replace")

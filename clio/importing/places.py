@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.config.paths import clio_home, user_home
 from clio.errors import UserError
 from clio.importing import aider, claude, codex, own
@@ -197,7 +198,7 @@ def _first_form(path: Path) -> str:
 
 def _json(path: Path) -> Json:
     try:
-        return mapping(msgspec.json.decode(path.read_bytes()))
+        return mapping(decode_json(path.read_bytes()))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 

@@ -5,6 +5,7 @@ from itertools import groupby
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
@@ -211,7 +212,7 @@ def _dollars(value: object) -> float | None:
 
 def _is_json(text: str) -> bool:
     try:
-        msgspec.json.decode(text or "{}")
+        decode_json(text or "{}")
     except msgspec.DecodeError:
         return False
     return True

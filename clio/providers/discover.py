@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.providers.lenient import as_text
 from clio.providers.limits import names_in, rows_of
 
@@ -43,7 +43,7 @@ async def ask_models(base_url: str, time_limit_s: float, key: str | None = None)
     try:
         async with asyncio.timeout(time_limit_s):
             body = await _get(base_url, key)
-        answer: object = msgspec.json.decode(body)
+        answer: object = decode_json(body)
     except (OSError, TimeoutError, ValueError, EOFError, asyncio.LimitOverrunError):
         return ()  # nobody there, or somebody else: both mean "not a model server"
     loaded = [as_text(row.get("id")) for row in rows_of(answer) if row.get("state") == "loaded"]

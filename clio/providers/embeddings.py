@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.providers.profiles import PRESETS, preset_at, preset_named
@@ -117,7 +118,7 @@ class EmbeddingServer:
     @staticmethod
     def _read(data: bytes, count: int, place: str) -> list[list[float]]:
         try:
-            rows = msgspec.json.decode(data, type=_Answer).data
+            rows = decode_json(data, type=_Answer).data
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ServerFailed(f"{place} answered something that is no list of vectors", retryable=False) from error
         if all(row.index is not None for row in rows):

@@ -1,10 +1,11 @@
 """Writes requests: each message is encoded once, and two requests of a session share every byte they can."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
@@ -149,7 +150,7 @@ class Encoder:
 def _valid_arguments(text: str) -> str:
     """The arguments, or an object that quotes them: several servers parse the history and refuse what is not JSON."""
     try:
-        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeEncodeError):
+        decode_json(text, dict[str, Any])
+    except msgspec.DecodeError:
         return encode_json({"invalid_json": text}).decode("utf-8")
     return text

@@ -4,6 +4,7 @@ import re
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.providers.lenient import as_dict, as_list, as_text
 
@@ -25,7 +26,7 @@ class ErrorBody:
     def __init__(self, body: str) -> None:
         self.raw = body
         try:
-            data: object = msgspec.json.decode(body) if body else None
+            data: object = decode_json(body) if body else None
         except msgspec.DecodeError:
             data = None
         outer = as_dict(next(iter(as_list(data)), data))

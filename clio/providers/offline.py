@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
 from clio.providers.offline_answer import compose, further_lookups
@@ -64,6 +65,6 @@ def _this_turn(messages: Sequence[Message]) -> tuple[str, list[list[Found]]]:
             rounds.append([])
         elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
             call = calls[message.tool_call_id]
-            arguments = msgspec.json.decode(call.arguments, type=dict[str, str | int | bool])
+            arguments = decode_json(call.arguments, type=dict[str, str | int | bool])
             rounds[-1].append(Found(lookup=Lookup(tool=call.name, arguments=arguments), result=message))
     return question, rounds

@@ -24,6 +24,8 @@ from clio.providers.urls import host_of, is_local_host
 
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
+_EFFORTS: dict[tuple[str, str], tuple[bool, bool]] = {}
+"""By address and model: whether `reasoning_effort: "none"` is sent, and whether it was refused, as was taught."""
 
 
 class OpenAIChatProvider:
@@ -32,7 +34,7 @@ class OpenAIChatProvider:
     def __init__(self, endpoint: Endpoint, transport: Transport, quirks: Quirks, config: Config) -> None:
         self._at = endpoint
         self._transport = transport
-        self._quirks = quirks
+        self._quirks = _with_lessons(quirks, endpoint)
         self._config = config
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
@@ -168,6 +170,7 @@ class OpenAIChatProvider:
             lesson = taught(self._quirks, failure.body)
             if lesson is not None:
                 self._quirks = lesson
+                _EFFORTS[self._at.base_url, self.model] = (lesson.effort_none_with_tools, lesson.effort_none_refused)
                 return True
         return False
 
@@ -179,6 +182,11 @@ class OpenAIChatProvider:
     async def close(self) -> None:
         """See `Provider`."""
         await self._transport.close()
+
+
+def _with_lessons(quirks: Quirks, at: Endpoint) -> Quirks:
+    wanted, refused = _EFFORTS.get((at.base_url, at.model), (quirks.effort_none_with_tools, quirks.effort_none_refused))
+    return structs.replace(quirks, effort_none_with_tools=wanted, effort_none_refused=refused)
 
 
 async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:

@@ -15,7 +15,9 @@ class Quirks(Struct, frozen=True, kw_only=True):
     stream_usage: bool = True
     """Whether `stream_options` may be sent; where not, usage comes unasked."""
     effort_none_with_tools: bool = False
-    """OpenAI's reasoning models since GPT-5.6 take tools in Chat Completions only with `reasoning_effort: "none"`."""
+    """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked; others refuse."""
+    effort_none_refused: bool = False
+    """Whether the server refused it once it was sent; it is then never sent again."""
     echo_reasoning: bool = False
     """DeepSeek wants the thoughts that led to a tool call back, with that call."""
     thought_signatures: bool = False
@@ -137,7 +139,6 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"phi-?4", 16_384, 4_096),
     )
 )
-_EFFORT_NONE = LatePattern(r"gpt-(5\.[6-9]|[6-9])")
 _COMPLETION_TOKENS = LatePattern(r"(gpt-[5-9]|o[134](-|$))")
 
 
@@ -165,10 +166,7 @@ def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
     quirks = preset.quirks if preset else Quirks()
     name = _bare(model)
     if host_of(base_url).endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
-        return Quirks(
-            max_tokens_field="max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens",
-            effort_none_with_tools=bool(_EFFORT_NONE.match(name)),
-        )
+        return Quirks(max_tokens_field="max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens")
     return quirks
 
 
@@ -177,13 +175,19 @@ _UNWANTED = LatePattern(
     re.IGNORECASE,
 )
 
+_EFFORT = LatePattern(r"reasoning[_. ]effort", re.IGNORECASE)
+_NONE = LatePattern(r"\bnone\b", re.IGNORECASE)
+_ASKS_FOR_NONE = LatePattern(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
 _NO_NULL = LatePattern(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
 
 
 def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     """The dialect after a refusal that names what it did not like, or None where nothing can be learned from it."""
-    if "reasoning_effort" in refusal and "none" in refusal and not quirks.effort_none_with_tools:
-        return structs.replace(quirks, effort_none_with_tools=True)
+    if _EFFORT.search(refusal):
+        if quirks.effort_none_with_tools and not _ASKS_FOR_NONE.search(refusal):
+            return structs.replace(quirks, effort_none_with_tools=False, effort_none_refused=True)
+        if _NONE.search(refusal) and not (quirks.effort_none_with_tools or quirks.effort_none_refused):
+            return structs.replace(quirks, effort_none_with_tools=True)
     if "thought_signature" in refusal and not quirks.thought_signatures:
         return structs.replace(quirks, thought_signatures=True)
     if "reasoning_content" in refusal and not quirks.echo_reasoning:

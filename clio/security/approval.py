@@ -242,6 +242,10 @@ class Policy:
 
     def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
         """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""
+        from clio.security.shell.syntax import NO_GRAMMAR
+
+        if NO_GRAMMAR in view.unknown:
+            return Ask("high", NO_GRAMMAR, in_every_mode=True)
         if self._deny and view.unknown:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
         from clio.security.written_settings import settings_written

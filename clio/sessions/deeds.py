@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
@@ -101,7 +102,7 @@ def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.decode(call.arguments)
+        arguments = decode_json(call.arguments)
     except msgspec.DecodeError:
         return {}  # the call itself failed for it, and its result says so
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.memory.memories import SCOPES
@@ -54,7 +55,7 @@ def _steps(name: str, value: Any) -> tuple[str, ...]:
 
 def _json_list(text: str) -> list[Any] | None:
     try:
-        return msgspec.json.decode(text, type=list[Any]) if text.lstrip().startswith("[") else None
+        return decode_json(text, type=list[Any]) if text.lstrip().startswith("[") else None
     except msgspec.DecodeError:
         return None
 

@@ -138,7 +138,8 @@ def test_without_the_sdk_it_says_how_to_get_it(place: Place) -> None:
     code_, errors = Lines(place, code=code).end()
     assert code_ == 1
     assert errors.strip() == (
-        "clio: clio acp needs the package agent-client-protocol; install it with pip install 'clio-agent[acp]'"
+        "clio: clio acp needs the package agent-client-protocol; "
+        "install it with pip install '.[acp]' in the folder of clio's source"
     )
 
 
@@ -147,6 +148,6 @@ def test_help_and_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> Non
 
     assert main(["acp", "--help"]) == 0
     page = capsys.readouterr().out
-    assert page.startswith("usage: clio acp [options]") and "clio-agent[acp]" in page
+    assert page.startswith("usage: clio acp [options]") and "pip install '.[acp]'" in page
     assert main(["acp", "-p", "x"]) == 2
     assert main(["acp", "--read-only"]) == 2

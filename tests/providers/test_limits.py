@@ -146,9 +146,7 @@ def test_unknown_models_have_no_profile() -> None:
 
 def test_dialects() -> None:
     openai = "https://api.openai.com/v1"
-    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == Quirks(
-        max_tokens_field="max_completion_tokens", effort_none_with_tools=True
-    )
+    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == Quirks(max_tokens_field="max_completion_tokens")
     assert quirks_of(None, openai, "gpt-5.4-mini") == Quirks(max_tokens_field="max_completion_tokens")
     assert quirks_of(None, openai, "gpt-4o") == Quirks()
     assert quirks_of(None, "http://localhost:8000/v1", "gpt-6-sol") == Quirks()
@@ -173,6 +171,7 @@ def test_dialects() -> None:
             " tools, use /v1/responses or set reasoning_effort to 'none'.",
             Quirks(effort_none_with_tools=True),
         ),
+        ("Please set `reasoning_effort` to `none` to call functions.", Quirks(effort_none_with_tools=True)),
         ("Function call is missing a thought_signature in functionCall parts.", Quirks(thought_signatures=True)),
         ("Missing `reasoning_content` field in the assistant message at index 3", Quirks(echo_reasoning=True)),
         ("'max_tokens' or 'max_completion_tokens' is too large: 2000. maximum context length is 4096", None),
@@ -183,6 +182,21 @@ def test_refusals_teach_once(refusal: str, lesson: Quirks | None) -> None:
     assert taught(Quirks(), refusal) == lesson
     if lesson is not None:
         assert taught(lesson, refusal) is None
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Unsupported value: 'reasoning_effort' does not support 'none' with this model. Supported values are: 'low'.",
+        "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+        "Invalid value: 'none'. Supported values of reasoning.effort are: 'low', 'medium', and 'high'.",
+        "reasoning_effort cannot be set to 'none'",
+    ],
+)
+def test_an_effort_that_is_refused_is_never_sent_again(refusal: str) -> None:
+    lesson = taught(Quirks(effort_none_with_tools=True), refusal)
+    assert lesson == Quirks(effort_none_refused=True)
+    assert taught(lesson, "set reasoning_effort to 'none'") is None
 
 
 def test_a_field_too_new_is_taken_back() -> None:

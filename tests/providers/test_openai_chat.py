@@ -465,6 +465,56 @@ def test_tools_and_effort() -> None:
     assert server.requests[1].body["tools"][0]["function"]["name"] == "git"
 
 
+_DEMAND = "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+_REFUSAL = "Unsupported value: 'reasoning_effort' does not support 'none' with this model."
+
+
+def _efforts(*models: str) -> tuple[list[object], list[str]]:
+    """What requests with tools say of the effort, and how each ends, at a server that treats models differently."""
+    server = ChatServer()
+    request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
+    ends: list[str] = []
+
+    async def one(model: str) -> None:
+        config = Config(base_url=server.url, api_key="k", model=model)
+        provider = make_provider(config, {})
+        try:
+            chunks = [chunk async for chunk in provider.stream(request)]
+            ends.append(joined(chunks))
+        except ServerFailed as failed:
+            ends.append(str(failed))
+        finally:
+            await provider.close()
+
+    with server:
+        for model in models:
+            if model == "asks":
+                server.add(error(400, {"error": {"message": _DEMAND}}), text("a"))
+            elif model == "refuses":
+                server.add(text("b"))
+            elif model == "both":
+                server.add(*(error(400, {"error": {"message": said}}) for said in (_DEMAND, _REFUSAL, _DEMAND)))
+            else:
+                server.add(text("c"))
+            asyncio.run(one(model.removeprefix("again-")))
+        return [sent.body.get("reasoning_effort") for sent in server.requests], ends
+
+
+def test_an_effort_is_sent_only_where_it_was_asked_for() -> None:
+    assert _efforts("gpt-6-sol", "gpt-6.1-sol", "gpt-5.6", "o4") == ([None] * 4, ["c"] * 4)
+
+
+def test_an_effort_that_was_asked_for_is_remembered_for_that_model() -> None:
+    server_saw, ends = _efforts("asks", "again-asks", "refuses")
+    assert (server_saw, ends) == ([None, "none", "none", None], ["a", "c", "b"])
+
+
+def test_an_effort_asked_for_and_refused_ends_in_the_servers_words() -> None:
+    server_saw, ends = _efforts("both")
+    assert server_saw == [None, "none", None]
+    assert "set reasoning_effort" in ends[0]
+
+
 def test_a_field_refused_twice_is_an_error() -> None:
     body = {"error": {"message": "stream_options not supported"}}
     with pytest.raises(ServerFailed, match="stream_options"):

@@ -22,6 +22,7 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.markdown_code import block
 from clio.entrypoints.acp.diffs import NOTHING, Sides, read_patches, sides, text_now
 from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice
@@ -224,6 +225,6 @@ def fenced(text: str) -> str:
 def decoded(arguments: str) -> object:
     """A call's arguments as values; as they were written where they are no JSON."""
     try:
-        return msgspec.json.decode(arguments)
+        return decode_json(arguments)
     except msgspec.DecodeError:
         return arguments

@@ -24,7 +24,7 @@ The editor names the project of each conversation. These options count in all of
   --approve MODE, --max-steps N, --max-cost USD, --scenario NAME, --no-ltm, --incognito
   --config FILE, --debug   as everywhere
 
-It needs the extra acp: pip install 'clio-agent[acp]'
+It needs the extra acp: pip install '.[acp]' in the folder of clio's source
 """
 
 
@@ -34,7 +34,8 @@ def run(options: Options) -> int:
         import acp
     except ImportError:
         raise ClioError(
-            "clio acp needs the package agent-client-protocol; install it with pip install 'clio-agent[acp]'"
+            "clio acp needs the package agent-client-protocol; "
+            "install it with pip install '.[acp]' in the folder of clio's source"
         ) from None
     assert acp.PROTOCOL_VERSION
     if sys.stdin and sys.stdin.isatty():

@@ -37,6 +37,7 @@ _NARROWEST = 20
 FIRST = (
     Named(about="clio", check=versions.check_python),
     Named(about="packages", check=versions.check_packages),
+    Named(about="commands", check=versions.check_grammar),
     Named(about="clock", check=versions.check_clock),
     Named(about="terminal", check=versions.check_terminal),
 )

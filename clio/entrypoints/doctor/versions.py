@@ -13,10 +13,12 @@ from clio import __file__ as clio_file
 from clio import __version__
 from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.security.shell.syntax import has_grammar
 
-PACKAGE = "clio-agent"
-OLDEST, NEWEST = (3, 11), (3, 13)
-_REQUIREMENT = LatePattern(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;.*)?")
+PACKAGE = "clio-shell"
+OLDEST = (3, 11)
+_REQUIREMENT = LatePattern(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;\s*(?P<marker>.*))?")
+_PYTHON = LatePattern(r"python_version\s*<\s*['\"](?P<below>\d+(\.\d+)*)['\"]")
 _EXTRA = LatePattern(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
 _DAY_S = 86_400.0
 _NARROW = 40
@@ -25,11 +27,10 @@ _NARROW = 40
 def check_python(ground: Ground) -> Iterator[Finding]:
     """Whether this Python is one clio is made for."""
     text = f"{__version__} on Python {platform.python_version()}, {platform.platform(terse=True)}"
-    if OLDEST <= sys.version_info[:2] <= NEWEST:
+    if sys.version_info[:2] >= OLDEST:
         yield ok("clio", text)
     else:
-        wanted = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
-        yield note("clio", text, f"it is tested with Python {wanted}; install it with one of these")
+        yield note("clio", text, f"it needs Python {OLDEST[0]}.{OLDEST[1]} or later; install it with one of these")
 
 
 def check_packages(ground: Ground) -> Iterator[Finding]:
@@ -39,7 +40,7 @@ def check_packages(ground: Ground) -> Iterator[Finding]:
     except metadata.PackageNotFoundError:
         yield note("packages", f"{PACKAGE} is not installed, it runs from its folder", "pip install . there to be sure")
         return
-    needed = [line for line in wanted if "extra" not in line.partition(";")[2]]
+    needed = [line for line in wanted if "extra" not in line.partition(";")[2] and _is_for_this_python(line)]
     problems = [problem for line in needed if (problem := _problem(line))]
     for problem in problems:
         yield fix("packages", problem[0], f"pip install '{problem[1]}'")
@@ -47,6 +48,15 @@ def check_packages(ground: Ground) -> Iterator[Finding]:
         extras = sorted(_extras(wanted) - {"dev"})
         more = f"; extras: {', '.join(extras)}" if extras else ""
         yield ok("packages", f"all {len(needed)} that clio needs, as new as it needs them{more}")
+
+
+def check_grammar(ground: Ground) -> Iterator[Finding]:
+    """Whether command lines can be read; only a line that was read can run without a question."""
+    if has_grammar():
+        yield ok("commands", "their grammar is installed, so those that only read need no question")
+    else:
+        yield note("commands", "tree-sitter or tree-sitter-bash is not installed, so clio asks about every command",
+                   "install both, or clio with a Python they have wheels for")  # fmt: skip
 
 
 def check_clock(ground: Ground) -> Iterator[Finding]:
@@ -85,6 +95,12 @@ def _colours(ground: Ground, term: str) -> str:
     if ground.env.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
         return "16 million colours"
     return "256 colours" if "256" in term else "16 colours"
+
+
+def _is_for_this_python(line: str) -> bool:
+    """Whether a requirement counts here; clio uses no marker but `python_version < "X.Y"`."""
+    found = _PYTHON.search(line.partition(";")[2])
+    return found is None or sys.version_info[:2] < tuple(int(part) for part in found["below"].split("."))
 
 
 def _problem(line: str) -> tuple[str, str] | None:

@@ -53,8 +53,11 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 
 def ask_at_start(question: str) -> str:
-    """A question before the line editor runs."""
+    """A question before the line editor runs. What was typed before it is no answer: the prompt gets it."""
+    from clio.ui.early_input import keep_early_lines
+
     first_paint.clear()
+    keep_early_lines()
     return input(question)
 
 

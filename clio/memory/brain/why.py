@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.memory.inject import Injected
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
@@ -52,7 +53,7 @@ class WhyFile:
     def read(self) -> WhyReport | None:
         """The last account; None where there is none that can be read."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=WhyReport)
+            return decode_json(self._path.read_bytes(), type=WhyReport)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.memory.feedback.command_words import checks_of, taken_back
 from clio.memory.feedback.opening_words import asks, opening_verdict
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
@@ -120,7 +121,7 @@ def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage,
 def _edit(call: ToolCall) -> tuple[str, str, str] | None:
     """(path, old text, new text) of a call that replaces one text by another."""
     try:
-        given: object = msgspec.json.decode(call.arguments)
+        given: object = decode_json(call.arguments)
     except msgspec.DecodeError:
         return None
     if not isinstance(given, dict):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Deeds, ToolCall, ToolMessage
 
@@ -169,7 +170,7 @@ def _one_line(text: str, chars: int) -> str:
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        arguments = msgspec.json.decode(text)
+        arguments = decode_json(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}  # the call itself failed for it, and its result says so
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

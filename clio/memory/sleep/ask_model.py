@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.memory.records import AssertedBy
@@ -139,7 +140,7 @@ def read_answer(answer: str, turns: Sequence[Digest]) -> list[Finding]:
     """The findings in an answer, at most ten; what does not prove itself is left out."""
     found = _LIST.search(_THOUGHTS.sub("", answer))
     try:
-        listed = msgspec.json.decode(found[0], type=list[msgspec.Raw]) if found else []
+        listed = decode_json(found[0], type=list[msgspec.Raw]) if found else []
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
     said = (one for raw in listed if (one := _decode(raw)))
@@ -149,7 +150,7 @@ def read_answer(answer: str, turns: Sequence[Digest]) -> list[Finding]:
 
 def _decode(raw: msgspec.Raw) -> _Said | None:
     try:
-        return msgspec.json.decode(raw, type=_Said)
+        return decode_json(raw, type=_Said)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

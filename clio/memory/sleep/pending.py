@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.consolidate import replay_priority
 from clio.algorithms.decay import DAY_S
 from clio.errors import StorageError, UserError
@@ -124,7 +125,7 @@ def notes_seen(messages: Sequence[Message]) -> frozenset[str]:
 
 def _key(arguments: str) -> str:
     try:
-        given = msgspec.json.decode(arguments)
+        given = decode_json(arguments)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
     fields = cast("dict[str, Any]", given) if isinstance(given, dict) else {}

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.prompt_files import fill_prompt
@@ -49,7 +50,7 @@ def read_decision(answer: str) -> Decision:
     if found is None:
         return KEEP
     try:
-        decision = msgspec.json.decode(found[0], type=Decision)
+        decision = decode_json(found[0], type=Decision)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return KEEP
     if decision.action == "keep" or not decision.new_content.strip() or not math.isfinite(decision.importance):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LACKS_GRAPH = (
     f"there are more than {GRAPH_FROM:,} vectors: the search stays exact and takes longer; "
-    "pip install 'clio-agent[hnsw]' makes it fast again"
+    "pip install '.[hnsw]' in the folder of clio's source makes it fast again"
 )
 
 

@@ -41,6 +41,19 @@ _SUBSTITUTION = LatePattern(r"`|\$\(|[<>]\(")
 _SPECIAL = LatePattern(r"[$`\\'\"~*?\[{]")
 
 
+NO_GRAMMAR = "the grammar of shell commands (tree-sitter) is not installed, so none can be read"
+"""What is unknown about every command where it cannot be imported."""
+
+
+def has_grammar() -> bool:
+    """Whether command lines can be read at all; loads the grammar."""
+    try:
+        _parser()
+    except ImportError:
+        return False
+    return True
+
+
 def parse(command: str, *, plain: bool = False) -> CommandLine:
     """The simple commands of a line, through pipes, lists, bodies, substitutions and the wrappers clio knows.
 
@@ -57,8 +70,12 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         return CommandLine(unknown=(f"the command is longer than {MAX_CHARS} characters",))
     if sum(map(command.count, "|&;")) > _MAX_JOINTS:
         return CommandLine(unknown=("too many commands are joined in it",))
+    if sum(map(command.count, "[({`")) > _MAX_JOINTS:
+        return CommandLine(unknown=("it has too many brackets",))
     if nesting > _MAX_NESTING:
         return CommandLine(unknown=("shells are nested too deeply",))
+    if not has_grammar():
+        return CommandLine(unknown=(NO_GRAMMAR,))
     source = command.encode("utf-8", "surrogatepass")
     root = _parser().parse(source.translate(_ASCII)).root_node
     # The text of a shell in a shell says nothing about the variables it finds there.

@@ -1,6 +1,7 @@
 """What all questions to the person share: a place to print, a keyboard, and the way to have both for oneself."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TextIO
 
 from prompt_toolkit.input import Input
@@ -53,7 +54,7 @@ class Desk:
     ) -> None:
         self.theme = terminal.theme
         self.size = size
-        self.suspended = suspended
+        self._suspended = suspended
         self.on_interrupt = on_interrupt
         self.is_typing = is_typing
         self.questions = self._make_questions(stream, terminal, keyboard, display)
@@ -64,6 +65,16 @@ class Desk:
         self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
     ) -> Questions:
         return Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncGenerator[None]:
+        """A context for one question and what follows from its answer: nothing else draws or reads keys.
+
+        What was typed before it begins answers nothing; it is on the line again afterwards.
+        """
+        async with self._suspended():
+            self.questions.keep_early_input()
+            yield
 
     @property
     def width(self) -> int:

@@ -12,6 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import Output
 
+from clio.ui.early_input import keep_early_keys
 from clio.ui.line.plain_line import PlainLine
 from clio.ui.page_region import PageRegion
 from clio.ui.pager import Page
@@ -52,6 +53,13 @@ class Questions:
     def live(self) -> bool:
         """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
         return self._live
+
+    def keep_early_input(self) -> None:
+        """Let what was typed so far answer no question: the next prompt gets it. For just before one is shown."""
+        if self._live:
+            keep_early_keys(self._keyboard or get_app_session().input)
+        else:
+            self._plain.keep_early_input()
 
     async def key(
         self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from clio.ui.early_input import keep_bytes, keep_early_lines, take_kept_text
 from clio.ui.line.rules import open_part
 
 _MORE = "... "
@@ -33,6 +34,7 @@ class PlainLine:
             on_start()
         message = ""
         while not message.strip():
+            default += take_kept_text()
             self._write(self._text + default)
             if on_ready:
                 on_ready()
@@ -51,6 +53,7 @@ class PlainLine:
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no; everything but "y" and "yes" is no, and where a word is named, everything but that."""
+        self.keep_early_input()
         self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
             answer = (await self._line()).strip()
@@ -91,6 +94,13 @@ class PlainLine:
         """Ctrl-C while a line is read: the terminal has thrown it away, and says how to leave."""
         if self._reading is not None:
             self._write(f"\nCtrl-D leaves\n{self._text}")
+
+    def keep_early_input(self) -> None:
+        """Let what was typed so far answer no question: the next message begins with it."""
+        if os.isatty(self._file):
+            early, self._buffer = self._buffer, b""
+            keep_bytes(early)
+            keep_early_lines(self._file)
 
     def _write(self, text: str) -> None:
         self._output.write(text)

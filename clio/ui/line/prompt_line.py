@@ -15,10 +15,12 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from clio.context.shelf import Shelf
+from clio.ui.early_input import keep_early_keys, keep_presses, take_kept_text
 from clio.ui.fast_paste import quicken
 from clio.ui.line.completer import LineCompleter, open_mention, takes_offer
 from clio.ui.line.extras import SEARCH_HINT, LineExtras
@@ -33,6 +35,10 @@ from clio.ui.typing.typed_state import Held
 from clio.ui.typing.waiting_lines import waiting_lines
 
 _MENU_ROWS = 8
+_ESCAPE_S = 0.05
+"""An arrow key arrives in one go, over a slow line nearly so; an Esc that is alone for longer was the Esc key."""
+_ALT_S = 0.05
+_SEQUENCE_S = 1.0
 _WAITING = {
     "```": "open ``` · close it, or leave two lines empty",
     "\\": "goes on",
@@ -119,7 +125,8 @@ class PromptLine:
         app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
         quicken(app.input)
         app.after_render += self._rendered
-        app.ttimeoutlen = 0.05  # vi's Esc is felt; an arrow key arrives in one go
+        app.ttimeoutlen = _ESCAPE_S
+        app.key_processor.after_key_press += self._shorten_escape
         self._session.default_buffer.on_text_changed += self._hint_anew
         menu.of(self._session.default_buffer)
 
@@ -135,6 +142,7 @@ class PromptLine:
         default: what stands on the line already. on_start: called just before the terminal is taken over; on_ready:
         once the line is drawn and can be typed on.
         """
+        default += take_kept_text()
         self._hint = self._aside(default)
         self._extras.text_changed(default)
         self._session.app.erase_when_done = False
@@ -154,6 +162,11 @@ class PromptLine:
         if word:
             return await confirm_by_word(question, word, input=app.input, output=app.output)
         return await confirm(question, input=app.input, output=app.output)
+
+    def _shorten_escape(self, processor: KeyProcessor) -> None:
+        """Let Esc wait for a second key only as long as Alt sends one; Ctrl-X and vi's `g` wait as long as ever."""
+        pending = processor.key_buffer
+        self._session.app.timeoutlen = _ALT_S if pending and pending[-1].key == Keys.Escape else _SEQUENCE_S
 
     @property
     def keyboard(self) -> Input:
@@ -364,15 +377,23 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     def _(event: KeyPressEvent) -> None:
         event.app.exit(result="yes")
 
+    @bindings.add("n")
+    @bindings.add("N")
+    @bindings.add("enter")
     @bindings.add("c-c")
     @bindings.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="no")
+
     @bindings.add("<any>")
     def _(event: KeyPressEvent) -> None:
+        keep_presses(event.key_sequence)  # the first letter of the next message, by the look of it
         event.app.exit(result="no")
 
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
+    keep_early_keys(asking.app.input)
     answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
     return answer == "yes"
 
@@ -382,6 +403,7 @@ async def confirm_by_word(
 ) -> bool:
     """Ask for a word on a line of its own. Everything else is no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
+    keep_early_keys(asking.app.input)
     try:
         answer = await asking.prompt_async(
             f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False

@@ -90,6 +90,7 @@ class ReaderLine(PromptLine):
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no by a key; where a word is named, only that on a line is a yes."""
+        self._questions.keep_early_input()
         if word:
             answer = await self._questions.line(f"{question} type {word}: ")
             return answer is not None and answer.strip() == word

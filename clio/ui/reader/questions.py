@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from clio.ui.asking.questions import Questions
+from clio.ui.early_input import keep_early_keys
 from clio.ui.line.echo import EchoedLine, EchoOutput
 from clio.ui.output import Output
 from clio.ui.pager import Page
@@ -34,6 +36,10 @@ class ReaderQuestions(Questions):
         self._size = size
         self._choices = ""
         self._alone = asyncio.Lock()
+
+    def keep_early_input(self) -> None:
+        """See `Questions.keep_early_input`."""
+        keep_early_keys(self._keyboard or get_app_session().input)
 
     async def key(
         self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0

@@ -13,6 +13,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
+from clio.ui.early_input import take_kept_text
 from clio.ui.fast_paste import quicken
 from clio.ui.typing.typed_keys import TypedKeys
 
@@ -91,6 +92,10 @@ class KeyWatch:
             self._attached = stack.pop_all()
         if self._write is not None:
             self._write(_PASTES_ON)
+        if early := take_kept_text():
+            self._typed.line.insert(early)
+            if self._on_change is not None:
+                self._on_change()
 
     def _detach(self) -> None:
         if self._attached is None or self._keyboard is None:

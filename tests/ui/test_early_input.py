@@ -1,0 +1,109 @@
+"""What is typed before a question is on the screen answers nothing, in each kind of line and question."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.entrypoints.repl_support import make_place
+from tests.support.pty_session import PtySession
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+ROOT = Path(__file__).parent.parent.parent
+
+PROGRAM = """
+import asyncio, os, sys, time
+from pathlib import Path
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.output import create_output
+from prompt_toolkit.completion import DummyCompleter
+from clio.entrypoints import first_paint
+from clio.ui.asking.questions import Questions
+from clio.ui.line.plain_line import PlainLine
+from clio.ui.line.prompt_line import PromptLine
+from clio.ui.reader.line import ReaderLine
+from clio.ui.reader.questions import ReaderQuestions
+from clio.ui.theme import Theme
+
+kind = sys.argv[1]
+
+async def main():
+    output = create_output()
+    def size():
+        now = output.get_size()
+        return now.columns, now.rows
+    common = dict(history=InMemoryHistory(), completer=DummyCompleter(), status=lambda: ())
+    if kind.startswith("plain"):
+        line = PlainLine(text="> ", output=sys.stdout)
+        questions = Questions(sys.stdout, live=False)
+    elif kind.startswith("reader"):
+        line = ReaderLine(stream=sys.stdout, size=size, **common)
+        questions = ReaderQuestions(sys.stdout, size)
+    else:
+        line = PromptLine(text="> ", **common)
+        questions = Questions(sys.stdout, live=True, theme=Theme())
+    if not kind.startswith("plain"):
+        first_paint.silence()
+    print("working", flush=True)
+    while not Path("go").exists():
+        await asyncio.sleep(0.01)
+    if kind.endswith(("key", "line")):
+        questions.keep_early_input()
+    if kind.endswith("confirm"):
+        answer = await line.confirm("Delete it?")
+    elif kind.endswith("word"):
+        answer = await line.confirm("Delete it?", "yes")
+    elif kind.endswith("key"):
+        answer = await questions.key({"y": "Delete it?", "n": "no"})
+    else:
+        answer = await questions.line("Delete it? ")
+    print("ANSWER", repr(answer), flush=True)
+    print("TEXT", repr(await line.read()), flush=True)
+
+asyncio.run(main())
+"""
+LINES, QUESTIONS = ("prompt", "reader", "plain"), ("confirm", "word", "key", "line")
+KINDS = [f"{line}-{question}" for line in LINES for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("early", ["yes", "y\r", "yes\r"])
+def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: str, early: str) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb" if kind.startswith("plain") else "xterm"}
+    with PtySession([sys.executable, "program.py", kind], cwd=tmp_path, env=env) as session:
+        session.wait_for("working")
+        session.send(early)
+        time.sleep(0.1)  # in the terminal's queue by now
+        (tmp_path / "go").touch()
+        session.wait_for("Delete it?")
+        session.take_in(0.3)
+        assert "ANSWER" not in session.everything
+        session.send("y" if kind.endswith(("confirm", "key")) and "plain" not in kind else "yes\r")
+        session.wait_for("ANSWER")
+        session.take_in(0.1)
+        session.send(" more\r")
+        session.wait_for("TEXT")
+        expected = {"line": "'yes'", "key": "'y'"}.get(kind.partition("-")[2], "True")
+        assert f"ANSWER {expected}" in session.everything
+        assert f"TEXT '{early.strip()} more'" in session.everything
+
+
+def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    (place.project / ".clio").mkdir()
+    (place.project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
+    for answer, granted in (("n", False), ("y", True)):
+        trusted = place.home / ".clio" / "trusted.json"
+        with place.clio("--provider", "offline") as session:
+            session.send("yes\r")
+            session.wait_for("Trust this folder with it? [y/N]")
+            session.take_in(0.5)
+            assert not trusted.exists()
+            session.line(answer)
+            session.wait_for("❯ yes")
+        assert bool(json.loads(trusted.read_text(encoding="utf-8"))["projects"]) is granted
+        trusted.unlink()  # the refusal is remembered: begin again
