@@ -19,6 +19,7 @@ from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
 from clio.config.mcp_trust import configured
 from clio.config.options import Options
+from clio.config.project_rules import is_users_alone
 from clio.config.schema import Config
 from clio.config.setting import Setting
 from clio.config.team_folder import is_trusted, team_widening
@@ -49,9 +50,12 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
     own: tuple[Setting, ...] | None = None
     withheld: tuple[Widening, ...] = ()
     trusted: tuple[Widening, ...] = ()
+    ignored: tuple[Setting, ...] = ()
     if project_file != paths.home_config(home).resolve():  # in the home folder both are one file
         own = read_settings(project_file, paths.display(project_file, project=owner, user_home=person))
-        accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), owner)
+        ignored = tuple(setting for setting in own or () if is_users_alone(setting))
+        counting = tuple(setting for setting in own or () if setting not in ignored)
+        accepted, trusted, withheld = _sift(counting, build(values), Trust(home), owner)
         put(values, accepted)
         if team := team_widening(owner):
             known = is_trusted(owner, home)
@@ -74,6 +78,7 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         start=options.cwd.resolve(),
         hooks=hooks.hooks,
         main=main,
+        ignored=ignored,
     )
 
 

@@ -7,10 +7,11 @@ from msgspec import Struct
 from clio.config.hook import Hook
 from clio.config.schema import Config
 from clio.config.server import Server
+from clio.config.setting import Setting
 
 
 class Widening(Struct, frozen=True, kw_only=True):
-    """A value by which a project's file would widen approvals or change where data goes.
+    """Something a project brings that waits for trust: a value of its configuration, a hook, a server, a link.
 
     value: for a person to read before deciding; escaped, bounded, secrets masked.
     where: file and line. fingerprint: of key and real value; trust is remembered by it.
@@ -35,6 +36,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     server_problems: sentences about those that are left out because their entry is wrong.
     start: the folder clio was started in, with links resolved; None where nobody said.
     main: the same project in the main checkout, where `project` is one of clio's worktrees of it.
+    ignored: values of the project's file that count only in the user's own, with or without trust.
     """
 
     config: Config
@@ -49,6 +51,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     start: Path | None = None
     hooks: tuple[Hook, ...] = ()
     main: Path | None = None
+    ignored: tuple[Setting, ...] = ()
 
     @property
     def owner(self) -> Path:

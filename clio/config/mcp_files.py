@@ -25,6 +25,7 @@ from clio.config.secrets import masked, shown_value
 from clio.config.server import DEFAULT_TIMEOUT_S, Server
 from clio.config.yaml_file import Node, Scalar, Table, parse, read_bytes
 from clio.errors import ConfigError
+from clio.storage.json_data import decode_json
 
 KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
@@ -284,7 +285,7 @@ def _value(name: str, value: str) -> str:
 
 def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
     try:
-        document = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+        document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{shown} is not valid JSON: {error}") from None
     value = document.get(KEY, {})

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
+from clio.storage.reading import read_regular
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8
@@ -82,7 +83,7 @@ def read_bytes(path: Path, shown: str) -> bytes | None:
             raise ConfigError(f"{shown} is not a file; clio's settings go into a text file of that name")
         if status.st_size > MAX_BYTES:
             raise ConfigError(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's")
-        return path.read_bytes()
+        return read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -9,6 +9,7 @@ import msgspec
 from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Json, Picture, as_json, mapping, mappings, text
 from clio.messages import ToolCall, ToolMessage
+from clio.storage.json_data import decode_json
 
 _DATA_URL = LatePattern(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
 _EXIT = LatePattern(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
@@ -114,6 +115,6 @@ def _typed(command: list[Any]) -> str:
 
 def _decoded(value: str) -> Any:
     try:
-        return msgspec.json.decode(value)
+        return decode_json(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None

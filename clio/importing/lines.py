@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from clio.importing.pieces import Json, Tally, mapping
+from clio.storage.json_data import decode_json
+from clio.storage.reading import open_regular
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 64_000_000
@@ -28,7 +30,7 @@ def lines_of(path: Path, tally: Tally, progress: Progress, *, keep: bool = False
     blanks = b"\r" if keep else b" \t\r"
     parts: list[bytes] = []
     held, skipping = 0, False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for block in _blocks(file, progress):
             first, *others = block.split(b"\n")
             parts.append(first)
@@ -89,7 +91,7 @@ def records_of(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[b
 def decoded(data: bytes, tally: Tally) -> Any:
     """The JSON value in `data`, with U+FFFD for what is no UTF-8; None where it is none."""
     try:
-        return msgspec.json.decode(data)
+        return decode_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     words = data.decode("utf-8", "replace")
