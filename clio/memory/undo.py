@@ -4,7 +4,7 @@ Changes that belong together, as those of one night's sleep, carry the id of the
 taken back together.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -102,13 +102,17 @@ class UndoLog:
     A line that does not parse is passed over: what is lost is one undo, never a memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before_change: Callable[[], None] | None = None) -> None:
+        """before_change: called before each change is noted."""
         self.path = path
+        self._before_change = before_change
 
     def record(self, change: Change) -> None:
         """Add a change, on disk when this returns; to the open group, where this thread has opened one."""
         group = self._group()
         change = group.take_in(change) if group else change
+        if self._before_change is not None:
+            self._before_change()
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
             size = append_lines(self.path, (msgspec.json.encode(change),))
