@@ -140,6 +140,7 @@ class App:
                 home=self.home,
                 person=user_home(env),
                 clean=clean,
+                links=loaded.links,
             ),
             hooks=self.hooks,
             servers=self.servers,

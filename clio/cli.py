@@ -129,11 +129,12 @@ def _one_shot(arguments: "Arguments") -> int:
 
     options = _options(arguments)
     loaded = load(options, os.environ)
-    if should_ask(loaded):
-        from clio.config.show import withheld_note
+    if should_ask(loaded) or loaded.problems:
+        from clio.config.show import start_notes
         from clio.ui.plain import visible
 
-        print(f"clio: {visible(withheld_note(loaded))}", file=sys.stderr)
+        for sentence in start_notes(loaded) if should_ask(loaded) else loaded.problems:
+            print(f"clio: {visible(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
@@ -174,6 +175,10 @@ def _subcommand(arguments: "Arguments") -> int:
         from clio.entrypoints import importing
 
         return importing.run(loaded, arguments.words[1:], json=arguments.json)
+    if loaded.has_foreign_memory and arguments.words[0] in ("memory", "note", "notes", "recall"):
+        from clio.config.show import foreign_memory_note
+
+        print(f"clio: {foreign_memory_note()}", file=sys.stderr)
     return subcommand.run(options, loaded, arguments.words, json=arguments.json)
 
 

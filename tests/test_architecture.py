@@ -25,7 +25,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory", "skills", "repository"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
-    ("config", "git_looking", "messages", "prompt_files"),
+    ("config", "messages", "prompt_files"),
+    ("git_looking",),
     ("storage",),
     ("algorithms", "children", "fragments", "errors", "ids"),
 )

@@ -12,6 +12,8 @@ from clio.checkpoints.states import FileState, TurnRef
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock, holder
 from clio.storage.folders import make_folder
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 
 class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,7 +77,7 @@ class DiskIntents:
             if path == self._path or holder(lock.path) is not None or not lock.acquire():
                 continue
             try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=Intent))
+                found.append(decode_json(read_regular(path), type=Intent))
             except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
                 continue  # another clio was faster, or the power failed in the middle
             finally:

@@ -13,7 +13,9 @@ from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
+from clio.storage.json_data import decode_json
 from clio.storage.leftovers import drop_unfinished
+from clio.storage.reading import read_regular
 
 _DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restoring"}
 
@@ -47,7 +49,7 @@ class Journal:
         if not lock.acquire():
             return []  # another clio is at it this moment
         try:
-            record = msgspec.json.decode(self._path.read_bytes(), type=Record)
+            record = decode_json(read_regular(self._path), type=Record)
             restored = self._finished(self._path, record)
             drop_unfinished([path_of(self._root, change.path) for change in record.changes], time.time())
         except FileNotFoundError:

@@ -15,7 +15,9 @@ from clio.storage.atomic import write_atomic
 from clio.storage.document import refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import LineWriter, read_lines, split_lines
+from clio.storage.reading import open_regular
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
@@ -63,7 +65,7 @@ class DiskLog:
         Raises NewerDocument, OSError.
         """
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 inode = os.fstat(file.fileno()).st_ino
                 known = self._known = self._known if _goes_on(file, inode, self._known) else _Known(inode)
                 file.seek(known.end)
@@ -133,10 +135,10 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
     for number, line in enumerate(lines):
         try:
             if from_start and number == 0:
-                head = msgspec.json.decode(line, type=_Head)
+                head = decode_json(line, type=_Head)
                 refuse_newer(path, head.version, VERSION)
                 continue
-            records.append(msgspec.json.decode(line, type=Record))
+            records.append(decode_json(line, type=Record))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # what this line was about cannot be taken back; all else can
     return records

@@ -11,6 +11,7 @@ from clio.checkpoints.states import NOT_KEPT
 from clio.ids import new_id
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_folder
+from clio.storage.reading import read_regular
 
 SEEN_NAME = "seen.msgpack"
 _VERSION = 1
@@ -64,7 +65,7 @@ def ids_seen(path: Path) -> Iterable[str]:
 
 def _read(path: Path) -> _Stored | None:
     try:
-        stored = msgspec.msgpack.decode(path.read_bytes(), type=_Stored)
+        stored = msgspec.msgpack.decode(read_regular(path), type=_Stored)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # it is a cache
     return stored if stored.version == _VERSION else None

@@ -10,7 +10,7 @@ A project's commands run only once the folder is trusted with exactly these line
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ from clio.config.loaded import Widening
 from clio.config.nearest import did_you_mean
 from clio.config.paths import FOLDER_NAME
 from clio.config.secrets import shown_value
-from clio.config.yaml_file import Items, Node, Scalar, Table, describe, parse, read_bytes
+from clio.config.yaml_file import Items, Node, PassedOver, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
 
 HOOKS_NAME = "hooks.yaml"
@@ -28,11 +28,15 @@ _KEYS = ("match", "run", "timeout_s")
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
-    """The hooks in force, the user's first; those of the project that trust lets run, and those that wait for it."""
+    """The hooks in force, the user's first; those of the project that trust lets run, and those that wait for it.
+
+    problems: sentences about a file that was passed over.
+    """
 
     hooks: tuple[Hook, ...] = ()
     trusted: tuple[Widening, ...] = ()
     withheld: tuple[Widening, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def user_hooks(home: Path) -> Path:
@@ -45,13 +49,22 @@ def project_hooks(project: Path) -> Path:
     return project / FOLDER_NAME / HOOKS_NAME
 
 
-def find_hooks(home: Path, project: Path, is_trusted: Callable[[Widening], bool]) -> FoundHooks:
-    """The hooks of both files. Raises ConfigError for a file that says something else."""
+def find_hooks(
+    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Iterable[Path] = ()
+) -> FoundHooks:
+    """The hooks of both files. Raises ConfigError for a file that says something else.
+
+    links: the places outside of the project that its links may lead to.
+    """
     hooks = list(read_hooks(user_hooks(home), f"~/.clio/{HOOKS_NAME}"))
     trusted: list[Widening] = []
     withheld: list[Widening] = []
     if project_hooks(project) != user_hooks(home).resolve():  # in the home folder both are one file
-        for hook in read_hooks(project_hooks(project), f"{FOLDER_NAME}/{HOOKS_NAME}"):
+        try:
+            read = list(read_hooks(project_hooks(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links))
+        except PassedOver as error:
+            return FoundHooks(hooks=tuple(hooks), problems=(str(error),))
+        for hook in read:
             value = _widening(hook)
             if is_trusted(value):
                 hooks.append(hook)
@@ -61,9 +74,9 @@ def find_hooks(home: Path, project: Path, is_trusted: Callable[[Widening], bool]
     return FoundHooks(hooks=tuple(hooks), trusted=tuple(trusted), withheld=tuple(withheld))
 
 
-def read_hooks(path: Path, shown: str) -> Iterator[Hook]:
-    """The hooks of one file in its order. Raises ConfigError with file and line."""
-    data = read_bytes(path, shown)
+def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> Iterator[Hook]:
+    """The hooks of one file in its order. Raises ConfigError with file and line. root, trusted: see `read_bytes`."""
+    data = read_bytes(path, shown, root=root, trusted=trusted)
     if data is None:
         return
     for event, entry in parse(data, shown).entries.items():

@@ -19,11 +19,15 @@ from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
 from clio.config.mcp_trust import configured
 from clio.config.options import Options
+from clio.config.own_memory import came_with_project, memory_widening
+from clio.config.project_links import find_links, link_widening
+from clio.config.project_rules import is_users_alone
 from clio.config.schema import Config
 from clio.config.setting import Setting
 from clio.config.team_folder import is_trusted, team_widening
 from clio.config.trust import Trust, widening
 from clio.config.worktree_link import link_of
+from clio.config.yaml_file import PassedOver
 from clio.config.yaml_settings import read_settings
 from clio.errors import ConfigError, UsageError
 
@@ -49,32 +53,65 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
     own: tuple[Setting, ...] | None = None
     withheld: tuple[Widening, ...] = ()
     trusted: tuple[Widening, ...] = ()
+    problems: list[str] = []
+    links = find_links(owner)
+    known = Trust(home).fingerprints(owner) if links else frozenset[str]()
+    followed = tuple(link for link in links if link_widening(link).fingerprint in known)
+    places = tuple(link.target for link in followed)
     if project_file != paths.home_config(home).resolve():  # in the home folder both are one file
-        own = read_settings(project_file, paths.display(project_file, project=owner, user_home=person))
-        accepted, trusted, withheld = _sift(own or (), build(values), Trust(home), owner)
+        shown = paths.display(project_file, project=owner, user_home=person)
+        try:
+            own = read_settings(project_file, shown, root=owner, trusted=places)
+        except PassedOver as error:
+            problems.append(str(error))
+        counting = tuple(setting for setting in own or () if not is_users_alone(setting))
+        problems += [_only_users(setting) for setting in own or () if setting not in counting]
+        accepted, trusted, withheld = _sift(counting, build(values), Trust(home), owner)
         put(values, accepted)
         if team := team_widening(owner):
             known = is_trusted(owner, home)
             trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
     put(values, _run_settings(options, env, values))
-    mcp = configured(home, owner)
-    hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)))
+    mcp = configured(home, owner, places)
+    hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)), places)
+    is_foreign = came_with_project(owner, home)
+    memory = (memory_widening(),) if is_foreign else ()
+    is_trusted_memory = is_foreign and Trust(home).covers(owner, memory)
+    held, granted = (memory, ()) if not is_trusted_memory else ((), memory)
+    waiting = tuple(link_widening(link) for link in links if link not in followed)
+    is_closed = any(link.is_state for link in links if link not in followed)
+    if is_closed:
+        values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=f"a link in {paths.FOLDER_NAME}")]
     files = ((user_file, user), (project_file, own))
     return Loaded(
         config=build(values),
         origins=origins(values),
         project=project,
         home=home,
-        withheld=(*withheld, *mcp.withheld, *hooks.withheld),
-        trusted=(*trusted, *mcp.trusted, *hooks.trusted),
+        withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting, *held),
+        trusted=(
+            *trusted,
+            *mcp.trusted,
+            *hooks.trusted,
+            *map(link_widening, followed),
+            *granted,
+        ),
         files=tuple(path for path, settings in files if settings is not None),
         servers=mcp.servers,
         server_problems=mcp.problems,
         start=options.cwd.resolve(),
         hooks=hooks.hooks,
         main=main,
+        problems=(*problems, *hooks.problems),
+        links=places,
+        is_closed=is_closed,
+        has_foreign_memory=is_foreign and not is_trusted_memory,
     )
+
+
+def _only_users(setting: Setting) -> str:
+    return f"{setting.origin}: {setting.name} has no effect in a project; set it in ~/.clio/{paths.CONFIG_NAME}"
 
 
 def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:

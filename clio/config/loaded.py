@@ -10,7 +10,7 @@ from clio.config.server import Server
 
 
 class Widening(Struct, frozen=True, kw_only=True):
-    """A value by which a project's file would widen approvals or change where data goes.
+    """Something a project brings that waits for trust: a value of its configuration, a hook, a server, a link.
 
     value: for a person to read before deciding; escaped, bounded, secrets masked.
     where: file and line. fingerprint: of key and real value; trust is remembered by it.
@@ -35,6 +35,12 @@ class Loaded(Struct, frozen=True, kw_only=True):
     server_problems: sentences about those that are left out because their entry is wrong.
     start: the folder clio was started in, with links resolved; None where nobody said.
     main: the same project in the main checkout, where `project` is one of clio's worktrees of it.
+    problems: sentences about what the project brings and clio passes over.
+    links: the places outside of the project that its links may lead to, because it is trusted with them.
+    is_closed: whether `.clio`, or something in it, is a link out of the project that is not trusted: clio then writes
+        nothing there and uses no memory.
+    has_foreign_memory: whether the memory in `.clio` came with the project, which is not trusted with it: it is the
+        repository's statement, not what the user or clio remembered here.
     """
 
     config: Config
@@ -49,6 +55,10 @@ class Loaded(Struct, frozen=True, kw_only=True):
     start: Path | None = None
     hooks: tuple[Hook, ...] = ()
     main: Path | None = None
+    problems: tuple[str, ...] = ()
+    links: tuple[Path, ...] = ()
+    is_closed: bool = False
+    has_foreign_memory: bool = False
 
     @property
     def owner(self) -> Path:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -25,6 +25,7 @@ from clio.config.secrets import masked, shown_value
 from clio.config.server import DEFAULT_TIMEOUT_S, Server
 from clio.config.yaml_file import Node, Scalar, Table, parse, read_bytes
 from clio.errors import ConfigError
+from clio.storage.json_data import decode_json
 
 KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
@@ -92,8 +93,13 @@ def shared_file(project: Path) -> Path:
     return project / JSON_NAME
 
 
-def read_servers(home: Path, project: Path, is_trusted: Callable[[Widening], bool]) -> Found:
-    """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise."""
+def read_servers(
+    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Sequence[Path] = ()
+) -> Found:
+    """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise.
+
+    links: the places outside of the project that its links may lead to.
+    """
     places = [
         (user_file(home), f"~/.clio/{YAML_NAME}", True),
         (shared_file(project), JSON_NAME, False),
@@ -102,7 +108,7 @@ def read_servers(home: Path, project: Path, is_trusted: Callable[[Widening], boo
     if project_file(project) == user_file(home).resolve():  # in the home folder both are one file
         places.pop()
     problems: list[str] = []
-    layers = [_read(path, shown, own, problems) for path, shown, own in places]
+    layers = [_read(path, shown, None if own else project, links, problems) for path, shown, own in places]
     trusted: list[Widening] = []
     withheld: list[Widening] = []
     servers: dict[str, Server] = {}
@@ -143,9 +149,11 @@ def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]],
     return found, problems
 
 
-def _read(path: Path, shown: str, own: bool, problems: list[str]) -> _Layer:
+def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], problems: list[str]) -> _Layer:
+    """root: the project whose file it is; None for the user's own."""
+    own = root is None
     try:
-        data = read_bytes(path, shown)
+        data = read_bytes(path, shown, root=root, trusted=links)
         if data is None:
             return _Layer(shown, own)
         entries, wrong = read_entries(data, shown)
@@ -284,7 +292,7 @@ def _value(name: str, value: str) -> str:
 
 def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
     try:
-        document = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+        document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{shown} is not valid JSON: {error}") from None
     value = document.get(KEY, {})

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.loaded import Loaded, Widening
-from clio.config.paths import home_config, project_config
+from clio.config.paths import FOLDER_NAME, home_config, project_config
 from clio.config.secrets import masked, shown_value
 from clio.config.trust import Trust
 
@@ -35,6 +35,8 @@ def as_text(loaded: Loaded) -> str:
     lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
     if loaded.withheld:
         lines += ["", f"Not in force until this folder is trusted ({_TRUST_HINT}):", *withheld_rows(loaded.withheld)]
+    if loaded.problems:
+        lines += ["", "Passed over:", *(f"  {problem}" for problem in loaded.problems)]
     return "\n".join(lines)
 
 
@@ -64,6 +66,22 @@ def withheld_note(loaded: Loaded) -> str:
     """One sentence for a person about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
     return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
+
+
+def foreign_memory_note() -> str:
+    """One sentence about memory that came with the project."""
+    return (
+        f"what is remembered in {FOLDER_NAME} came with this folder: the repository states it, and you did not; "
+        "take it for yours with: clio config trust"
+    )
+
+
+def start_notes(loaded: Loaded) -> list[str]:
+    """What a user must know of the project's files before the first line: what waits for trust, what is passed over."""
+    notes = [withheld_note(loaded)] if loaded.withheld else []
+    if loaded.is_closed:
+        notes.append(f"{FOLDER_NAME} is used for nothing until then: nothing is written and nothing is remembered")
+    return [*notes, *loaded.problems]
 
 
 def trust_text(loaded: Loaded) -> str:

@@ -16,15 +16,16 @@ from msgspec.structs import replace
 
 from clio.config.loaded import Loaded, Widening
 from clio.config.paths import project_config
+from clio.config.project_rules import needs_trust
 from clio.config.schema import Config
 from clio.config.secrets import shown_value
 from clio.config.setting import Setting
 from clio.errors import ConfigError, NewerDocument
 from clio.storage.document import Format, decode, update
+from clio.storage.reading import read_regular
 from clio.storage.reasons import next_step, reason
 
-_MODES = ("plan", "ask", "edits", "all")  # from the narrowest to the widest
-_SERVER = ("base_url", "provider", "api_key", "embedder", "embedding_base_url")
+_SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
 class Trusted(Struct, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ class Trust:
     def damage(self) -> str | None:
         """What is wrong with the file, so that no project is trusted with anything; None where nothing is."""
         try:
-            decode(self.path.read_bytes(), TRUSTED, self.path)
+            decode(read_regular(self.path), TRUSTED, self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -100,7 +101,7 @@ class Trust:
 
     def _read(self) -> Trusted:
         try:
-            return decode(self.path.read_bytes(), TRUSTED, self.path).value
+            return decode(read_regular(self.path), TRUSTED, self.path).value
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, NewerDocument):
             return Trusted()
 
@@ -116,12 +117,13 @@ class Trust:
 def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, Widening], ...]:
     """Those settings of a project's file that need trust, given the configuration of the layers below.
 
-    A model that comes with another server is held back with it: alone it would be asked of the wrong one.
+    A server, a key and a model belong together: where one of them waits, all of the file's wait with it.
     """
-    found = [setting for setting in settings if _widens(setting, lower)]
-    if any(setting.name in ("base_url", "provider") for setting in found):
-        found += [setting for setting in settings if setting.name == "model"]
-    return tuple((setting, as_widening(setting)) for setting in found)
+    listed = tuple(settings)
+    waiting = [setting for setting in listed if needs_trust(setting, lower)]
+    if any(setting.key in _SERVER for setting in waiting):
+        waiting += [setting for setting in listed if setting.key in _SERVER and setting not in waiting]
+    return tuple((setting, as_widening(setting)) for setting in waiting)
 
 
 def as_widening(setting: Setting) -> Widening:
@@ -158,28 +160,3 @@ def remember_rule(loaded: Loaded, rule: str) -> None:
 
     add_rule(project_config(loaded.owner), rule)
     Trust(loaded.home).add(loaded.owner, as_widening(Setting(key=("allow",), value=rule, origin="")))
-
-
-def _widens(setting: Setting, lower: Config) -> bool:
-    value = setting.value
-    match setting.name:
-        case "approve":
-            return _MODES.index(str(value)) > _MODES.index(lower.approve)
-        case "allow":
-            return value not in lower.allow
-        case "max_cost":
-            return lower.max_cost is not None and (value is None or float(str(value)) > lower.max_cost)
-        case "private_network":
-            return value is True and not lower.private_network
-        case "sandbox":
-            return value != lower.sandbox and lower.sandbox != "off"
-        case "sandbox_write":
-            return value not in lower.sandbox_write
-        case "sandbox_network" | "sandbox_caches":
-            return value is True and not bool(getattr(lower, setting.name))
-        case "redact" | "incognito":
-            return value is False and bool(getattr(lower, setting.name))
-        case name if name in _SERVER:
-            return value != getattr(lower, name)
-        case _:
-            return False

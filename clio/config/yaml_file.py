@@ -4,8 +4,7 @@ The tree is built from the parser's events instead of its composer: a hostile fi
 nor the memory that aliases multiply, and every value keeps its text and place.
 """
 
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
+from clio.storage.reading import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8
@@ -71,20 +71,28 @@ class Table(Struct, frozen=True, kw_only=True):
 Node = Scalar | Items | Table
 
 
-def read_bytes(path: Path, shown: str) -> bytes | None:
-    """The file's bytes; None where there is none. Raises ConfigError if it cannot be read or is no ordinary file.
+class PassedOver(ConfigError):
+    """The file is none that can be a configuration: a folder, a pipe, too large, or a link out of the project."""
+
+
+def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> bytes | None:
+    """The file's bytes; None where there is none. Raises PassedOver, or ConfigError if it cannot be read.
 
     shown: the file's name in messages.
+    root: the folder its real place must lie in, unless that is one of the trusted places; None: any.
     """
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-            raise ConfigError(f"{shown} is not a file; clio's settings go into a text file of that name")
-        if status.st_size > MAX_BYTES:
-            raise ConfigError(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's")
-        return path.read_bytes()
+        if root is None:
+            return read_regular(path, MAX_BYTES)
+        return read_project_file(path, root, MAX_BYTES, trusted=trusted)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except NotAFile:
+        raise PassedOver(f"{shown} is not a file; clio's settings go into a text file of that name") from None
+    except TooLarge:
+        raise PassedOver(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
+    except LeavesProject:
+        raise PassedOver(f"{shown} lies behind a link that leads out of the project; it was not read") from None
     except OSError as error:
         raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
 

@@ -1,7 +1,7 @@
 """Turns a configuration file into settings, or says in which line it is wrong."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,12 +14,15 @@ from clio.errors import ConfigError
 T = TypeVar("T")
 
 
-def read_settings(path: Path, shown: str) -> tuple[Setting, ...] | None:
+def read_settings(
+    path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+) -> tuple[Setting, ...] | None:
     """The settings of a file; None where there is no file.
 
-    shown: the file's name in messages and origins. Raises ConfigError with file and line.
+    shown: the file's name in messages and origins. root, trusted: see `read_bytes`.
+    Raises ConfigError with file and line.
     """
-    data = read_bytes(path, shown)
+    data = read_bytes(path, shown, root=root, trusted=trusted)
     return None if data is None else tuple(settings_of(parse(data, shown), shown))
 
 

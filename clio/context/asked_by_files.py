@@ -17,7 +17,7 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
     """The files of one running clio, read anew for each loop; none where the setting `instructions` is off.
 
     start: the folder in the project where clio was started. home: clio's own folder. person: the user's home folder.
-    clean: replaces secrets.
+    clean: replaces secrets. links: the places outside of the project that its links may lead to.
     """
 
     project: Path
@@ -25,12 +25,13 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
     home: Path
     person: Path
     clean: Callable[[str], str]
+    links: tuple[Path, ...] = ()
 
     def for_prompt(self, config: Config, limits: Limits, estimator: TokenEstimator) -> tuple[list[Fragment], list[str]]:
         """What holds in the whole session, and sentences on what was left out."""
         if not config.instructions:
             return [], []
-        found = find_instructions(self.project, home=self.home, person=self.person, start=self.start)
+        found = find_instructions(self.project, home=self.home, person=self.person, start=self.start, links=self.links)
         fragments = instruction_fragments(found, limits.context_window, estimator.text)
         clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
         return clean, [*found.problems, *left_out(found, fragments)]
@@ -46,4 +47,5 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
             start=self.start,
             clean=self.clean,
             window_tokens=limits.context_window,
+            links=self.links,
         )

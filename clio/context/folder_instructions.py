@@ -31,6 +31,7 @@ class FolderInstructions:
     """Tells each folder's instructions once, but for those from the project down to `start`, which the prompt holds.
 
     Of an ignored file and of a dependency's nothing is told. clean: replaces secrets.
+    links: the places outside of the project that its links may lead to.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class FolderInstructions:
         start: Path | None = None,
         clean: Callable[[str], str] = str,
         window_tokens: int = WINDOW_SHARE * CAP_TOKENS,
+        links: Sequence[Path] = (),
     ) -> None:
+        self._links = links
         self._project = project
         self._top = repository_above(project)
         self._person = person
@@ -70,7 +73,7 @@ class FolderInstructions:
         return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
 
     def _new_in(self, folder: Path) -> list[InstructionFile]:
-        files = list(Reader(self._top, self._project, self._person).of_folder(folder))
+        files = list(Reader(self._top, self._project, self._person, self._links).of_folder(folder))
         if not files or self._is_ignored(files[0].path):
             self._silent.add(folder)
             return []

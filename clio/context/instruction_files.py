@@ -13,6 +13,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import display
 from clio.context.mentions import find_mentions, readings
+from clio.storage.reading import LeavesProject, NotAFile, read_project_file
 
 OWN_FILE = Path(".clio/instructions.md")
 _FOLDER_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -41,13 +42,15 @@ class InstructionFile(Struct, frozen=True, kw_only=True):
 class Reader:
     """Reads instruction files and what they import, each file once.
 
-    root: what files found here may import lies in this folder; None where anything may be imported, as a person may.
+    root: files found here, and what they import, lie in this folder; None: anywhere, as the user's own may.
+    links: the places outside of `root` that links may lead to, because the user trusts the project with them.
     project: sources below it are shown relative to it. person: the home folder. problems: sentences about imports that
     were not read.
     """
 
-    def __init__(self, root: Path | None, project: Path, person: Path) -> None:
+    def __init__(self, root: Path | None, project: Path, person: Path, links: Sequence[Path] = ()) -> None:
         self._root = root.resolve() if root else None
+        self._links = tuple(links)
         self._project = project
         self._person = person
         self._seen: set[Path] = set()
@@ -55,16 +58,35 @@ class Reader:
 
     def own(self, path: Path) -> Iterator[InstructionFile]:
         """A file of clio's own name and its imports. The comment at its top speaks to the person and is left out."""
-        if (text := _read(path)) is not None:
+        if (text := self._read(path)) is not None:
             yield from self._with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
 
     def of_folder(self, folder: Path) -> Iterator[InstructionFile]:
         """The file that speaks for a folder, and its imports; nothing where none does."""
         for name in _FOLDER_FILES:
             path = folder / name
-            if text := (_read(path) or "").strip():
+            if text := (self._read(path) or "").strip():
                 yield from self._with_imports(path, text, "", 0)
                 return
+
+    def _read(self, path: Path) -> str | None:
+        """The text of at most 64 kB of a file; None where it is absent, not text, or passed over with a sentence."""
+        try:
+            data = read_project_file(path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, cut=True)
+        except LeavesProject:
+            target = display(Path(os.path.realpath(path)), project=None, user_home=self._person)
+            self.problems.append(
+                f"{self._shown(path)} was not read: it leads out of the project, to {target}; import it in "
+                "~/.clio/instructions.md, or trust it with: clio config trust"
+            )
+            return None
+        except NotAFile:
+            if not path.is_dir():
+                self.problems.append(f"{self._shown(path)} was not read: it is a pipe or a device, not a file")
+            return None
+        except (OSError, ValueError):
+            return None
+        return None if b"\0" in data else data.decode("utf-8-sig", "replace")
 
     def _with_imports(self, path: Path, text: str, importer: str, depth: int) -> Iterator[InstructionFile]:
         real = path.resolve()
@@ -80,7 +102,7 @@ class Reader:
         for imported in self._imports(real, text, source):
             if depth == MAX_DEPTH:
                 self.problems.append(f"{source} imports {imported.name} at a depth of more than {MAX_DEPTH}: not read")
-            elif (inner := _read(imported)) is None:
+            elif (inner := self._read(imported)) is None:
                 self.problems.append(f"{source} imports {self._shown(imported)}, which is not text: not read")
             else:
                 yield from self._with_imports(imported, inner.strip(), source, depth + 1)
@@ -94,7 +116,7 @@ class Reader:
                 path = self._resolved(importer.parent, reading.name)
                 if path is None or not _is_file(path):
                     continue
-                if self._root is not None and not path.is_relative_to(self._root):
+                if self._root is not None and not self._may_read(path):
                     where = "import it in ~/.clio/instructions.md instead"
                     self.problems.append(f"{source} imports {reading.name}, which is outside of the project; {where}")
                 else:
@@ -108,6 +130,9 @@ class Reader:
             return (folder / name).resolve()
         except (OSError, ValueError, RuntimeError):  # a loop of links, a name no disk knows
             return None
+
+    def _may_read(self, path: Path) -> bool:
+        return any(path.is_relative_to(place) for place in (self._root, *self._links) if place is not None)
 
     def _shown(self, path: Path) -> str:
         if self._root is not None and path.is_relative_to(self._root):
@@ -138,15 +163,3 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def _read(path: Path) -> str | None:
-    """The text of at most 64 kB of a file; None where it is absent, not ours to read, or not text."""
-    try:
-        if not path.is_file():  # a pipe would never end
-            return None
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES)
-    except (OSError, ValueError):
-        return None
-    return None if b"\0" in data else data.decode("utf-8-sig", "replace")

@@ -31,17 +31,23 @@ class Instructions(Struct, frozen=True, kw_only=True):
 
 
 def find_instructions(
-    project: Path, *, person: Path, home: Path | None = None, start: Path | None = None
+    project: Path,
+    *,
+    person: Path,
+    home: Path | None = None,
+    start: Path | None = None,
+    links: Sequence[Path] = (),
 ) -> Instructions:
     """What `~/.clio/instructions.md`, `.clio/instructions.md` and the files of the folders say, imports behind each.
 
     The folders are those from the repository's top down to where clio was started. person: the person's home folder.
     home: clio's own folder; None leaves the person's file out. start: a folder in the project; None for the project.
+    links: the places outside of the project that its links may lead to.
     """
     personal = Reader(None, project, person)
     mine = list(personal.own(home / OWN_FILE.name)) if home else []
     top = repository_above(project)
-    reader = Reader(top, project, person)
+    reader = Reader(top, project, person, links)
     files = [*mine, *reader.own(project / OWN_FILE)]
     inside = start if start is not None and start.is_relative_to(project) else project
     for folder in folders_between(top, inside):

@@ -57,7 +57,7 @@ def may_be_aloud(flag: bool) -> bool:
 
 def _names_it(folder: str) -> bool:
     try:
-        file = os.open(f"{folder}/config.yaml", os.O_RDONLY)
+        file = os.open(f"{folder}/config.yaml", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
         try:
             return b"screen_reader" in os.read(file, 100_000)
         finally:

@@ -15,6 +15,7 @@ from clio.sessions.files import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.filelock import FileLock, holder
 from clio.storage.leftovers import NAME, is_abandoned
+from clio.storage.reading import read_regular
 
 YOUNG_S = 3_600.0
 """What was written so recently may be in use."""
@@ -160,7 +161,7 @@ def _texts(files: SessionFiles) -> bytes | None:
     """All that is said in a session, damaged copies of it too; None where it cannot be read."""
     parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
     try:
-        return b"\n".join(path.read_bytes() for path in parts)
+        return b"\n".join(read_regular(path) for path in parts)
     except OSError:
         return None
 

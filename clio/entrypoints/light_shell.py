@@ -7,6 +7,7 @@ from clio.commands.extensions.added import AddedCommands
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.errors import UserError
+from clio.sessions.opening import sessions_folder
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
@@ -31,7 +32,7 @@ class LightShell:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
-        self.store = SessionStore(loaded.owner / ".clio" / "sessions")
+        self.store = SessionStore(sessions_folder(loaded))
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
         self.context: ContextWindow | None = None
         self.added = AddedCommands()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clio import __version__
 from clio.config.loaded import Loaded
-from clio.config.show import withheld_note
+from clio.config.show import start_notes
 from clio.config.trust import should_ask
 from clio.entrypoints.cli_words import in_cli_words
 from clio.entrypoints.light_shell import LightShell
@@ -36,8 +36,8 @@ def run(loaded: Loaded, *, read_only: bool) -> int:
     """Serve until the client closes its end. Returns 0. Raises UsageError where no memory may be used."""
     if loaded.config.incognito:
         raise UsageError("an incognito clio has no memory to offer; start clio mcp without --incognito")
-    if should_ask(loaded):
-        say(f"clio: {withheld_note(loaded)}")
+    for sentence in start_notes(loaded) if should_ask(loaded) else loaded.problems:
+        say(f"clio: {sentence}")
     if sys.stdin and sys.stdin.isatty():
         say(f"clio: serving the memory of {loaded.project} to a program on standard input; Ctrl-C ends it")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a line would hold Python's own back

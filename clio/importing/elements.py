@@ -10,6 +10,7 @@ from typing import Any
 
 from clio.importing.lines import BLOCK_BYTES, MAX_LINE_BYTES, Progress, decoded
 from clio.importing.pieces import Tally
+from clio.storage.reading import open_regular
 
 Element = tuple[str, Any]
 """The name of the field it stands in, "" for a document that is itself a list, and the value."""
@@ -25,7 +26,7 @@ def elements_of(path: Path, lists: frozenset[str], tally: Tally, progress: Progr
     What is cut off at its end gives what stands before the cut. Raises OSError, and what `progress` raises.
     """
     reader = _Elements(lists, tally)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         done = 0
         while block := file.read(BLOCK_BYTES):
             done += len(block)

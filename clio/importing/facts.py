@@ -16,6 +16,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Agent
 from clio.importing.places import Looker, slug
 from clio.memory.ltm.text import normal
+from clio.storage.reading import open_regular
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000
@@ -52,7 +53,7 @@ def facts_of(
     unreadable: list[tuple[str, str]] = []
     for path, section in _files(agent, looker, project, given):
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 text = file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace")
         except OSError as error:
             unreadable.append((str(path), error.strerror or str(error)))

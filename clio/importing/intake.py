@@ -27,6 +27,7 @@ from clio.sessions.state import NAME_CHARS, Imported, SessionState, first_words,
 from clio.sessions.text import derived_id
 from clio.storage.atomic import write_pieces
 from clio.storage.filelock import FileLock
+from clio.storage.reading import open_regular
 
 Fate = Literal["new", "grown", "known", "busy", "old", "empty"]
 """What became of a conversation: it came, it took the place of a shorter one, it was there, its session is being
@@ -198,7 +199,7 @@ class Intake:
 def _head(files: SessionFiles) -> snapshot.Head | None:
     """What the session's file says of itself; None where there is none."""
     try:
-        with files.snapshot.open("rb") as file:
+        with open_regular(files.snapshot) as file:
             data = file.read(HEAD_BYTES)
             head = snapshot.decode_head(data)
             return head or snapshot.decode_head(data + file.read())

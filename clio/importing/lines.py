@@ -10,6 +10,8 @@ import msgspec
 
 from clio.algorithms.bounded_json import decode_json
 from clio.importing.pieces import Json, Tally, mapping
+from clio.storage.json_data import decode_json
+from clio.storage.reading import open_regular
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 64_000_000
@@ -29,7 +31,7 @@ def lines_of(path: Path, tally: Tally, progress: Progress, *, keep: bool = False
     blanks = b"\r" if keep else b" \t\r"
     parts: list[bytes] = []
     held, skipping = 0, False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for block in _blocks(file, progress):
             first, *others = block.split(b"\n")
             parts.append(first)

@@ -18,6 +18,8 @@ from clio.importing.lines import records_of
 from clio.importing.pieces import Agent, Json, Tally, mapping
 from clio.sessions.files import JOURNAL, is_session_id
 from clio.sessions.listing import list_sessions
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 _HEAD_RECORDS = 40
 _SLUG_CHARS = 200
@@ -198,7 +200,7 @@ def _first_form(path: Path) -> str:
 
 def _json(path: Path) -> Json:
     try:
-        return mapping(decode_json(path.read_bytes()))
+        return mapping(decode_json(read_regular(path)))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 

@@ -12,9 +12,14 @@ from clio.memory.rule_scope import matching_rules
 
 
 class Briefing:
-    """What one session has been told. start: the folder clio was started in, which decides what rules are near."""
+    """What one session has been told.
 
-    def __init__(self, ltm: LtmReading, source: str, project: Path, start: Path) -> None:
+    start: the folder clio was started in, which decides what rules are near.
+    is_foreign: the knowledge came with the project and is not trusted: it is told as the repository's statement.
+    """
+
+    def __init__(self, ltm: LtmReading, source: str, project: Path, start: Path, *, is_foreign: bool = False) -> None:
+        self._is_foreign = is_foreign
         self._ltm = ltm
         self._source = source
         self._project = project
@@ -38,7 +43,13 @@ class Briefing:
         self._in_prompt = self._told = knowledge
         self._news = None
         self._prompt = knowledge_fragment(
-            knowledge, freshness, self._source, cap_tokens, rules=rules, chars_per_token=chars_per_token
+            knowledge,
+            freshness,
+            self._source,
+            cap_tokens,
+            rules=rules,
+            chars_per_token=chars_per_token,
+            is_foreign=self._is_foreign,
         )
         self._shown = set(_ids(self._prompt))
         return [self._prompt.fragment] if self._prompt else []

@@ -16,6 +16,7 @@ from clio.memory.typed.ranked import Ranked
 from clio.memory.typed.record import MemoryRecord, Remembered, check_type, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.undo import Change, UndoLog, new_change
+from clio.storage.json_data import decode_json
 
 if TYPE_CHECKING:
     from clio.memory.typed.versions import Version
@@ -259,4 +260,4 @@ class Memories:
 
 
 def _records(raw: msgspec.Raw | None) -> tuple[MemoryRecord, ...]:
-    return msgspec.json.decode(raw, type=tuple[MemoryRecord, ...]) if raw else ()
+    return decode_json(raw, type=tuple[MemoryRecord, ...]) if raw else ()

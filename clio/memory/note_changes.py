@@ -1,11 +1,10 @@
 """Changes of notes as they can be taken back."""
 
-import msgspec
-
 from clio.errors import UserError
 from clio.memory.notes import Notes
 from clio.memory.records import Note
 from clio.memory.undo import Change, new_change
+from clio.storage.json_data import decode_json
 
 
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
@@ -18,7 +17,7 @@ def note_change(key: str, before: Note | None, content: str | None, *, at: float
 
 def revert_note(notes: Notes, change: Change) -> None:
     """Put a note back as it was. Raises UserError where somebody wrote it since."""
-    was, became = (msgspec.json.decode(raw, type=str) if raw else None for raw in (change.before, change.after))
+    was, became = (decode_json(raw, type=str) if raw else None for raw in (change.before, change.after))
     now = notes.retrieve(change.key)
     if (now.content if now else None) != became:
         raise UserError(f"“{change.what}” is not undone: the note was written since; store it by hand.")

@@ -11,6 +11,7 @@ from clio.algorithms.double_encoding import mended
 from clio.algorithms.late_pattern import LatePattern
 from clio.memory.records import Note
 from clio.memory.tolerant import number
+from clio.storage.json_data import decode_json
 
 VERSION = 1
 PLAIN = LatePattern(r"[a-z0-9][a-z0-9_-]{0,99}")
@@ -55,7 +56,7 @@ def decode_note(data: bytes, stem: str) -> StoredNote | None:
     The original encoded its texts twice; where that is certain they are mended, and the next `store` writes them so.
     """
     try:
-        raw = msgspec.json.decode(data)
+        raw = decode_json(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(raw, dict) or "content" not in raw:

@@ -10,6 +10,7 @@ from clio.memory.records import Note
 from clio.storage.atomic import write_atomic
 from clio.storage.document import set_aside
 from clio.storage.folders import make_ignored_folder
+from clio.storage.reading import read_regular
 
 MAX_KEY_CHARS = 1_000
 _PLAIN_ELSEWHERE = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
@@ -128,7 +129,7 @@ def _read(path: Path) -> StoredNote | None:
     if not _is_own_file(path):
         return None
     try:
-        return decode_note(path.read_bytes(), path.stem)
+        return decode_note(read_regular(path), path.stem)
     except FileNotFoundError:
         return None
 

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from clio.config.loaded import Loaded
+from clio.config.own_memory import make_key
 from clio.config.schema import Config
+from clio.errors import ClioError
 from clio.memory.preferences.book import Fading
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import ScenarioBook
@@ -28,6 +31,9 @@ def open_memory(
     scenarios: those of the home folder, where they were read already.
     """
     config = loaded.config
+    if loaded.has_foreign_memory and not config.incognito:
+        with suppress(OSError, ClioError):
+            make_key(loaded.home)  # before this run is in the record of costs, by which former projects are known
     return MemorySystem(
         loaded.owner,
         store,
@@ -36,6 +42,7 @@ def open_memory(
         redact=redact,
         clock=clock,
         home=loaded.home,
+        is_foreign=loaded.has_foreign_memory,
         embedder=make_embedder(config, env),
         across_sessions=config.brain_across_sessions,
         scenarios=scenarios or read_scenarios(loaded.home),

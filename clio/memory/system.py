@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from clio.algorithms.listeners import never
+from clio.config.own_memory import seal_memory
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
@@ -31,6 +32,7 @@ from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
+from clio.storage.folders import make_ignored_folder
 
 if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Feedback, Noted
@@ -69,6 +71,8 @@ class MemorySystem(KnownOfProject):
     rng: where chance comes from, in the choice of a style and in what sleep replays.
     embedder: what makes vectors of turns and documents (default: the hashed one).
     across_sessions: whether turns that left the windows of other sessions may come back by themselves.
+    is_foreign: what is remembered of the project came with it and is not trusted: it is told as the repository's
+        statement, and none of it comes back by itself.
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
@@ -90,9 +94,12 @@ class MemorySystem(KnownOfProject):
         embedder: Embedder | None = None,
         across_sessions: bool = False,
         rng: random.Random | None = None,
+        is_foreign: bool = False,
     ) -> None:
         folder = project / ".clio"
-        undo = UndoLog(folder / "memory.undo.jsonl")
+        self._is_foreign = is_foreign
+        self._may_seal = home is not None and not incognito and not is_foreign
+        undo = UndoLog(folder / "memory.undo.jsonl", before_change=self._seal)
         super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock, home=home)
         self._home = home or folder
         self._start = start or project
@@ -132,6 +139,7 @@ class MemorySystem(KnownOfProject):
             window_tokens=window_tokens,
             all_sessions=self._across_sessions,
             clock=self._clock,
+            is_foreign=self._is_foreign,
         )
 
     @property
@@ -212,7 +220,7 @@ class MemorySystem(KnownOfProject):
         return structs.replace(self._report, scenario=self.scenario_in_force)
 
     def _new_briefing(self) -> Briefing:
-        return Briefing(self._known, str(self._ltm_path), self._project, self._start)
+        return Briefing(self._known, str(self._ltm_path), self._project, self._start, is_foreign=self._is_foreign)
 
     def _knowledge_items(self) -> list[WhyItem]:
         return [item for part in self.why() for item in knowledge_items(part, self._clock())]
@@ -316,6 +324,7 @@ class MemorySystem(KnownOfProject):
     def write_progress(self, page: str) -> None:
         """Keep how the work stands as the note `session_progress`. Nothing is written where memory is off."""
         if not self.is_silent:
+            self._seal()
             self._notes.store_page(PROGRESS_KEY, self._redact(page))
 
     def read_progress(self) -> str:
@@ -380,9 +389,18 @@ class MemorySystem(KnownOfProject):
 
     def close(self) -> None:
         """Let go of the index."""
+        if not self.is_silent and (self._project / ".clio").is_dir():
+            self._seal()
         if self._recall is not None:
             self._recall.close()
         self._meaning.close()
+
+    def _seal(self) -> None:
+        """Note once that this user's clio writes the memory here; not where it came with the project."""
+        if self._may_seal:
+            make_ignored_folder(self._project / ".clio", self._project / ".clio")
+            seal_memory(self._project, self._home)
+            self._may_seal = False
 
     def _sessions(self) -> "SessionRecall":
         """The search of earlier sessions, one for all threads."""

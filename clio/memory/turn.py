@@ -35,6 +35,7 @@ LEAST_TASTE = 3.0
 class TurnMemory:
     """The part of a session's memory that changes from turn to turn.
 
+    is_foreign: what is remembered of the project came with it and is not trusted: none of it comes back by itself.
     window_tokens: of the model, which bounds the brain. all_sessions: whether turns of other sessions may come back.
     """
 
@@ -48,7 +49,9 @@ class TurnMemory:
         window_tokens: int,
         all_sessions: bool,
         clock: Callable[[], float] = time.time,
+        is_foreign: bool = False,
     ) -> None:
+        self._is_foreign = is_foreign
         self._memories = memories
         self._preferences = preferences
         self._scenarios = scenarios
@@ -136,6 +139,8 @@ class TurnMemory:
         return not one.record.scenarios or self.scenario is None or self.scenario in one.record.scenarios
 
     def _recalled(self, text: str, session: Session | None) -> Fragment | None:
+        if self._is_foreign:
+            return None
         now = self._clock()
         documents = self._meaning.documents.search(text) if self._meaning.has_documents else ()
         candidates = [

@@ -4,7 +4,7 @@ Changes that belong together, as those of one night's sleep, carry the id of the
 taken back together.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -15,14 +15,18 @@ from msgspec import Raw, Struct, structs
 
 from clio.ids import new_id
 from clio.storage.atomic import write_atomic
+from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import append_lines, read_lines
+from clio.storage.json_data import decode_json
+from clio.storage.jsonl import append_lines, read_last_lines
 
 MAX_CHANGES = 200
 FOLD_BYTES = 500_000
 MOST_BYTES = 8_000_000
 """The file is made shorter when it is longer than the first and has too many changes, or longer than the second."""
+_READ_BYTES = 2 * MOST_BYTES
+"""No more than this is read, from the end: what a damaged file has before it is no change."""
 
 
 NOTHING = Raw()
@@ -98,13 +102,17 @@ class UndoLog:
     A line that does not parse is passed over: what is lost is one undo, never a memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before_change: Callable[[], None] | None = None) -> None:
+        """before_change: called before each change is noted."""
         self.path = path
+        self._before_change = before_change
 
     def record(self, change: Change) -> None:
         """Add a change, on disk when this returns; to the open group, where this thread has opened one."""
         group = self._group()
         change = group.take_in(change) if group else change
+        if self._before_change is not None:
+            self._before_change()
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
             size = append_lines(self.path, (msgspec.json.encode(change),))
@@ -137,7 +145,7 @@ class UndoLog:
 
     def all(self) -> tuple[Change, ...]:
         """The changes, oldest first, at most 200 groups and changes without one."""
-        found = [change for line in read_lines(self.path).lines if (change := _decode(line))]
+        found = [change for line in read_last_lines(self.path, _READ_BYTES) if (change := _decode(line))]
         return tuple(_newest(found, MAX_CHANGES))
 
     def take(self, id: str) -> None:
@@ -158,7 +166,7 @@ class UndoLog:
         return opened[1] if opened and opened[0] is self else None
 
     def _fold(self, size: int) -> None:
-        lines = read_lines(self.path).lines
+        lines = read_last_lines(self.path, _READ_BYTES)
         members = [_member(line) for line in lines]
         if len(set(map(_unit, members))) <= 2 * MAX_CHANGES and size <= MOST_BYTES:
             return
@@ -169,6 +177,8 @@ class UndoLog:
             if room < 0:
                 break
             kept.append(line)
+        if size > _READ_BYTES:  # never written by clio, so it is not clio's to throw away
+            set_aside(self.path, keep=True)
         write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
 
     def _lock(self) -> FileLock:
@@ -192,14 +202,14 @@ def _newest(changes: Sequence[T], most: int) -> Sequence[T]:
 
 def _member(line: bytes) -> _Member:
     try:
-        return msgspec.json.decode(line, type=_Member)
+        return decode_json(line, type=_Member)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Member()
 
 
 def _decode(line: bytes) -> Change | None:
     try:
-        return msgspec.json.decode(line, type=Change)
+        return decode_json(line, type=Change)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -15,6 +15,7 @@ from clio.errors import UserError
 from clio.repository.run import environment, git, git_path, readable
 from clio.repository.state import Changed, State
 from clio.storage.atomic import write_atomic
+from clio.storage.reading import open_regular
 
 KEPT = "CLIO_COMMIT_MSG"
 """The message of a commit that did not come about, in the repository's own folder until the next one does."""
@@ -101,7 +102,7 @@ def subjects(root: Path, *revisions: str) -> list[str]:
 def read_text(path: Path) -> str:
     """A small file's text; "" where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return readable(file.read(20_000)).strip()
     except OSError:
         return ""

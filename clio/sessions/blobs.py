@@ -10,6 +10,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.sessions.text import valid_text
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.folders import make_folder
+from clio.storage.reading import read_regular
 
 HANDLE = LatePattern(r"[0-9a-f]{8,64}")
 HANDLE_CHARS = 16
@@ -59,7 +60,7 @@ class BlobStore:
             found = sorted(self._folder.glob(handle + "*")) if self._folder else []
             found = [path for path in found if HANDLE.fullmatch(path.name)]
             if len(found) == 1:
-                return found[0].read_bytes()
+                return read_regular(found[0])
             for digest, read in self._elsewhere.items():
                 if digest.startswith(handle):
                     with suppress(FileNotFoundError):

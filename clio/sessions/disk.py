@@ -15,6 +15,7 @@ from clio.storage.document import keep_twin, set_aside
 from clio.storage.filelock import FileLock, NoLocks, read_owner
 from clio.storage.folders import make_ignored_folder
 from clio.storage.jsonl import LineWriter
+from clio.storage.reading import read_regular
 from clio.storage.reasons import reason
 
 
@@ -140,7 +141,7 @@ class SessionDisk:
         if self._origin.corrupt:
             self._set_aside(path)
         elif path.exists():
-            remains = snapshot.remains_of(path.read_bytes(), self._origin.clean)
+            remains = snapshot.remains_of(read_regular(path), self._origin.clean)
             if self._origin.foreign:
                 with suppress(FileExistsError):  # the first one is the original
                     keep_twin(path, self._files.original)

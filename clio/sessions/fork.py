@@ -17,6 +17,7 @@ from clio.sessions.state import SessionState, Trim
 from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.document import keep_twin
 from clio.storage.folders import make_folder
+from clio.storage.reading import read_regular
 
 
 def branched(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
@@ -85,7 +86,7 @@ def _remains(source: SessionFiles, loaded: Loaded, state: SessionState) -> snaps
     """What the source's file has that clio does not know, in its messages too."""
     if not loaded.clean:
         return snapshot.Remains()
-    remains = snapshot.remains_of(source.snapshot.read_bytes(), loaded.clean)
+    remains = snapshot.remains_of(read_regular(source.snapshot), loaded.clean)
     return msgspec.structs.replace(remains, messages=remains.messages[: len(state.messages)])
 
 

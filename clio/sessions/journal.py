@@ -11,6 +11,7 @@ from msgspec import Struct
 from clio.messages import Message
 from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim
 from clio.sessions.text import derived_id, valid_struct
+from clio.storage.json_data import JsonDecoder
 
 SCHEMA = "clio.session.journal"
 VERSION = 1
@@ -110,7 +111,7 @@ Record = (
     | TrimUndone
     | Restated
 )
-_decoder = msgspec.json.Decoder(Record)
+_decoder: JsonDecoder[Record] = JsonDecoder(Record)
 _encoder = msgspec.json.Encoder()
 
 

@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.algorithms.money import Cost
-from clio.errors import NewerDocument
 from clio.sessions.state import Bill
 from clio.storage.atomic import write_atomic
+from clio.storage.document import check_version, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
+from clio.storage.json_data import JsonDecoder
 from clio.storage.jsonl import LineWriter, read_lines
+from clio.storage.reading import open_regular
 
 FILE_NAME = "costs.jsonl"
 SCHEMA, VERSION = "clio.costs", 1
@@ -63,8 +65,8 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Spent)
-_opening = msgspec.json.Decoder(Opening)
+_decoder: JsonDecoder[Spent] = JsonDecoder(Spent)
+_opening: JsonDecoder[Opening] = JsonDecoder(Opening)
 _SUMS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens", "micro_dollars", "unpriced_tokens")
 
 
@@ -147,17 +149,15 @@ class Ledger:
         """The file's first line; an empty one where there is none. Raises NewerDocument."""
         assert self.path is not None
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 return self._check(file.readline(4_096))
         except FileNotFoundError:
             return Opening()
 
     def _check(self, first: bytes) -> Opening:
+        assert self.path is not None
         opening = _opening.decode(first) if _is_opening(first) else Opening()
-        if opening.version > VERSION:
-            raise NewerDocument(
-                f"{str(self.path)!r} was written by a later clio (version {opening.version}); update clio"
-            )
+        refuse_newer(self.path, opening.version, VERSION)
         return opening
 
 
@@ -221,6 +221,8 @@ def _days_before(day: str, days: int) -> str:
 
 def _is_opening(line: bytes) -> bool:
     try:
-        return _opening.decode(line).schema == SCHEMA and b'"schema"' in line
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        opening = _opening.decode(line)
+        check_version(opening.version)
+        return opening.schema == SCHEMA and b'"schema"' in line
+    except msgspec.DecodeError:
         return False

@@ -16,6 +16,7 @@ from clio.algorithms.double_encoding import mended
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Message, ToolMessage
 from clio.sessions.blobs import HANDLE_CHARS
+from clio.storage.reading import read_regular
 
 _PREVIEW = LatePattern(
     r"\[TOOL_RESULT_PREVIEW: First \d+ bytes shown\]\n\n(?P<shown>.*)\n\n"
@@ -59,7 +60,7 @@ def read_output(path: Path) -> str:
     """The text of such a file, mended where it was encoded twice. Raises OSError; a link is not followed."""
     if path.is_symlink():
         raise FileNotFoundError(f"{str(path)!r} is a link")
-    return mended(path.read_bytes().decode("utf-8", errors="replace"))
+    return mended(read_regular(path).decode("utf-8", errors="replace"))
 
 
 def with_output(message: Message, outputs: Mapping[str, WholeOutput]) -> Message:

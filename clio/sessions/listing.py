@@ -16,6 +16,7 @@ from clio.sessions.files import JOURNAL, LOCK, SNAPSHOT, SessionFiles, is_sessio
 from clio.sessions.loading import load
 from clio.sessions.state import SessionInfo, SessionState, first_words
 from clio.storage.filelock import holder
+from clio.storage.reading import NotAFile, open_regular, read_regular
 
 HEAD_BYTES = 4096
 MESSAGE = b'\n{"type":"message","n":'
@@ -63,7 +64,7 @@ def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
     """One line of the list; None where the session was deleted meanwhile, or never got to its first message."""
     try:
         info = _read_info(files, names)
-    except (FileNotFoundError, IsADirectoryError):
+    except (FileNotFoundError, NotAFile):
         return None
     except OSError:
         info = SessionInfo(id=files.id)
@@ -86,7 +87,7 @@ def _read_info(files: SessionFiles, names: set[str]) -> SessionInfo | None:
 
 
 def _head(path: Path) -> snapshot.Head | None:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         data = file.read(HEAD_BYTES)
     return snapshot.decode_head(data)
 
@@ -126,7 +127,7 @@ def _decoded(files: SessionFiles) -> SessionInfo:
 
 
 def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
-    data = path.read_bytes()
+    data = read_regular(path)
     opened = journal.header((data.partition(b"\n")[0],))
     if opened is not None and opened.journal == merged_journal:
         return info
@@ -169,5 +170,5 @@ def _line_at(data: bytes, start: int) -> bytes:
 
 
 def _number_at(data: bytes, start: int) -> int:
-    digits = re.compile(rb"\d*").match(data, start)
+    digits = re.compile(rb"\d{0,15}").match(data, start)
     return int(digits.group() or 0) if digits else 0

@@ -13,7 +13,9 @@ from clio.sessions.legacy_outputs import stored_outputs, with_output
 from clio.sessions.loaded import Loaded
 from clio.sessions.state import SessionState
 from clio.storage.document import corrupt, migrate, refuse_newer
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
+from clio.storage.reading import read_regular
 
 _TRIES = 5
 
@@ -61,11 +63,9 @@ def _load(files: SessionFiles, outputs: bool) -> Loaded:
     base, merged_journal = _load_snapshot(files, outputs)
     read = read_lines(files.journal)
     lines = read.lines
-    head = journal.header(lines)
-    if head is not None:
-        refuse_newer(files.journal, head.version, journal.VERSION)
-        if head.journal == merged_journal:
-            return msgspec.structs.replace(base, merged=True)
+    head = _sound_header(lines, files.journal)
+    if head is not None and head.journal == merged_journal:
+        return msgspec.structs.replace(base, merged=True)
     played = journal.replay(lines, base.state)
     warnings = list(base.warnings)
     if played.damaged:
@@ -81,9 +81,20 @@ def _load(files: SessionFiles, outputs: bool) -> Loaded:
     return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
 
 
+def _sound_header(lines: tuple[bytes, ...], path: Path) -> journal.Opened | None:
+    """The journal's first line; None where it is none, or names no version that can be. Raises NewerDocument."""
+    head = journal.header(lines)
+    try:
+        if head is not None:
+            refuse_newer(path, head.version, journal.VERSION)
+    except msgspec.DecodeError:
+        return None
+    return head
+
+
 def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     try:
-        data = files.snapshot.read_bytes()
+        data = read_regular(files.snapshot)
     except FileNotFoundError:
         return Loaded(state=SessionState(id=files.id)), ""
     try:
@@ -97,11 +108,11 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
 
 def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
-    stamp = msgspec.json.decode(data, type=_Stamp)
-    if stamp.schema == snapshot.SCHEMA and isinstance(stamp.version, int):
+    stamp = decode_json(data, type=_Stamp)
+    if stamp.schema == snapshot.SCHEMA and type(stamp.version) is int:
         refuse_newer(files.snapshot, stamp.version, snapshot.VERSION)
         if stamp.version < snapshot.OLDEST_READ:
-            old = msgspec.json.decode(data, type=dict[str, Any])
+            old = decode_json(data, type=dict[str, Any])
             data = msgspec.json.encode(migrate(old, stamp.version, snapshot.OLDEST_READ, snapshot.MIGRATIONS))
         try:
             state, merged_journal = snapshot.decode(data)
@@ -110,7 +121,7 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str
         else:
             state.id = files.id
             return Loaded(state=state, clean=len(state.messages)), merged_journal
-    read = legacy.decode(msgspec.json.decode(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
+    read = legacy.decode(decode_json(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
     whole = stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
     read.state.messages = [with_output(message, whole) for message in read.state.messages]
     return Loaded(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
@@ -119,6 +130,6 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str
 def _todos(path: Path) -> Any:
     """The original's list of work; None where there is none that can be read."""
     try:
-        return msgspec.json.decode(path.read_bytes())
+        return decode_json(read_regular(path))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from clio.messages import Message
 from clio.sessions.spans import Span, ids_of, spans_of
 from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
+from clio.storage.json_data import JsonDecoder, decode_json
 
 SCHEMA = "clio.session"
 VERSION = 2
@@ -72,8 +73,8 @@ class Remains(Struct, frozen=True, kw_only=True):
     messages: tuple[Raw, ...] = ()
 
 
-_head_decoder = msgspec.json.Decoder(Head)
-_decoder = msgspec.json.Decoder(Snapshot)
+_head_decoder: JsonDecoder[Head] = JsonDecoder(Head)
+_decoder: JsonDecoder[Snapshot] = JsonDecoder(Snapshot)
 
 
 def decode(data: bytes) -> tuple[SessionState, str]:
@@ -170,8 +171,8 @@ def opening(
 def remains_of(data: bytes, messages: int) -> Remains:
     """What to keep of the file `data` that held the first `messages` messages of the session, in clio's own form."""
     try:
-        fields = msgspec.json.decode(data, type=dict[str, Raw])
-        raws = msgspec.json.decode(fields.get("history", b"[]"), type=list[Raw])
+        fields = decode_json(data, type=dict[str, Raw])
+        raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Remains()
     known = Snapshot.__struct_fields__
@@ -205,7 +206,7 @@ def _written(ids: list[str], data: bytes) -> bool:
 
 def _try_decode(data: bytes) -> Any:
     try:
-        return msgspec.json.decode(data)
+        return decode_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

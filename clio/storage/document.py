@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clio.errors import CorruptDocument, NewerDocument
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 T = TypeVar("T", bound=Struct)
 Json = dict[str, Any]
@@ -42,7 +44,11 @@ class Document(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class _Stamp(Struct):
-    version: int | None = None
+    version: Raw | UnsetType = UNSET
+
+
+_LARGEST_VERSION = 9_999
+"""A larger number is no version that any clio ever wrote."""
 
 
 def load(path: Path, kind: Format[T]) -> Document[T] | None:
@@ -51,7 +57,7 @@ def load(path: Path, kind: Format[T]) -> Document[T] | None:
     Raises NewerDocument; CorruptDocument after moving the file aside; OSError.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return None
     try:
@@ -62,17 +68,40 @@ def load(path: Path, kind: Format[T]) -> Document[T] | None:
 
 
 def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
-    """The document in `data`. `path` is for messages. Raises NewerDocument, msgspec.DecodeError, UnicodeDecodeError."""
-    stamp = msgspec.json.decode(data, type=_Stamp)
-    version = kind.unversioned if stamp.version is None else stamp.version
+    """The document in `data`. `path` is for messages. Raises NewerDocument, or msgspec.DecodeError for damage."""
+    version = stated_version(data, kind.unversioned)
     refuse_newer(path, version, kind.version)
     if version < kind.version:
-        old = msgspec.json.decode(data, type=Json)
-        data = msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
+        old = decode_json(data, type=Json)
+        data = _migrated(old, version, kind)
     known = {"schema", "version", *kind.type.__struct_encode_fields__}
-    fields = msgspec.json.decode(data, type=dict[str, Raw])
+    fields = decode_json(data, type=dict[str, Raw])
     unknown = {name: value.copy() for name, value in fields.items() if name not in known}
-    return Document(value=msgspec.json.decode(data, type=kind.type), unknown=unknown)
+    return Document(value=decode_json(data, type=kind.type), unknown=unknown)
+
+
+def stated_version(data: bytes, unversioned: int = 1) -> int:
+    """The version a JSON object says it has, or `unversioned` where it says nothing.
+
+    Raises msgspec.DecodeError where it says anything but a whole number that can be a version: the file is damaged.
+    """
+    said = decode_json(data, type=_Stamp).version
+    return unversioned if said is UNSET else check_version(decode_json(bytes(said)))
+
+
+def check_version(version: object) -> int:
+    """The version itself. Raises msgspec.DecodeError for anything that no clio writes as one."""
+    if type(version) is int and 0 <= version <= _LARGEST_VERSION:
+        return version
+    raise msgspec.ValidationError(f"{str(version)[:40]!r} is no version")
+
+
+def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
+    """The document in its newest version. Raises msgspec.DecodeError where an older one is not what it should be."""
+    try:
+        return msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise msgspec.ValidationError(f"it is not what version {version} should be: {error!r}") from error
 
 
 def encode(document: Document[T], kind: Format[T]) -> bytes:
@@ -113,8 +142,11 @@ def migrate(document: Json, version: int, newest: int, migrations: Mapping[int, 
 
 
 def refuse_newer(path: Path, version: int, newest: int) -> None:
-    """Raise NewerDocument if `version` is one this clio does not know."""
-    if version > newest:
+    """Raise NewerDocument if `version` is one this clio does not know.
+
+    Raises msgspec.DecodeError for a number that no clio writes as a version: the file is damaged.
+    """
+    if check_version(version) > newest:
         raise NewerDocument(
             f"{str(path)!r} was written by a later clio: it has version {version}, and this one knows versions up to "
             f"{newest}. It is left as it is; update clio to open it."

@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from clio.storage.atomic import NO_FOLLOW
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 if sys.platform == "win32":
     import msvcrt
@@ -166,7 +168,7 @@ def read_owner(path: Path) -> Owner:
     """What a lock file says of its owner, who may be dead."""
     for _ in range(5):
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Owner)
+            return decode_json(read_regular(path), type=Owner)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             time.sleep(0.001)  # the owner has the lock and is just writing its name
     return Owner()

@@ -8,8 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
+from clio.storage.json_data import TooDeep, decode_json
+from clio.storage.reading import open_regular, read_regular
 
 BLOCK_BYTES = 65_536
+MAX_LINE_BYTES = 64_000_000
+"""The longest torn line that is looked for; what is longer was not written by clio."""
 _APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
@@ -30,18 +34,33 @@ def split_lines(data: bytes) -> Lines:
 
 
 def read_lines(path: Path) -> Lines:
-    """Lines of a file; none where there is no file. Raises other OSErrors."""
+    """Lines of a file; none where there is no file. Raises other OSErrors, NotAFile and TooLarge among them."""
     try:
-        return split_lines(path.read_bytes())
+        return split_lines(read_regular(path))
     except FileNotFoundError:
         return Lines(lines=())
 
 
-def is_json(data: bytes) -> bool:
-    """Whether `data` is one whole JSON value."""
+def read_last_lines(path: Path, max_bytes: int) -> tuple[bytes, ...]:
+    """The whole lines among the last `max_bytes` of a file; none where there is no file. Raises other OSErrors."""
     try:
-        msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - max_bytes))
+            data = file.read(max_bytes)
+    except FileNotFoundError:
+        return ()
+    lines = split_lines(data).lines
+    return lines[1:] if size > max_bytes else lines
+
+
+def is_json(data: bytes) -> bool:
+    """Whether `data` is one whole JSON value, or nested too deep to tell: what is not surely torn is not cut off."""
+    try:
+        decode_json(data)
+    except TooDeep:
+        return True
+    except msgspec.DecodeError:
         return False
     return True
 
@@ -153,16 +172,19 @@ def mend_tail(fd: int) -> int:
     A last line that is whole but lacks its line end gets it; a torn one is cut off.
     """
     size = os.fstat(fd).st_size
-    start, tail = size, b""
-    while start > 0 and b"\n" not in tail:
+    start = size
+    blocks: list[bytes] = []
+    while start > 0 and not (blocks and b"\n" in blocks[-1]) and size - start < MAX_LINE_BYTES:
         step = min(BLOCK_BYTES, start)
         start -= step
         os.lseek(fd, start, os.SEEK_SET)
-        tail = os.read(fd, step) + tail
+        blocks.append(os.read(fd, step))
+    tail = b"".join(reversed(blocks))
     last = tail[tail.rfind(b"\n") + 1 :]
     if not last:
         return size
-    if is_json(last):
+    is_too_long = start > 0 and b"\n" not in tail  # no line of clio's: it stays, on a line of its own
+    if is_too_long or is_json(last):
         os.write(fd, b"\n")
         return size + 1
     os.ftruncate(fd, size - len(last))

@@ -6,6 +6,7 @@ from pathlib import Path
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.config.trust import grant_all
 
 
 class Desk:
@@ -26,6 +27,10 @@ class Desk:
     def write_project(self, text: str) -> None:
         """The project's file."""
         self._write(self.project_file, text)
+
+    def trust(self) -> None:
+        """Trust the project with everything it asks for now."""
+        grant_all(self.load())
 
     def load(self, env: dict[str, str] | None = None, config_file: Path | None = None, **flags: str | bool) -> Loaded:
         """What a start in the project gives; flags by the names of Config fields."""

@@ -68,6 +68,7 @@ def test_each_layer_wins_over_those_below(desk: Desk) -> None:
     desk.write_home("# mine\nmax_steps: 1\n")
     check({}, {}, 1, "~/.clio/config.yaml:2")
     desk.write_project("max_steps: 2\n")
+    desk.trust()
     check({}, {}, 2, ".clio/config.yaml:1")
     check({"CLIO_MAX_STEPS": "3"}, {}, 3, "environment CLIO_MAX_STEPS")
     check({"CLIO_MAX_STEPS": "3"}, {"max_steps": "4"}, 4, "flag --max-steps")
@@ -85,6 +86,7 @@ def test_lists_gather_the_entries_of_all_files(desk: Desk) -> None:
 def test_settings_of_single_models_meet_field_by_field(desk: Desk) -> None:
     desk.write_home("models: {big: {context_window: 1, tools: false}, other: {tools: false}}")
     desk.write_project("models: {big: {context_window: 2}}")
+    desk.trust()
     loaded = desk.load()
     assert loaded.config.models == {
         "big": ModelSettings(context_window=2, tools=False),
@@ -116,6 +118,7 @@ def test_in_the_home_folder_the_users_file_is_read_once_and_trusted(desk: Desk) 
 def test_a_value_can_be_taken_back(desk: Desk) -> None:
     desk.write_home("context_window: 5")
     desk.write_project("context_window:")
+    desk.trust()
     loaded = desk.load()
     assert (loaded.config.context_window, loaded.origins["context_window"]) == (None, ".clio/config.yaml:1")
 

@@ -28,7 +28,7 @@ sandbox                    off                          default
 sandbox_write              none                         default
 sandbox_caches             true                         default
 sandbox_network            false                        default
-max_steps                  3                            .clio/config.yaml:2
+max_steps                  100                          default
 max_cost                   none                         default
 context_window             none                         default
 max_output_tokens          none                         default
@@ -67,10 +67,11 @@ notify_after_s             10                           default
 debug                      false                        default
 
 Not in force until this folder is trusted (trust it with: clio config trust):
-  approve: all  (.clio/config.yaml:1)"""
+  approve: all  (.clio/config.yaml:1)
+  max_steps: 3  (.clio/config.yaml:2)"""
     )
     assert withheld_note(loaded) == (
-        "this folder is not trusted, so its approve did not take effect; look with: clio config show; "
+        "this folder is not trusted, so its approve, max_steps did not take effect; look with: clio config show; "
         "trust it with: clio config trust"
     )
 

@@ -50,10 +50,11 @@ def test_what_widens_waits_and_the_rest_is_in_force(desk: Desk) -> None:
         "allow 9": "make *",
         "allow 10": "npm test",
         "model 5": "theirs",
+        "max_steps 11": "7",
     }
     assert (config.approve, config.base_url, config.model) == ("ask", "https://mine.example/v1", "mine")
     assert (config.api_key, config.allow, config.redact, config.private_network) == (None, (), True, False)
-    assert (config.max_steps, config.deny) == (7, ("rm *",))
+    assert (config.max_steps, config.deny) == (100, ("rm *",))
     assert not (desk.home / "trusted.json").exists()
 
 
@@ -98,12 +99,13 @@ def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(desk:
         ("", "approve: plan", False),
         ("", "redact: on", False),
         ("incognito: true", "incognito: false", True),
-        ("", "incognito: true", False),
+        ("", "incognito: true", True),
         ("private_network: true", "private_network: true", False),
         ("allow:\n  - ls", "allow:\n  - ls", False),
         ("base_url: http://localhost:1", "base_url:", True),
         ("provider: ollama", "provider: ollama", False),
-        ("", "model: big", False),
+        ("", "model: big", True),
+        ("model: big", "model: big", False),
         ("", "api_key: sk-1", True),
     ],
 )
@@ -195,8 +197,9 @@ def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) 
     assert held(desk) == {
         "embedder 1": "endpoint",
         "embedding_base_url 2": "https://…@collector.example/v1?api_key=…",
+        "embedding_model 3": "m",
     }
-    assert (config.embedder, config.embedding_base_url, config.embedding_model) == ("hashed", None, "m")
+    assert (config.embedder, config.embedding_base_url, config.embedding_model) == ("hashed", None, None)
 
 
 def test_a_project_may_ask_for_a_sandbox_and_not_change_mine(desk: Desk) -> None:

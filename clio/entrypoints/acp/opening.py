@@ -13,7 +13,7 @@ from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.server import HANDED, Server
-from clio.config.show import withheld_note
+from clio.config.show import start_notes
 from clio.entrypoints import garbage
 from clio.entrypoints.acp.approver import EditorApprover, EditorAsker, EditorDesk
 from clio.entrypoints.acp.files import EditorFiles
@@ -161,10 +161,8 @@ def _server(one: Any) -> Server | None:
 
 def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
     """What a person should know before their first words."""
-    sentences: list[str] = []
-    if loaded.withheld:
-        sentences.append(withheld_note(loaded))
-    if loaded.config.incognito:
+    sentences = start_notes(loaded)
+    if loaded.config.incognito and not loaded.is_closed:
         sentences.append("incognito: nothing is written and nothing is remembered")
     if refused:
         sentences.append(f"not reached from here, so not used: the editor's MCP servers {', '.join(refused)}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.worktree_link import MARK, link_of
+from clio.storage.reading import read_regular
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
@@ -89,7 +90,7 @@ def _entries(project: Path, home: Path) -> Rows:
     path = project / ".clio" / "ltm.json"
     if not path.is_file():
         return []
-    document = decode_ltm(path.read_bytes())
+    document = decode_ltm(read_regular(path))
     return [(entry.id, entry.text) for entry in document.knowledge().entries]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clio.commands.extensions.brought import brought
 from clio.commands.extensions.custom import CustomCommands
-from clio.config.show import withheld_note
+from clio.config.show import start_notes
 from clio.config.trust import Trust
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.skills.shelf import SkillShelf
@@ -26,8 +26,8 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
     if wrong := trust.damage():
         yield fix("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
                   "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
-    if loaded.withheld:
-        yield note("trust", withheld_note(loaded))
+    for sentence in start_notes(loaded):
+        yield note("trust", sentence)
     waiting = brought(loaded, ground.env)
     if waiting:
         names = ", ".join(value.key for value in waiting[:_MAX_NAMED])

@@ -21,7 +21,9 @@ from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.storage.document import decode
 from clio.storage.filelock import holder, knows_locks
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import split_lines
+from clio.storage.reading import read_regular
 from clio.tools.files.text_file import size_text
 
 _MAX_NAMED = 5
@@ -127,7 +129,7 @@ def _locks(folders: Iterable[Path]) -> Iterator[Path]:
 def _what_is_wrong(path: Path) -> str:
     """What keeps clio from reading the file, as the end of a sentence; "" where nothing does."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return ""
     except OSError as error:
@@ -138,10 +140,10 @@ def _what_is_wrong(path: Path) -> str:
         elif path.name == "memories.json":
             decode(data, MEMORIES, path)
         elif path.suffix == ".json":
-            msgspec.json.decode(data)
+            decode_json(data)
         elif path.suffix == ".jsonl":
             for line in split_lines(data).lines:
-                msgspec.json.decode(line)
+                decode_json(line)
     except NewerDocument:
         return "is from a newer clio"
     except _NO_JSON as error:

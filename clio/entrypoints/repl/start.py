@@ -33,7 +33,7 @@ _CALLED_CHARS, _ID_CHARS = 50, 13
 
 def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
     """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
-    if loaded.config.incognito or not should_ask(loaded):
+    if (loaded.config.incognito and not loaded.is_closed) or not should_ask(loaded):
         return loaded
     from clio.config.show import withheld_rows
 
@@ -114,12 +114,12 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
         note_greeting(loaded.home)
     if loaded.config.screen_reader:
         yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
-    if loaded.config.incognito:
+    if loaded.config.incognito and not loaded.is_closed:
         yield "incognito: nothing is written and nothing is remembered"
-    if loaded.withheld:
-        from clio.config.show import withheld_note
+    if loaded.withheld or loaded.problems:
+        from clio.config.show import start_notes
 
-        yield withheld_note(loaded)
+        yield from start_notes(loaded)
 
 
 def recap(session: "Session") -> Iterator[str]:

@@ -9,6 +9,8 @@ from clio.algorithms.bounded_json import decode_json
 from clio.memory.inject import Injected
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 
 class WhyItem(Struct, frozen=True, kw_only=True):
@@ -53,7 +55,7 @@ class WhyFile:
     def read(self) -> WhyReport | None:
         """The last account; None where there is none that can be read."""
         try:
-            return decode_json(self._path.read_bytes(), type=WhyReport)
+            return decode_json(read_regular(self._path), type=WhyReport)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

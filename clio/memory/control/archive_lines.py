@@ -13,6 +13,7 @@ from clio.memory.ltm.kinds import provenance_of
 from clio.memory.records import Provenance
 from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 
@@ -60,7 +61,7 @@ def former_line(record: MemoryRecord, now: float) -> bytes:
 
 def _sound(raw: Raw, by: Provenance, now: float, clean: Clean) -> bytes | None:
     try:
-        fields: dict[str, Any] = clean_json(msgspec.json.decode(raw), clean)
+        fields: dict[str, Any] = clean_json(decode_json(raw), clean)
         record = msgspec.convert(fields, MemoryRecord)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError, AttributeError):
         return None
@@ -74,6 +75,6 @@ def _sound(raw: Raw, by: Provenance, now: float, clean: Clean) -> bytes | None:
 
 def _decode(line: bytes) -> Archived | None:
     try:
-        return msgspec.json.decode(line, type=Archived)
+        return decode_json(line, type=Archived)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -12,6 +12,7 @@ from clio.memory.ltm.history import Ending
 from clio.memory.records import Note
 from clio.memory.typed.record import MemoryRecord
 from clio.storage.document import Document, Format, decode, encode
+from clio.storage.json_data import decode_json
 
 Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
 SECTIONS: tuple[Section, ...] = ("knowledge", "memories", "notes", "scenarios", "styles", "feedback")
@@ -101,7 +102,7 @@ def encode_bundle(bundle: Bundle) -> bytes:
 def is_bundle(data: bytes) -> bool:
     """Whether the data is a JSON object that calls itself a bundle, damaged or not."""
     try:
-        return msgspec.json.decode(data, type=_Schema).schema == FORMAT.schema
+        return decode_json(data, type=_Schema).schema == FORMAT.schema
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

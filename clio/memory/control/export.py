@@ -31,6 +31,7 @@ from clio.memory.records import Note
 from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.typed.store import Scope
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 MAX_STYLE_BYTES = 100_000
@@ -96,7 +97,7 @@ def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
     store = open_store(places.knowledge, project=places.project, home=places.home)
     if not store.exists():
         return KnowledgePart(archive=archive, history=history) if archive or history else None
-    document = msgspec.json.decode(store.read().encode())
+    document = decode_json(store.read().encode())
     ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
     return KnowledgePart(ltm=ltm, archive=archive, history=history)
 
@@ -158,7 +159,7 @@ def _lines(path: Path, clean: Clean) -> tuple[Raw, ...]:
 def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
     """A line of JSON, its texts cleaned; None where it is none."""
     try:
-        value = msgspec.json.decode(line)
+        value = decode_json(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return Raw(msgspec.json.encode(clean_json(value, clean)))

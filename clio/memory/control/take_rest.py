@@ -25,6 +25,7 @@ from clio.memory.undo import UndoLog
 from clio.storage.atomic import write_atomic
 from clio.storage.document import load, update
 from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 HOW_THE_WORK_STANDS = "session_progress"
@@ -81,7 +82,7 @@ def take_learned_styles(places: Places, learned: Raw, *, now: float, dry_run: bo
     if is_nothing(learned):
         return taken
     try:
-        theirs = msgspec.json.decode(learned, type=StyleState)
+        theirs = decode_json(learned, type=StyleState)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return taken.more(unusable=1)
     if dry_run:
@@ -123,7 +124,7 @@ def take_feedback(places: Places, part: FeedbackPart, *, clean: Clean, dry_run: 
     known = set(_lines(places.ratings)) | set(_lines(places.ratings_archive))
     new: dict[Line, None] = {}
     for raw in (*part.archive, *part.lines):
-        line = _rating(msgspec.json.encode(clean_json(msgspec.json.decode(raw), clean)))
+        line = _rating(msgspec.json.encode(clean_json(decode_json(raw), clean)))
         if line is None:
             taken = taken.more(unusable=1)
         elif line in known or line in new:
@@ -169,6 +170,6 @@ def _lines(path: Path) -> list[Line]:
 
 def _rating(line: bytes) -> Line | None:
     try:
-        return msgspec.json.decode(line, type=Line)
+        return decode_json(line, type=Line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -23,6 +23,8 @@ from clio.sessions.store import SessionStore
 from clio.storage.atomic import sync_folder
 from clio.storage.document import Document, load, save
 from clio.storage.filelock import FileLock, read_owner
+from clio.storage.json_data import decode_json
+from clio.storage.reading import open_regular
 
 LOCK_S = 10.0
 YOUNG_S = 1.0
@@ -87,8 +89,8 @@ def _generation(path: Path) -> int:
         document = None
     found = document.value.generation if document else 0
     try:
-        with path.with_suffix(".journal.jsonl").open("rb") as file:
-            return max(found, msgspec.json.decode(file.readline(), type=_Head).generation)
+        with open_regular(path.with_suffix(".journal.jsonl")) as file:
+            return max(found, decode_json(file.readline(), type=_Head).generation)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return found
 

@@ -16,7 +16,9 @@ from clio.algorithms.feedback import Category
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
+from clio.storage.reading import open_regular
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""
@@ -130,7 +132,7 @@ class Trajectories:
 
     def _tail(self) -> tuple[bytes, ...]:
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 size = file.seek(0, os.SEEK_END)
                 file.seek(max(size - _TAIL_BYTES, 0))
                 data = file.read()
@@ -146,7 +148,7 @@ class Trajectories:
 def _decoded(lines: Iterable[bytes]) -> Iterable[Line]:
     for line in lines:
         try:
-            yield msgspec.json.decode(line, type=Line)
+            yield decode_json(line, type=Line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue  # a torn or foreign line: one turn's account, never a memory
 

@@ -11,6 +11,7 @@ from clio.memory.ltm.archive import Kept
 from clio.memory.ltm.file import LtmDocument
 from clio.memory.ltm.kinds import Json
 from clio.memory.records import Kind
+from clio.storage.json_data import decode_json
 
 
 class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,7 +35,7 @@ def read_pieces(raw: Raw) -> list[Piece]:
     if not bytes(raw):
         return []
     try:
-        return msgspec.json.decode(raw, type=list[Piece])
+        return decode_json(raw, type=list[Piece])
     except msgspec.DecodeError as error:
         raise UserError(f"This change cannot be taken back ({error}); correct the entry by hand.") from error
 

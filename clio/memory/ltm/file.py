@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Struct, structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
 from clio.storage.atomic import write_atomic
 from clio.storage.document import corrupt, set_aside
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:
     from clio.memory.team.state import Living
 
 MAJOR_VERSION = 1
+_VERSION = LatePattern(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")
 _LISTS = tuple(shape.section for kind, shape in SHAPES.items() if kind != "rule")
 _DETAILS = "context_rule_details"
 
@@ -31,7 +35,7 @@ class Shared(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def before(self) -> Json:
         """The object as it was when it was read."""
-        return msgspec.json.decode(self.was)
+        return decode_json(self.was)
 
     @property
     def is_changed(self) -> bool:
@@ -137,27 +141,36 @@ def read_ltm(path: Path) -> LtmDocument:
     Raises CorruptDocument after setting the file aside, NewerDocument, OSError.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         data = b"{}"
     try:
         document = decode_ltm(data)
-    except (ValueError, RecursionError) as error:
+        refuse_newer(document, str(path))
+    except ValueError as error:
         raise corrupt(path, set_aside(path), str(error)) from error
-    refuse_newer(document, str(path))
     return document
 
 
 def decode_ltm(data: bytes) -> LtmDocument:
-    """The document in `data`. Raises ValueError, RecursionError."""
-    return LtmDocument(msgspec.json.decode(data))
+    """The document in `data`. Raises ValueError."""
+    return LtmDocument(decode_json(data))
 
 
 def refuse_newer(document: LtmDocument, name: str) -> None:
-    """Raise NewerDocument for a version this clio does not know."""
-    major = str(document.metadata.get("version", MAJOR_VERSION)).partition(".")[0]
-    if major.isdecimal() and int(major) > MAJOR_VERSION:
+    """Raise NewerDocument for a version this clio does not know, ValueError for what is none."""
+    if (major := _major(document)) > MAJOR_VERSION:
         raise NewerDocument(f"{name!r} has version {major} and this clio knows {MAJOR_VERSION}; update clio.")
+
+
+def _major(document: LtmDocument) -> int:
+    """The version's first number. Raises ValueError where it is no version: then the file is damaged."""
+    stated: object = document.metadata.get("version", MAJOR_VERSION)
+    if not isinstance(stated, str | int | float) or isinstance(stated, bool):
+        raise ValueError(f"{str(stated)[:40]!r} is no version")
+    if _VERSION.fullmatch(str(stated)) is None:
+        raise ValueError(f"{str(stated)[:40]!r} is no version")
+    return int(str(stated).partition(".")[0])
 
 
 def write_ltm(path: Path, document: LtmDocument, *, private: bool = False) -> None:

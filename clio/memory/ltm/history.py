@@ -12,6 +12,7 @@ from clio.memory.ltm.changes import Piece
 from clio.memory.ltm.kinds import SHAPES, Json, provenance_of, share, steps_of, string
 from clio.memory.records import Because, Kind
 from clio.memory.tolerant import number, texts
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
 
 Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
@@ -119,6 +120,6 @@ def _said(kind: Kind, raw: Json) -> tuple[object, ...]:
 
 def _decode(line: bytes) -> Ending | None:
     try:
-        return msgspec.json.decode(line, type=Ending)
+        return decode_json(line, type=Ending)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

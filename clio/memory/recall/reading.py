@@ -11,6 +11,7 @@ from clio.sessions.legacy_outputs import readers
 from clio.sessions.loading import load
 from clio.sessions.state import SessionState
 from clio.storage.jsonl import split_lines
+from clio.storage.reading import open_regular
 
 _ANSWER = b',"message":{"role":"assistant",'
 _RENAMED = b'{"type":"name",'
@@ -68,7 +69,7 @@ def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
     if not stamp.journal_bytes:
         return b""
     try:
-        with files.journal.open("rb") as file:
+        with open_regular(files.journal) as file:
             file.seek(start)
             return file.read(max(stamp.journal_bytes - start, 0))
     except FileNotFoundError:

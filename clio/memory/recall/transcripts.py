@@ -16,6 +16,7 @@ from clio.memory.recall.docs import TurnDoc
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import HANDLE
 from clio.sessions.state import SessionState, first_words
+from clio.storage.reading import open_regular
 
 MEMORY_TOOL = "memory_operations"
 OUTPUT_END_BYTES = 65_536
@@ -147,7 +148,7 @@ def _ends(text: str) -> str:
 
 
 def _ends_of_file(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size <= 2 * OUTPUT_END_BYTES:
             return file.read().decode("utf-8", "replace")

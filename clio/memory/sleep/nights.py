@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from clio.memory.sleep.report import Report, ReportLog
 from clio.sessions.store import SessionStore
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 Ask = Callable[[str], str]
 """Puts a prompt to a model and returns its answer; raises ProviderError."""
@@ -56,7 +58,7 @@ class Nights:
         if not self.store.folder.is_dir():
             return False
         try:
-            last = msgspec.json.decode((self.folder / "sleep.json").read_bytes(), type=_Last)
+            last = decode_json(read_regular(self.folder / "sleep.json"), type=_Last)
         except FileNotFoundError:
             return True
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
 
 By = Literal["hand", "idle", "exit"]
@@ -136,7 +137,7 @@ class ReportLog:
 
 def _decode(line: bytes) -> Report | None:
     try:
-        return msgspec.json.decode(line, type=Report)
+        return decode_json(line, type=Report)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.memory.styles.skill import StyleSkill, parse_skill
 from clio.prompt_files import load_prompt, prompt_names
+from clio.storage.reading import open_regular
 
 MAX_FILES = 100
 MAX_BYTES = 16_384
@@ -72,7 +73,7 @@ def _read(paths: Iterable[Path]) -> SkillSet:
     problems: list[str] = []
     for path in paths:
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 raise UserError(f"{str(path)!r}: a style has up to {MAX_BYTES:,} bytes; shorten it")

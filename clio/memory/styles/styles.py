@@ -19,6 +19,8 @@ from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_
 from clio.memory.vectors.embedders import Embedder
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import decode_json
+from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:
     from clio.memory.styles.chooser import Choice
@@ -188,7 +190,7 @@ class Styles:
         from clio.memory.styles.chooser import Choice
 
         try:
-            return msgspec.json.decode(self._account.read_bytes(), type=Choice)
+            return decode_json(read_regular(self._account), type=Choice)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 

@@ -16,7 +16,9 @@ from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
+from clio.storage.document import check_version
 from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.json_data import decode_json
 
 VERSION = 1
 FORMAT = (
@@ -208,7 +210,7 @@ class TeamFolder:
     def _refuse_newer(self) -> None:
         path = self.path / FORMAT_NAME
         try:
-            version = msgspec.json.decode(_content(path), type=_Format).version
+            version = check_version(decode_json(_content(path), type=_Format).version)
         except (OSError, ValueError, RecursionError):
             return  # it says only what a later clio has to say
         if version > VERSION:

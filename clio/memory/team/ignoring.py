@@ -8,6 +8,7 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.team_folder import FORMAT_NAME, SHARED_NAME
 from clio.git_looking import answer
 from clio.storage.atomic import write_atomic
+from clio.storage.reading import read_regular
 
 _TIME_LIMIT_S = 10.0
 _SHARED = f"{FOLDER_NAME}/{SHARED_NAME}/{FORMAT_NAME}"
@@ -58,7 +59,7 @@ def add_lines(project: Path) -> tuple[Rule, ...]:
     done: list[Rule] = []
     while (rule := rule_in_the_way(project)) and len(done) < _MAX_RULES and rule not in done:
         path = (project / rule.file).resolve()  # a link stays one
-        old = path.read_bytes() if path.exists() else b""
+        old = read_regular(path) if path.exists() else b""
         end = b"\r\n" if b"\r\n" in old else b"\n"
         before = old if not old or old.endswith(b"\n") else old + end
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644

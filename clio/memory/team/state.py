@@ -12,6 +12,7 @@ from clio.memory.ltm.kinds import SHAPES, Json, new_handle, set_handle, share, t
 from clio.memory.ltm.merge import absorb, confirmed
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_NAMED, Statement
+from clio.storage.json_data import decode_json
 
 MAX_TIMES = 100
 """How often an entry was said counts only up to here where others say so: nobody pushes theirs to the front."""
@@ -39,7 +40,7 @@ class Living(Struct, frozen=True, kw_only=True):
 
     def raw(self, now: float) -> Json:
         """Its object, for changing. It claims no time to come, and no more sayings than count."""
-        raw = msgspec.json.decode(self.entry)
+        raw = decode_json(self.entry)
         if raw.get("id") != self.handle:
             set_handle(raw, self.handle)
         for name in ("timestamp", "updated", "since"):

@@ -14,6 +14,7 @@ from clio.memory.inert import one_line, shortened
 from clio.memory.ltm.draft import MAX_CHARS
 from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_id
 from clio.memory.records import Kind
+from clio.storage.json_data import decode_json
 
 MAX_BYTES = 256 * 1024
 """Of one file; an entry with all its texts as long as they may be has about as much."""
@@ -53,7 +54,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     def raw(self) -> Json:
         """A copy of the object, for changing."""
-        return msgspec.json.decode(self.entry)
+        return decode_json(self.entry)
 
 
 class _File(Struct, kw_only=True):
@@ -105,7 +106,7 @@ def read(name: str, kind: Kind, data: bytes) -> list[Statement]:
 
 def _read(name: str, kind: Kind, data: bytes) -> Statement:
     try:
-        file = msgspec.json.decode(data, type=_File)
+        file = decode_json(data, type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is no statement: {error}") from error
     except RecursionError:

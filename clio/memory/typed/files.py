@@ -22,7 +22,9 @@ from clio.storage.atomic import NO_FOLLOW, write_all, write_atomic
 from clio.storage.document import Document, Format, encode, load, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, mend_tail
+from clio.storage.reading import open_regular, read_regular
 
 VERSION = 1
 FOLD_BYTES = 1_000_000
@@ -139,7 +141,7 @@ class MemoryFiles:
     def archived(self) -> tuple[Former, ...]:
         """What was set aside, oldest first; lines that do not parse are passed over."""
         try:
-            lines = self.archive.read_bytes().splitlines()
+            lines = read_regular(self.archive).splitlines()
         except FileNotFoundError:
             return ()
         found: list[Former] = []
@@ -196,7 +198,7 @@ class MemoryFiles:
                 lines = []  # folded by one that died before it could begin the next journal
         for line in lines:
             try:
-                self._carry_out(msgspec.json.decode(line, type=Line))
+                self._carry_out(decode_json(line, type=Line))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += bool(line)
         self._seen = (status.st_dev, status.st_ino)
@@ -208,11 +210,11 @@ class MemoryFiles:
 
     def _decode_head(self, line: bytes) -> _Head:
         try:
-            head = msgspec.json.decode(line, type=_Head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            head = decode_json(line, type=_Head)
+            refuse_newer(self.journal, head.version, VERSION)
+        except msgspec.DecodeError:
             self.damaged += 1
             return _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
-        refuse_newer(self.journal, head.version, VERSION)
         return head
 
     def _carry_out(self, line: Line) -> None:
@@ -241,10 +243,10 @@ class MemoryFiles:
         return fd
 
     def _is_of_an_older_generation(self) -> bool:
-        with self.journal.open("rb") as file:
+        with open_regular(self.journal) as file:
             first = file.readline()
         try:
-            return msgspec.json.decode(first, type=_Head).generation < (self._generation or 0)
+            return decode_json(first, type=_Head).generation < (self._generation or 0)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return False
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.typed.record import MemoryRecord, says_else
+from clio.storage.json_data import decode_json
 
 Because = Literal[
     "archived",
@@ -60,5 +61,5 @@ def encode(former: Former) -> bytes:
 
 def decode(line: bytes) -> Former:
     """The former memory of a line; one without an end left before clio noted any. Raises msgspec.DecodeError."""
-    end = msgspec.json.decode(line, type=_End)
-    return Former(record=msgspec.json.decode(line, type=MemoryRecord), ended=end.ended, because=end.because)
+    end = decode_json(line, type=_End)
+    return Former(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)

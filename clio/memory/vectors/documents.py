@@ -18,6 +18,7 @@ from clio.memory.vectors.files import DOCUMENT_LIST, VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.storage.document import Format, load, update
 from clio.storage.folders import make_ignored_folder
+from clio.storage.reading import read_regular
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000
@@ -239,7 +240,7 @@ class Documents:
             stat = path.stat()
             if stat.st_size > MAX_FILE_BYTES:
                 return f"over {MAX_FILE_BYTES // 1_000_000} MB"
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError as error:
             self._vectors.remove([file], wipe=True)
             return error.strerror or "not readable"

@@ -17,6 +17,8 @@ from clio.algorithms.embedding import DIMENSIONS
 from clio.storage.atomic import NO_FOLLOW, write_all
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
+from clio.storage.json_data import JsonDecoder
+from clio.storage.reading import open_regular
 
 ROW_BYTES = 4 * DIMENSIONS
 VERSION = 2
@@ -61,7 +63,7 @@ class _Head(Struct, frozen=True, kw_only=True, tag_field="is", tag="clio.vectors
 
 
 Record = VectorItem | Gone | Mark
-_decoder = msgspec.json.Decoder(VectorItem | Gone | Mark | _Head)
+_decoder: JsonDecoder[VectorItem | Gone | Mark | _Head] = JsonDecoder(VectorItem | Gone | Mark | _Head)
 _encoder = msgspec.json.Encoder()
 
 
@@ -150,7 +152,7 @@ class VectorFiles:
         path = self.folder / _ITEMS
         known = bool(self.generation)
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 stat = os.fstat(file.fileno())
                 look = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
                 if look == self._looked:

@@ -12,6 +12,7 @@ from typing import Any
 from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.vectors.numeric import load_numpy
 from clio.storage.atomic import write_atomic
+from clio.storage.reading import read_regular
 
 CONNECTIVITY = 24
 EXPANSION_ADD = 160
@@ -72,7 +73,7 @@ def load_graph(folder: Path, generation: str, rows: int) -> Graph | None:
         if not count.isdecimal() or int(count) > rows:
             continue
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError:
             continue
         index = _new_index()

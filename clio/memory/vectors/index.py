@@ -13,6 +13,7 @@ from typing import Any
 from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.vectors.graph import Graph, load_graph, make_graph
 from clio.memory.vectors.numeric import load_numpy
+from clio.storage.reading import open_regular
 
 Neighbour = tuple[int, float]
 """The place of a vector, and how far it is."""
@@ -70,7 +71,7 @@ class VectorIndex:
         numpy = self._numpy
         self._make_room(wanted)
         rows: Any = self._matrix[self._count : count]
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(4 * DIMENSIONS * self._count)
             read = file.readinto(memoryview(rows).cast("B"))
         if read != rows.nbytes:

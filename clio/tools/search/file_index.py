@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from clio.storage.reading import read_project_file
 from clio.tools.search.ignore_rules import IgnoreRules, parse_rules
 
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
@@ -17,6 +18,7 @@ _OWN_DATA = (".clio/sessions", ".clio/cache")
 _MACHINE = ("/proc", "/sys", "/dev")
 """No files of a project, where the project is the whole machine; to read some of them waits for ever."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
+_MAX_IGNORE_BYTES = 1_000_000
 _TIMEOUT_S = 30.0
 
 _Placed = tuple[str, IgnoreRules]
@@ -154,10 +156,10 @@ def _rules_in(folder: Path) -> list[_Placed]:
     base = str(folder).rstrip(os.sep) + os.sep
     for name in (".git/info/exclude", *_IGNORE_FILES):
         try:
-            text = (folder / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:  # most folders state none
+            data = read_project_file(folder / name, folder, _MAX_IGNORE_BYTES)
+        except OSError:  # most folders state none; git follows no link to one either
             continue
-        found.append((base, parse_rules(text)))
+        found.append((base, parse_rules(data.decode("utf-8", "replace"))))
     return found
 
 

@@ -1,0 +1,156 @@
+"""Whether the memory in a project's `.clio` was written by this user's clio, or came with the project.
+
+An archive or a repository can bring `.clio/ltm.json` and its like. What they say is the repository's statement until
+the user trusts the folder. clio knows its own by a seal: a file in `.clio` with a code that only the key in clio's
+home can have made. The seal does not cover files that git tracks, for a pull changes those.
+
+Projects that were in use before there were seals are known from the record of costs, once, when the key is made.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.loaded import Widening
+from clio.config.paths import FOLDER_NAME
+from clio.errors import ClioError
+from clio.git_looking import answer
+from clio.storage.atomic import write_atomic
+from clio.storage.document import Format, decode, update
+from clio.storage.json_data import JsonDecoder
+from clio.storage.reading import read_regular
+
+KEY = "project memory"
+SEAL_NAME = "written-here"
+_KEY_NAME = "memory_key.json"
+_LEDGER_NAME = "costs.jsonl"
+_FILES = ("ltm.json", "memories.json", "memories.journal.jsonl")
+_FOLDER = "memory"
+_FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
+_MAX_SEAL_BYTES = 1_000
+_GIT_TIMEOUT_S = 5
+
+
+class _Key(Struct, frozen=True, kw_only=True):
+    """key: in hexadecimal; "" before it is made. former: projects that were in use before there were seals."""
+
+    key: str = ""
+    former: tuple[str, ...] = ()
+
+
+class _Spent(Struct):
+    project: str = ""
+
+
+_KEY_FORMAT = Format(schema="clio.memory-key", version=1, type=_Key)
+_spent: JsonDecoder[_Spent] = JsonDecoder(_Spent)
+
+
+def memory_widening() -> Widening:
+    """What is asked before the memory that came with a project counts as the user's own."""
+    return Widening(
+        key=KEY,
+        value="what was remembered came with this folder",
+        where=f"{FOLDER_NAME}/",
+        fingerprint=_FINGERPRINT,
+    )
+
+
+def came_with_project(project: Path, home: Path) -> bool:
+    """Whether there is memory in the project that this user's clio did not write. Writes nothing."""
+    names = list(_memory_files(project / FOLDER_NAME))
+    if not names or project / FOLDER_NAME == home.resolve():
+        return False
+    known = _read_key(home)
+    former = known.former if known.key else _projects_in_ledger(home)
+    if not _is_sealed(project, known) and str(project) not in former:
+        return True
+    return _tracks_any(project, names)
+
+
+def seal_memory(project: Path, home: Path) -> None:
+    """Note that this user's clio writes this project's memory. What cannot be written is asked about the next time."""
+    folder = project / FOLDER_NAME
+    with suppress(OSError, ClioError):
+        known = make_key(home)
+        if folder.is_dir() and not _is_sealed(project, known):
+            nonce = secrets.token_hex(16)
+            write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce)}\n".encode(), durable=False)
+
+
+def make_key(home: Path) -> _Key:
+    """The key of this home, made where there is none, with the projects in use until now. Raises OSError, ClioError."""
+    known = _read_key(home)
+    if known.key:
+        return known
+    former = tuple(sorted(_projects_in_ledger(home)))
+    return update(
+        home / _KEY_NAME,
+        _KEY_FORMAT,
+        lambda old: old if old.key else _Key(key=secrets.token_hex(32), former=former),
+    )
+
+
+def _read_key(home: Path) -> _Key:
+    path = home / _KEY_NAME
+    try:
+        return decode(read_regular(path), _KEY_FORMAT, path).value
+    except (OSError, msgspec.DecodeError, ClioError):
+        return _Key()
+
+
+def _code(known: _Key, nonce: str) -> str:
+    return hmac.new(known.key.encode(), nonce.encode(), "sha256").hexdigest()
+
+
+def _is_sealed(project: Path, known: _Key) -> bool:
+    try:
+        text = read_regular(project / FOLDER_NAME / SEAL_NAME, _MAX_SEAL_BYTES).decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        return False
+    nonce, _, code = text.strip().partition(":")
+    return bool(known.key) and hmac.compare_digest(code, _code(known, nonce))
+
+
+def _memory_files(folder: Path) -> Iterator[str]:
+    """The names in `.clio` that hold something remembered; locks and what was set aside hold nothing."""
+    yield from (name for name in _FILES if os.path.lexists(folder / name))
+    with suppress(OSError):
+        names = [entry.name for entry in os.scandir(folder / _FOLDER)]
+        yield from (f"{_FOLDER}/{name}" for name in names if name.endswith((".json", ".md")))
+
+
+def _projects_in_ledger(home: Path) -> frozenset[str]:
+    found: set[str] = set()
+    with suppress(OSError):
+        for line in read_regular(home / _LEDGER_NAME).splitlines():
+            with suppress(msgspec.DecodeError):
+                found.add(_spent.decode(line).project)
+    return frozenset(found)
+
+
+def _tracks_any(project: Path, names: list[str]) -> bool:
+    """Whether git tracks any of these files of `.clio`."""
+    top = next((folder for folder in (project, *project.parents) if os.path.lexists(folder / ".git")), None)
+    if top is None or _index_lacks_folder(top / ".git" / "index"):
+        return False
+    asked = (f"{FOLDER_NAME}/{name}" for name in names[:100])
+    return bool(answer(project, "ls-files", "--", *asked, timeout_s=_GIT_TIMEOUT_S))
+
+
+def _index_lacks_folder(index: Path) -> bool:
+    """Whether git's index, in a form that has every path as it is, names no file in `.clio`; spares asking git."""
+    try:
+        data = read_regular(index)
+    except FileNotFoundError:
+        return index.parent.is_dir()
+    except OSError:
+        return False
+    return data[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and f"{FOLDER_NAME}/".encode() not in data
