@@ -198,27 +198,41 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
 
 async def start(
-    command: str | Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, *, keeper: bool = False
+    command: str | Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    *,
+    keeper: bool = False,
+    script: str = "",
+    given: bytes = b"",
 ) -> RunningProcess:
     """Start a line of shell, or an argument list without a shell. `env` defaults to clio's own.
 
-    keeper: see RunningProcess.
+    keeper: see RunningProcess. script, given: see `launcher.Request`.
+    It ends with clio at the latest, however clio ends; on Windows where clio can still end it.
     Raises ToolFailed where it cannot be started.
     """
     argv = shell_argv(command) if isinstance(command, str) else list(command)
-    starting = asyncio.get_running_loop().subprocess_exec(
-        functools.partial(RunningProcess, keeper=keeper),
-        *argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=str(cwd),
-        env=command_environment(os.environ if env is None else env),
-        start_new_session=sys.platform != "win32",
-        creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
-    )
+    make = functools.partial(RunningProcess, keeper=keeper)
+    environment = command_environment(os.environ if env is None else env)
     try:
-        _, process = await started(starting, stop_started)
+        if sys.platform == "win32":
+            starting = asyncio.get_running_loop().subprocess_exec(
+                make,
+                *argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=str(cwd),
+                env=environment,
+                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
+            )
+            _, process = await started(starting, stop_started)
+        else:
+            from clio.tools.shell.launcher import Request, launch
+
+            request = Request(argv=argv, cwd=str(cwd), env=environment, script=script, given=given)
+            _, process = await started(launch(make, request), stop_started)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
