@@ -68,6 +68,12 @@ class Launcher:
         """The process that starts commands; None before the first."""
         return self._process.pid if self._process is not None else None
 
+    def start_early(self) -> None:
+        """Start the process, which takes longer to get ready than to be started, before the first command is known."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._control is None or self._owner != os.getpid():
+                self._start()
+
     def send(self, request: Request, fds: Sequence[int]) -> None:
         """Ask for a command to be started, with these four descriptors. Raises ToolFailed, ValueError."""
         body = request.encode()

@@ -13,15 +13,17 @@ without it means that clio was killed: everything is.
 
 import _socket  # socket.py would import as much again as this whole program
 import ctypes
-import importlib.machinery
-import importlib.util
 import os
 import select
-import signal
 import struct
-import subprocess
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # signal.py imports enum, which takes as long as all the rest together
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform.startswith("linux")
@@ -33,9 +35,12 @@ GIVEN = "@given"
 """In an argument list: the number of the descriptor from which the command reads the bytes it is given."""
 
 
+_C = ctypes.CDLL(None) if _LINUX else None
+
+
 def _prctl(option: int, value: int) -> None:
-    if _LINUX:
-        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3)
+    if _C is not None:
+        _C.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
 class Launcher:
@@ -120,7 +125,7 @@ class Launcher:
                     os._exit(code)
                 if given:
                     argv = [_given_as_fd(given) if word == GIVEN.encode() else word for word in argv]
-                os.execvpe(argv[0], argv, dict(entry.split(b"=", 1) for entry in env))
+                _exec(argv, dict(entry.split(b"=", 1) for entry in env))  # type: ignore[arg-type]
             except OSError as error:
                 os.write(report, b"%d" % (error.errno or 0))
             finally:
@@ -139,6 +144,9 @@ class Launcher:
     def _load(self, path: str) -> None:
         """A script of clio's own, whose `main` is called after a fork: starting Python once more would take longer."""
         if path not in self._scripts:
+            import importlib.machinery
+            import importlib.util
+
             loader = importlib.machinery.SourceFileLoader("_clio_script", path)
             spec = importlib.util.spec_from_loader("_clio_script", loader)
             assert spec is not None
@@ -202,6 +210,20 @@ def _parts(body: bytes) -> list[bytes]:
     return parts
 
 
+def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
+    """As `os.execvpe`, which would import a module first. Raises OSError."""
+    folders = [b""] if b"/" in argv[0] else env.get(b"PATH", os.defpath.encode()).split(b":")
+    refused: OSError | None = None
+    for folder in folders:
+        try:
+            os.execve(folder + b"/" + argv[0] if folder else argv[0], argv, env)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            missing = error
+        except OSError as error:
+            refused = refused or error
+    raise refused or missing
+
+
 def _given_as_fd(given: bytes) -> bytes:
     """A descriptor that the command inherits, from which these bytes are read; fewer than a pipe holds."""
     read, write = os.pipe()
@@ -247,6 +269,8 @@ def _below(top: int) -> list[int]:
 def _processes() -> list[tuple[int, int]]:
     """All living processes and their parents."""
     if not _LINUX:
+        import subprocess
+
         done = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, check=False)
         rows = [line.split() for line in done.stdout.splitlines()]
         return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith(b"Z")]

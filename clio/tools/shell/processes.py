@@ -16,6 +16,7 @@ from clio.children import started
 from clio.errors import ToolFailed
 from clio.security.shell.dialects import line_shell
 from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.launcher import Request, launch
 from clio.tools.shell.process_tree import descendants, end_tree_on_windows, one_ends, session_members
 from clio.tools.shell.terminal_text import TerminalText
 
@@ -229,9 +230,7 @@ async def start(
             )
             _, process = await started(starting, stop_started)
         else:
-            from clio.tools.shell.launcher import Request, launch
-
-            request = Request(argv=argv, cwd=str(cwd), env=environment, script=script, given=given)
+            request = Request(argv=argv, cwd=os.path.abspath(cwd), env=environment, script=script, given=given)
             _, process = await started(launch(make, request), stop_started)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else argv[0]

@@ -1,6 +1,7 @@
 """Commands the model runs: in the foreground with a limit, or in the background as a job."""
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.shell.held import put_back_by_jobs, run_held
 from clio.tools.shell.jobs import Job, JobTable
+from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import RunningProcess, run
 from clio.tools.work_args import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 
@@ -46,6 +48,8 @@ class RunCommandTool:
             raise ToolRetry("the command is empty; give one line for the shell")
         if "\0" in call.command:
             raise ToolRetry("the command holds a NUL character; leave it out")
+        if sys.platform != "win32":
+            LAUNCHER.start_early()
 
         outside = isinstance(call, HeldCommandArgs) and call.outside
 
