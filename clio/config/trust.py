@@ -173,6 +173,8 @@ def _widens(setting: Setting, lower: Config) -> bool:
             return value is True and not lower.private_network
         case "sandbox":
             return value != lower.sandbox and lower.sandbox != "off"
+        case "confine_unasked":
+            return value == "off" and lower.confine_unasked != "off"
         case "sandbox_write":
             return value not in lower.sandbox_write
         case "sandbox_network" | "sandbox_caches":

@@ -83,7 +83,7 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
                     creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
                 )
             else:
-                request = Request(argv=shell_argv(command), cwd=os.path.abspath(cwd), env=command_environment(env))
+                request = Request(argv=shell_argv(command), cwd=cwd, env=command_environment(env))
                 starting = launch(_HookProcess, request, stdin=file.fileno(), errors_apart=True)
             _, process = await started(starting, stop_started)
     except (OSError, ValueError) as error:

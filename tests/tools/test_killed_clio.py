@@ -13,7 +13,7 @@ import pytest
 from clio.tools.shell import launcher_child
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import run
-from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.chat_server import ChatServer, tool_calls
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere not all of these are found")
 

@@ -37,7 +37,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """
 
     argv: Sequence[str]
-    cwd: str
+    cwd: Path
     env: Mapping[str, str]
     script: str = ""
     given: bytes = b""
@@ -45,7 +45,7 @@ class Request(Struct, frozen=True, kw_only=True):
     def encode(self) -> bytes:
         """The request as the launcher reads it. Raises ValueError for a NUL character."""
         env = [f"{name}={value}" for name, value in self.env.items()]
-        texts = [self.cwd, self.script, *self.argv, *env]
+        texts = [str(self.cwd.absolute()), self.script, *self.argv, *env]
         if any("\0" in text for text in texts):
             raise ValueError("embedded null byte")
         cwd, script, *rest = map(os.fsencode, texts)
@@ -99,7 +99,7 @@ class Launcher:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", _CHILD],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
@@ -169,7 +169,11 @@ class LaunchedTransport(asyncio.SubprocessTransport):
     """A command as asyncio shows its own: calls the protocol with its output and its end."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.SubprocessProtocol, status: int, outputs: dict[int, int]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        protocol: asyncio.SubprocessProtocol,
+        status: int,
+        outputs: dict[int, int],
     ) -> None:
         super().__init__()
         self.started: asyncio.Future[None] = loop.create_future()

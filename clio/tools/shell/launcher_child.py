@@ -1,8 +1,9 @@
-"""Starts clio's commands and ends them when clio is gone; run as a program, by its path, with only the standard library.
+"""Starts clio's commands and ends them when clio is gone; run as a program, by its path.
 
-It is the parent of every command, and on Linux it adopts what loses its own parent (PR_SET_CHILD_SUBREAPER). So when
-clio dies, by SIGKILL too, all that its commands ever started is found below this one process, whatever session or
-process group it moved to. Elsewhere only the sessions and process trees of the commands are found.
+Uses nothing but the standard library. It is the parent of every command, and on Linux it adopts what loses its own
+parent (PR_SET_CHILD_SUBREAPER). So when clio dies, by SIGKILL too, all that its commands ever started is found below
+this one process, whatever session or process group it moved to. Elsewhere only the sessions and process trees of the
+commands are found.
 
 Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.Request`) together
 with four file descriptors: the command's standard input, output and error, and a pipe to which this program writes
@@ -22,6 +23,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Callable
 else:
     import _signal as signal  # signal.py imports enum, which takes as long as all the rest together
 
@@ -31,7 +33,7 @@ _FDS = 4
 _TERM_GRACE_S = 0.3
 """What commands have for tidying up when clio was killed."""
 _KILL_S = 5.0
-GIVEN = "@given"
+GIVEN = b"@given"
 """In an argument list: the number of the descriptor from which the command reads the bytes it is given."""
 
 
@@ -49,14 +51,13 @@ class Launcher:
     def __init__(self, control: _socket.socket) -> None:
         self._control = control
         self._running: dict[int, int] = {}  # the pipe to which a command's end is written, by its process id
-        self._scripts: dict[str, object] = {}
+        self._scripts: dict[str, Callable[[list[str]], int]] = {}
 
     def serve(self) -> None:
         """Take requests until clio is gone; then end what is to be ended."""
         woken, wake = os.pipe()
-        os.set_blocking(woken, False)
         os.set_blocking(wake, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, _note)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         poll = select.poll()
         poll.register(self._control.fileno(), select.POLLIN)
@@ -64,10 +65,7 @@ class Launcher:
         while True:
             for fd, _ in poll.poll():
                 if fd == woken:
-                    try:
-                        os.read(woken, 4096)
-                    except BlockingIOError:
-                        pass
+                    os.read(woken, 4096)
                 elif not self._take_request():
                     return
             self._reap()
@@ -121,10 +119,9 @@ class Launcher:
                     os.closerange(3, max(report, status, *streams, self._control.fileno(), 64) + 64)
                     os.environb.clear()
                     os.environb.update(entry.split(b"=", 1) for entry in env)  # type: ignore[arg-type]
-                    code = self._scripts[os.fsdecode(script)].main([os.fsdecode(word) for word in argv])  # type: ignore[attr-defined]
-                    os._exit(code)
+                    os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(word) for word in argv]))
                 if given:
-                    argv = [_given_as_fd(given) if word == GIVEN.encode() else word for word in argv]
+                    argv[argv.index(GIVEN)] = _given_as_fd(given)
                 _exec(argv, dict(entry.split(b"=", 1) for entry in env))  # type: ignore[arg-type]
             except OSError as error:
                 os.write(report, b"%d" % (error.errno or 0))
@@ -152,7 +149,7 @@ class Launcher:
             assert spec is not None
             module = importlib.util.module_from_spec(spec)
             loader.exec_module(module)
-            self._scripts[path] = module
+            self._scripts[path] = module.main
 
     def _reap(self) -> bool:
         """Take leave of what has ended; whether any child is left."""
@@ -199,6 +196,10 @@ class Launcher:
         return any(sent)
 
 
+def _note(number: int, frame: object) -> None:
+    """Does nothing: that the signal came is what the pipe of `serve` tells."""
+
+
 def _parts(body: bytes) -> list[bytes]:
     """Take apart what `launcher.Request` has put together: each part with its length before it."""
     parts: list[bytes] = []
@@ -213,12 +214,13 @@ def _parts(body: bytes) -> list[bytes]:
 def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
     """As `os.execvpe`, which would import a module first. Raises OSError."""
     folders = [b""] if b"/" in argv[0] else env.get(b"PATH", os.defpath.encode()).split(b":")
+    missing: OSError = FileNotFoundError(2, "No such file or directory")
     refused: OSError | None = None
     for folder in folders:
         try:
             os.execve(folder + b"/" + argv[0] if folder else argv[0], argv, env)
         except (FileNotFoundError, NotADirectoryError) as error:
-            missing = error
+            missing = error if len(folders) == 1 else missing
         except OSError as error:
             refused = refused or error
     raise refused or missing
@@ -275,11 +277,11 @@ def _processes() -> list[tuple[int, int]]:
         rows = [line.split() for line in done.stdout.splitlines()]
         return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith(b"Z")]
     found: list[tuple[int, int]] = []
-    for name in os.listdir("/proc"):
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would take longer to import than a command to start
         if not name.isdigit():
             continue
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                 words = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
