@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
 from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.interrupts import Mailbox
@@ -39,6 +40,7 @@ from clio.memory.preferences.scenarios import check_scenario
 from clio.providers.base import Provider
 from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
+from clio.sandbox.confinement import open_confinement
 from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver
 from clio.security.opening import open_policy
@@ -89,7 +91,8 @@ class App:
         self.policy = open_policy(loaded, self.workspace)
         self.planning = Planning(self.policy, lambda: self.session)
         self.sandbox = open_sandbox(loaded, env)
-        self.jobs = JobTable(self.sandbox)
+        self.confinement = open_confinement(loaded, env)
+        self.jobs = JobTable(self.sandbox, self.confinement)
         self.checkpoints = project_checkpoints(loaded, self.jobs)
         scenarios = read_scenarios(self.home)
         self.memory = open_memory(loaded, self.store, redact=clean, env=env, scenarios=scenarios)
@@ -125,7 +128,7 @@ class App:
             workspace=self.workspace,
             memory=self.memory,
             policy=self.policy,
-            approver=approver,
+            approver=ConfinementNotice(approver, self.confinement, emit),
             asker=asker,
             redactor=self.redactor,
             jobs=self.jobs,

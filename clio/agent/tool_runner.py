@@ -16,16 +16,17 @@ from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.messages import ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy
+from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy, Verdict
 from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
-from clio.tools.base import Prepared, Tool, ToolOutput
+from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
 _FAILURE_LINES = 3
 _TITLE_CHARS = 120
+_CONFINED = "commands that run without a question can't write files and have no network or secrets"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -37,11 +38,15 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class _Approved(Struct, frozen=True, kw_only=True):
-    """What may be done. asked: a person said so. note: for the model, where they made something else of it."""
+    """What may be done. asked: a person said so. note: for the model, where they made something else of it.
+
+    unasked: how it is to be confined, where it runs only because it reads.
+    """
 
     prepared: Prepared
     asked: bool = False
     note: str = ""
+    unasked: Unasked | None = None
 
 
 class ToolRunner:
@@ -117,7 +122,9 @@ class ToolRunner:
             approved = await self._approve(prepared)
             asked = approved.asked
             started = time.perf_counter()  # a person's thinking is not the tool's time
-            output = await self._carry_out(call, approved.prepared)
+            output = await self._carry_out(call, approved.prepared, approved.unasked)
+            if output.refused:
+                output, asked, missing = await self._offer_unconfined(call, prepared, output)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
             notes.append(await asyncio.to_thread(self._note_below, approved.prepared.action))
@@ -132,22 +139,48 @@ class ToolRunner:
         seconds = time.perf_counter() - started
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
-    async def _carry_out(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
-        if self._alone is None or await asyncio.to_thread(self._only_looks, prepared.action):
-            return await self._do(call, prepared)
+    async def _carry_out(
+        self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool = False
+    ) -> ToolOutput:
+        """Do it. may_change: although the policy judged that it only reads."""
+        looks = not may_change and (self._alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
+        if self._alone is None or looks:
+            return await self._do(call, prepared, unasked, may_change=may_change)
         async with self._alone:
-            return await self._do(call, prepared)
+            return await self._do(call, prepared, unasked, may_change=may_change)
+
+    async def _offer_unconfined(
+        self, call: ToolCall, prepared: Prepared, output: ToolOutput
+    ) -> tuple[ToolOutput, bool, bool]:
+        """Ask whether a command that failed because it was confined may run unconfined, and run it if so.
+
+        The output, whether the user said yes, and whether no one could be asked. Raises ToolError.
+        """
+        try:
+            approved = await self._settle_verdict(
+                prepared, lambda: self._policy.judge_unconfined(prepared.action, output.refused)
+            )
+        except ApprovalNeeded as error:
+            return _add_line(output, f"[{_CONFINED}; it {output.refused}. {error}]", NEEDS_APPROVAL), False, True
+        except ToolFailed as error:
+            return _add_line(output, f"[{_CONFINED}; it {output.refused}. {error}]"), False, False
+        return await self._carry_out(call, approved.prepared, None, may_change=True), approved.asked, False
 
     def _only_looks(self, action: Action) -> bool:
         if isinstance(action, RunCommand):
             return self._policy.only_reads(action)
         return isinstance(action, ReadFiles | FetchUrl | Internal)
 
-    async def _do(self, call: ToolCall, prepared: Prepared) -> ToolOutput:
+    async def _do(self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool) -> ToolOutput:
+        def tell(text: str) -> None:
+            self._emit(ToolProgress(call_id=call.id, text=text))
+
         try:
             if self._turn_files is not None:
-                await self._turn_files.before(prepared.action)
-            return await prepared.run(lambda text: self._emit(ToolProgress(call_id=call.id, text=text)))
+                await self._turn_files.before(prepared.action, may_change=may_change)
+            if unasked is not None and prepared.run_confined is not None:
+                return await prepared.run_confined(tell, unasked)
+            return await prepared.run(tell)
         finally:
             if not isinstance(prepared.action, ReadFiles | FetchUrl | Internal):
                 files_may_have_changed()
@@ -172,21 +205,27 @@ class ToolRunner:
 
         Raises ToolFailed if it may not, ApprovalNeeded if nobody is there to say.
         """
-        first = self._policy.judge(prepared.action)
-        if not isinstance(first, Ask):
-            self._settle(first)
-            return _Approved(prepared=prepared)
+        return await self._settle_verdict(prepared, lambda: self._policy.judge(prepared.action))
+
+    async def _settle_verdict(self, prepared: Prepared, judge: Callable[[], Verdict]) -> _Approved:
+        if not isinstance(first := judge(), Ask):
+            return self._allowed(prepared, first)
         async with self._asking:
-            verdict = self._policy.judge(prepared.action)  # the answer before this one may have settled it
-            if isinstance(verdict, Ask):
-                request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
-                answer = await self._approver.ask(request)
-                if answer.kind == "changed":
-                    return await self._revise(prepared, answer)
-                self._obey(answer, request)
-                return _Approved(prepared=prepared, asked=True)
-            self._settle(verdict)
-            return _Approved(prepared=prepared)
+            verdict = judge()  # the answer before this one may have settled it
+            if not isinstance(verdict, Ask):
+                return self._allowed(prepared, verdict)
+            request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
+            answer = await self._approver.ask(request)
+            if answer.kind == "changed":
+                return await self._revise(prepared, answer)
+            self._obey(answer, request)
+            return _Approved(prepared=prepared, asked=True)
+
+    def _allowed(self, prepared: Prepared, verdict: Allow | Deny) -> _Approved:
+        self._settle(verdict)
+        if isinstance(verdict, Allow) and verdict.confined:
+            return _Approved(prepared=prepared, unasked=Unasked(network=verdict.network))
+        return _Approved(prepared=prepared)
 
     async def _revise(self, prepared: Prepared, answer: Answer) -> _Approved:
         """The call as the person wants it, judged anew. Raises ToolError."""
@@ -266,6 +305,10 @@ class ToolRunner:
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
+    return structs.replace(output, text=f"{output.text}\n{line}", summary=summary or output.summary, refused="")
 
 
 def _replaced(secrets: int) -> str:

@@ -51,8 +51,11 @@ class TurnFiles:
         self._ready = self._watched = False
         self._said: set[str] = set()
 
-    async def before(self, action: Action) -> None:
-        """A call that was allowed is about to run; returns when what it may change is known."""
+    async def before(self, action: Action, *, may_change: bool = False) -> None:
+        """A call that was allowed is about to run; returns when what it may change is known.
+
+        may_change: it may, although the policy judged that it only reads.
+        """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
         turn = turn_of(self._session_of())
@@ -65,7 +68,9 @@ class TurnFiles:
             if isinstance(action, ChangeFiles):
                 self._watched = True
                 await asyncio.wrap_future(self.checkpoints.before_files(turn, _paths(action)))
-            elif isinstance(action, RunCommand) and not await asyncio.to_thread(self._only_reads, action):
+            elif isinstance(action, RunCommand) and (
+                may_change or not await asyncio.to_thread(self._only_reads, action)
+            ):
                 self._watched = True
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:

@@ -64,6 +64,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "sandbox": _narrows("a sandbox is narrower than none", lambda value, lower: lower.sandbox == "off"),
     "sandbox_write": _waits("opens folders outside of the project to commands"),
     "sandbox_caches": _narrows("closing the caches is narrower", lambda value, lower: value is False),
+    "confine_unasked": _narrows("confining commands is narrower", lambda value, lower: value != "off"),
     "sandbox_network": _narrows("closing the network is narrower", lambda value, lower: value is False),
     "max_steps": _waits(_STOPS),
     "max_cost": _waits(_STOPS),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Sandboxing = Literal["auto", "bwrap", "landlock", "seatbelt", "off"]
+ConfineUnasked = Literal["auto", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
@@ -59,6 +60,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether they may write the caches of package managers and compilers, such as ~/.cache."""
     sandbox_network: bool = False
     """Whether they reach the network."""
+    confine_unasked: ConfineUnasked = "auto"
+    """Whether commands that run without a question are confined where that works (files read-only, no network, no
+    secrets in the environment): auto, off."""
     max_steps: PositiveInt = 100
     """Requests one turn may take before it stops."""
     max_cost: PositiveFloat | None = None

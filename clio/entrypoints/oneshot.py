@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 class NobodyThere:
     """Answers for the person who is not at the keyboard: no approval, no opinion."""
 
+    never_asks = True
+
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Raises ApprovalNeeded, which names what would have allowed the action."""
         outside = isinstance(request.action, RunCommand) and request.action.outside

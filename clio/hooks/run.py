@@ -13,6 +13,7 @@ from msgspec import Struct
 from clio.children import started
 from clio.errors import ToolFailed
 from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.launcher import Request, launch
 from clio.tools.shell.processes import CANCEL_GRACE_S, RunningProcess, command_environment, shell_argv, stop_started
 
 MAX_OUTPUT_CHARS = 100_000
@@ -70,17 +71,20 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
         with tempfile.TemporaryFile() as file:  # a pipe would have to be fed while it runs, or not at all
             file.write(given)
             file.seek(0)
-            starting = asyncio.get_running_loop().subprocess_exec(
-                _HookProcess,
-                *shell_argv(command),
-                stdin=file,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=str(cwd),
-                env=command_environment(env),
-                start_new_session=sys.platform != "win32",
-                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
-            )
+            if sys.platform == "win32":
+                starting = asyncio.get_running_loop().subprocess_exec(
+                    _HookProcess,
+                    *shell_argv(command),
+                    stdin=file,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=str(cwd),
+                    env=command_environment(env),
+                    creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
+                )
+            else:
+                request = Request(argv=shell_argv(command), cwd=cwd, env=command_environment(env))
+                starting = launch(_HookProcess, request, stdin=file.fileno(), errors_apart=True)
             _, process = await started(starting, stop_started)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)

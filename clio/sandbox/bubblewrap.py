@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from clio.sandbox.fence import Enclosed, Fence, between
+from clio.sandbox.fence import GIVEN, Enclosed, Fence, between
+from clio.sandbox.landlock_child import seccomp_program
 
 _RUNTIME = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
 """Of /run, which else holds the doors of other programs, what commands need: name servers, programs on NixOS."""
@@ -36,6 +37,43 @@ def enclose(program: str, fence: Fence, argv: Sequence[str], cwd: Path, *, linge
     words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
     return Enclosed(argv=tuple(words), keeper=True)
+
+
+def confine(
+    program: str, root: Path, argv: Sequence[str], shown: Sequence[Path], hidden: Sequence[Path],
+    *, network: bool, lingers: bool = False,
+) -> Enclosed:  # fmt: skip
+    """A command that sees everything read-only, an empty /tmp of its own, and no sockets.
+
+    shown: folders that are to be read although they are in /tmp or /run, such as the project. hidden: further folders
+    with sockets of other programs. network: sockets stay, and so does /run.
+
+    Sockets are refused by a filter of system calls, which takes no time; a network namespace takes longer to make than
+    all the rest (7 of 13 ms). It is used where clio does not know the machine's system calls.
+    """
+    words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
+    given = b""
+    if not network:
+        try:
+            given = seccomp_program("none", metadata=True)
+            words += ["--seccomp", GIVEN]
+        except KeyError:
+            words += ["--unshare-net"]
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    if sys.platform != "win32" and os.geteuid() == 0:
+        words += ["--remount-ro", "/proc"]  # see `_tree`
+    words += ["--tmpfs", "/tmp"]
+    if not network:
+        words += ["--tmpfs", "/run"] if Path("/run").is_dir() else []
+        words += [word for name in _RUNTIME for word in ("--ro-bind-try", name, name)]
+        words += [word for folder in hidden for word in ("--tmpfs", str(folder))]
+    covered = [Path("/tmp"), *([] if network else [Path("/run"), *hidden])]
+    for folder in shown:
+        if any(cover == folder or cover in folder.parents for cover in covered):
+            words += ["--ro-bind-try", str(folder), str(folder)]
+    words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(root), "--"]
+    words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
+    return Enclosed(argv=tuple(words), keeper=True, given=given)
 
 
 def _tree(fence: Fence) -> Iterator[str]:

@@ -30,10 +30,22 @@ class Fence(Struct, frozen=True, kw_only=True):
 
 
 class Enclosed(Struct, frozen=True, kw_only=True):
-    """A program and its arguments, inside a fence. keeper: its first process only waits for the command's own."""
+    """A program and its arguments, inside a fence. keeper: its first process only waits for the command's own.
+
+    script: a Python file of clio's own, where `argv` are the arguments of its `main`. given: bytes that the program
+    reads from the descriptor whose number replaces the first `GIVEN` in `argv`. tmp: a folder to be removed after the
+    command. env: further variables.
+    """
 
     argv: tuple[str, ...]
     keeper: bool = False
+    script: str = ""
+    given: bytes = b""
+    tmp: Path | None = None
+    env: tuple[tuple[str, str], ...] = ()
+
+
+GIVEN = "@given"
 
 
 def between(upper: Path, lower: Path) -> tuple[Path, ...]:

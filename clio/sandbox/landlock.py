@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from clio.sandbox.fence import Enclosed, Fence
 
-_CHILD = str(Path(__file__).with_name("landlock_child.py"))
+CHILD = str(Path(__file__).with_name("landlock_child.py"))
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+_SINKS = ("null", "zero", "full")
 
 
 def enclose(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Enclosed:
@@ -22,9 +25,22 @@ def enclose(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Encl
     Not done between fork and exec: with threads about, no Python may run there.
     """
     places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
-    words = [sys.executable, "-I", "-S", "-B", _CHILD]
-    words += ["network" if fence.network else "no-network", "lingers" if lingers else "attended"]
-    return Enclosed(argv=(*words, str(len(places)), *places, *argv), keeper=True)
+    return _enclosed("network" if fence.network else "no-network", places, argv, lingers=lingers)
+
+
+def confine(tmp: Path, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
+    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no sockets.
+
+    network: sockets stay.
+    """
+    places = [str(tmp), *(f"/dev/{name}" for name in _SINKS)]
+    enclosed = _enclosed("confined-network" if network else "confined", places, argv, lingers=lingers)
+    return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
+
+
+def _enclosed(mode: str, places: Sequence[str], argv: Sequence[str], *, lingers: bool) -> Enclosed:
+    words = (mode, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
+    return Enclosed(argv=words, keeper=True, script=CHILD)
 
 
 def missing() -> str:

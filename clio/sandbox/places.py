@@ -41,7 +41,7 @@ def make_fence(
     root = root.resolve()
     named = [*more, *((env.get("XDG_CACHE_HOME", ""), *CACHES) if caches else ())]
     write = [root, *(_place(name, root, person) for name in named if name)]
-    git = list(_git_folders(root))
+    git = list(git_folders(root))
     write += [folder for folder in git if root not in folder.parents]
     sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
     if (root / ".git").is_file():
@@ -54,11 +54,16 @@ def make_fence(
         write=allowed,
         sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
         watched=(*links, *(path for folder in git for path in _watched_of(folder))),
-        hidden=_existing(_place(name, root, person) for name in _DOORS),
+        hidden=socket_folders(person),
         tmp=tmp.resolve(),
         shown=programs_in_tmp(env),
         network=network,
     )
+
+
+def socket_folders(person: Path) -> tuple[Path, ...]:
+    """The folders that hold other programs' sockets, where they exist. person: the home folder."""
+    return _existing(_place(name, person, person) for name in _DOORS)
 
 
 def _place(name: str, root: Path, person: Path) -> Path:
@@ -82,7 +87,7 @@ def _holds(folder: Path, path: Path) -> bool:
     return folder == path or folder in path.parents
 
 
-def _git_folders(root: Path) -> Iterator[Path]:
+def git_folders(root: Path) -> Iterator[Path]:
     """The folders of the workspace's repository: `.git`, or a worktree's own and the one it shares with the others.
 
     A worktree's are believed only where they name the workspace in return: what a `.git` file says, anybody may have

@@ -1,16 +1,21 @@
 """Whether a fence really holds here, found out by running it: what counts is what became of the files."""
 
+import os
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from clio.sandbox import bubblewrap, landlock, seatbelt
-from clio.sandbox.fence import Enclosed, Fence, Level
-from clio.sandbox.places import make_fence
+from clio.sandbox.fence import GIVEN, Enclosed, Fence, Level
+from clio.sandbox.own_tmp import programs_in_tmp
+from clio.sandbox.places import git_folders, make_fence, socket_folders
 from clio.storage.reasons import cause
 
 _LIMIT_S = 10.0
+_TRY_CONFINED = 'echo x > inside; : > /dev/null && echo x > "${TMPDIR:-/tmp}/own" && echo done'
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 
 
@@ -47,11 +52,7 @@ def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
         path.mkdir(parents=True)
     (root / ".git" / "config").write_text("kept", encoding="utf-8")
     fence = make_fence(root, person=folder / "home", clio_home=outside, env={}, tmp=tmp, caches=False)
-    argv = enclose(level, fence, ("/bin/sh", "-c", _TRY, "sh", str(outside)), root).argv
-    done = subprocess.run(
-        argv, cwd=root, env=dict(env), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-        timeout=_LIMIT_S, check=False,
-    )  # fmt: skip
+    done = _run(enclose(level, fence, ("/bin/sh", "-c", _TRY, "sh", str(outside)), root), root, env)
     if "done" not in done.stdout.splitlines() or not (root / "inside").exists():
         said = (done.stderr or done.stdout).strip().splitlines()
         return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
@@ -60,6 +61,78 @@ def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
     if level != "landlock" and (root / ".git" / "config").read_text(encoding="utf-8") != "kept":
         return "a command could write what is sealed"
     return ""
+
+
+def why_not_confined(level: Level, env: Mapping[str, str]) -> str:
+    """Why a command cannot be confined by a level on this machine; "" where it can. Runs one small command."""
+    if reason := _absent(level):
+        return reason
+    try:
+        with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
+            return _try_confined(level, Path(name).resolve(), env)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return cause(error)
+
+
+def _try_confined(level: Level, root: Path, env: Mapping[str, str]) -> str:
+    enclosed = confine(level, root, ("/bin/sh", "-c", _TRY_CONFINED), person=root)
+    try:
+        done = _run(enclosed, root, env)
+    finally:
+        if enclosed.tmp is not None:
+            shutil.rmtree(enclosed.tmp, ignore_errors=True)
+    if "done" not in done.stdout.splitlines():
+        said = (done.stderr or done.stdout).strip().splitlines()
+        return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
+    return "a command could write the project" if any(root.iterdir()) else ""
+
+
+def confine(
+    level: Level, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
+    network: bool = False, lingers: bool = False,
+) -> Enclosed:  # fmt: skip
+    """A command that only reads: nothing is written but a /tmp of its own, and it has no network.
+
+    `Enclosed.tmp`, where there is one, is to be removed after it. env: by its PATH, programs in /tmp are found.
+    Raises OSError where the level's program is gone.
+    """
+    match level:
+        case "bwrap":
+            program = _there(bubblewrap.program(), "bwrap")
+            shown = (root, *programs_in_tmp(env or {}), *git_folders(root))
+            hidden = socket_folders(person)
+            return bubblewrap.confine(program, root, argv, shown, hidden, network=network, lingers=lingers)
+        case "landlock":
+            return landlock.confine(_own_tmp(), argv, network=network, lingers=lingers)
+        case "seatbelt":
+            program = _there(seatbelt.program(), "sandbox-exec")
+            return seatbelt.confine(program, root, _own_tmp(), argv, network=network)
+        case "off":
+            return Enclosed(argv=argv)
+
+
+def _own_tmp() -> Path:
+    return Path(tempfile.mkdtemp(prefix="clio-command-")).resolve()
+
+
+def _run(enclosed: Enclosed, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    argv, given = enclosed.argv, -1
+    if enclosed.script:
+        argv = (sys.executable, "-I", "-S", "-B", enclosed.script, *argv)
+    try:
+        if enclosed.given:
+            given, write = os.pipe()
+            os.write(write, enclosed.given)
+            os.close(write)
+            place = argv.index(GIVEN)
+            argv = (*argv[:place], str(given), *argv[place + 1 :])
+        return subprocess.run(
+            argv, cwd=cwd, env={**env, **dict(enclosed.env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=_LIMIT_S, check=False, pass_fds=() if given < 0 else (given,),
+        )  # fmt: skip
+    finally:
+        if given >= 0:
+            os.close(given)
 
 
 def _absent(level: Level) -> str:

@@ -28,6 +28,29 @@ def profile(fence: Fence) -> str:
     return "".join(f"{line}\n" for line in _rules(fence))
 
 
+def confine(program: str, root: Path, tmp: Path, argv: Sequence[str], *, network: bool) -> Enclosed:
+    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no network."""
+    text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
+    return Enclosed(argv=(program, "-p", text, "env", f"TMPDIR={tmp}", *argv), tmp=tmp)
+
+
+def _read_only_rules(tmp: Path, *, network: bool) -> Iterator[str]:
+    yield "(version 1)"
+    yield "(allow default)"
+    yield "(deny file-write*)"
+    yield f"(allow file-write* (subpath {_quoted(tmp)}))"
+    for device in ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr"):
+        yield f'(allow file-write* (literal "{device}"))'
+    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'
+    yield "(deny job-creation)"
+    yield "(deny lsopen)"
+    yield "(deny appleevent-send)"
+    yield "(deny signal)"
+    yield "(allow signal (target same-sandbox))"
+    if not network:
+        yield "(deny network*)"
+
+
 def _rules(fence: Fence) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"

@@ -10,13 +10,13 @@ _FILES = LatePattern(
     r"|Device or resource busy|\bEBUSY\b|Invalid cross-device link",
     re.IGNORECASE,
 )
-_NETWORK = LatePattern(
+NETWORK = LatePattern(
     r"Network is unreachable|\bENETUNREACH\b|Could not resolve|Couldn't resolve|\bEAI_AGAIN\b|\bENOTFOUND\b"
     r"|Temporary failure in name resolution|Name or service not known|No address associated with hostname"
     r"|dial (?:tcp|udp)|getaddrinfo|error sending request|Failed to establish a new connection",
     re.IGNORECASE,
 )
-_LOOPBACK = LatePattern(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
+LOOPBACK = LatePattern(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
 _TMP = LatePattern(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
 
 
@@ -24,9 +24,9 @@ def hint(output: str, level: Level, *, network: bool) -> str:
     """One line on the likely cause and the way out; "" where nothing points to the sandbox."""
     if level == "off":
         return ""
-    if not network and _NETWORK.search(output):
+    if not network and NETWORK.search(output):
         cause = "it has no network"
-    elif not network and level != "landlock" and _LOOPBACK.search(output):
+    elif not network and level != "landlock" and LOOPBACK.search(output):
         cause = "each command has a network of its own, so a server is reached only by the command that started it"
     elif not network and level == "landlock" and _FILES.search(output):
         cause = "it can write only the project, caches and /tmp, and open no sockets"

@@ -19,9 +19,15 @@ PLAN_REASON = "plan mode only reads; describe this step in the plan and let the 
 
 
 class Allow(Struct, frozen=True, tag="allow"):
-    """It may run at once. The reason is for the log."""
+    """It may run at once. The reason is for the log.
+
+    confined: only because it was judged to read: it runs confined where that can be done. network: it has the network
+    there, because it only reads from a service such as `docker ps` does.
+    """
 
     reason: str
+    confined: bool = False
+    network: bool = False
 
 
 class Ask(Struct, frozen=True, tag="ask"):
@@ -233,12 +239,25 @@ class Policy:
         if self.mode == "all":
             return self._unless_it_widens(action, view)
         if view.only_reads:
-            return Allow("only reads inside the workspace")
+            said = self.mode != "plan" and (action in self._commands or view.covered_by(self._allow))
+            network = bool(getattr(view, "needs_network", False))
+            return Allow("only reads inside the workspace", confined=not said, network=network)
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
             return Allow("allowed for this session")
         return self._by_rules(view)
+
+    def judge_unconfined(self, action: Action, need: str) -> Verdict:
+        """What may be done about a command that only reads and failed while it was confined.
+
+        need: what it was refused, such as "needs the network".
+        """
+        if self.mode == "plan":
+            return Deny(f"it {need}, and plan mode runs nothing unconfined")
+        if isinstance(verdict := self.judge(action), Allow) and verdict.confined:
+            return Ask("medium", f"{need}; it failed while confined")
+        return verdict
 
     def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
         """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""

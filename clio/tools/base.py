@@ -21,6 +21,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     ok: False for a result that is an answer but not a success, such as a command's non-zero exit.
     changed: files that are now different, for the session's record.
     deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
+    refused: what a confined command needs and was refused, such as "needs the network"; "" for nothing.
     """
 
     text: str
@@ -28,6 +29,13 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     ok: bool = True
     changed: tuple[FileChange, ...] = ()
     deeds: Deeds | None = None
+    refused: str = ""
+
+
+class Unasked(Struct, frozen=True, kw_only=True):
+    """How a call runs that was not asked about. network: it has the network and the sockets of other programs."""
+
+    network: bool = False
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -37,12 +45,15 @@ class Prepared(Struct, frozen=True, kw_only=True):
     action: what policy judges; the diff a person is shown comes from it, and `run` does exactly it or raises.
     revise: the call with other changes in place of these, where a person wants only some of them or another text; they
         must be of the same files. Runs in a worker thread. Raises ToolError. None for a call that changes no files.
+    run_confined: as `run`, for a call that the policy lets run without a question only because it reads; None for a
+        call that is not confined.
     """
 
     title: str
     action: Action
     run: Callable[[Progress], Awaitable[ToolOutput]]
     revise: "Callable[[tuple[FileChange, ...]], Prepared] | None" = None
+    run_confined: Callable[[Progress, Unasked], Awaitable[ToolOutput]] | None = None
 
 
 class FreeArguments(Struct, frozen=True):

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from clio.errors import ToolRetry
 
 if TYPE_CHECKING:
+    from clio.sandbox.confinement import Confinement
     from clio.sandbox.sandbox import Sandbox
+    from clio.tools.base import Unasked
     from clio.tools.shell.processes import RunningProcess
 
 
@@ -60,11 +62,13 @@ class Job:
 class JobTable:
     """The jobs of one clio, by the names the model knows them by: job1, job2, …
 
-    sandbox: what holds them, as all commands of this clio; None for nothing.
+    sandbox: what holds them, as all commands of this clio; None for nothing. confinement: what confines those that run
+    without a question; None for nothing.
     """
 
-    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
+    def __init__(self, sandbox: "Sandbox | None" = None, confinement: "Confinement | None" = None) -> None:
         self.sandbox = sandbox
+        self.confinement = confinement
         self._jobs: dict[str, Job] = {}
 
     @property
@@ -72,16 +76,22 @@ class JobTable:
         """Whether the sandbox holds commands."""
         return self.sandbox is not None and self.sandbox.wanted
 
-    async def start(self, command: str, cwd: Path, *, outside: bool = False) -> Job:
-        """Start a job. Raises ToolFailed where the command cannot be started. outside: no sandbox holds it."""
-        from clio.tools.shell.held import start_held  # few ever start one
+    async def start(self, command: str, cwd: Path, *, outside: bool = False, unasked: "Unasked | None" = None) -> Job:
+        """Start a job. Raises ToolFailed where the command cannot be started.
+
+        outside: no sandbox holds it. unasked: it runs without a question, and so is confined.
+        """
+        from clio.tools.shell.held import start_held, start_unasked  # few ever start one
 
         sandbox = self.sandbox if self.held and not outside else None
-        process = await start_held(command, cwd, sandbox)
+        if unasked is not None and self.confinement is not None:
+            process, ended = await start_unasked(command, cwd, self.confinement, sandbox, network=unasked.network)
+        else:
+            process = await start_held(command, cwd, sandbox)
+            ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
         if not self._jobs:
             # Reached where clio dies of an error before it could close the table in order.
             atexit.register(self.kill)
-        ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
         job = Job(f"job{len(self._jobs) + 1}", command, process, ended)
         self._jobs[job.name] = job
         return job

@@ -14,8 +14,10 @@ from typing import cast
 
 from clio.children import started
 from clio.errors import ToolFailed
+from clio.sandbox.fence import Enclosed
 from clio.security.shell.dialects import line_shell
 from clio.tools.shell.bounded_text import BoundedText
+from clio.tools.shell.launcher import Request, launch
 from clio.tools.shell.process_tree import descendants, end_tree_on_windows, one_ends, session_members
 from clio.tools.shell.terminal_text import TerminalText
 
@@ -198,29 +200,39 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
 
 async def start(
-    command: str | Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, *, keeper: bool = False
+    command: str | Sequence[str] | Enclosed, cwd: Path, env: Mapping[str, str] | None = None
 ) -> RunningProcess:
-    """Start a line of shell, or an argument list without a shell. `env` defaults to clio's own.
+    """Start a line of shell, an argument list without a shell, or what a sandbox has made of one of them.
 
-    keeper: see RunningProcess.
-    Raises ToolFailed where it cannot be started.
+    env: defaults to clio's own. The command ends with clio at the latest, however clio ends; on Windows where clio can
+    still end it. Raises ToolFailed where it cannot be started.
     """
-    argv = shell_argv(command) if isinstance(command, str) else list(command)
-    starting = asyncio.get_running_loop().subprocess_exec(
-        functools.partial(RunningProcess, keeper=keeper),
-        *argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=str(cwd),
-        env=command_environment(os.environ if env is None else env),
-        start_new_session=sys.platform != "win32",
-        creationflags=subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0,
-    )
+    if isinstance(command, str):
+        enclosed = Enclosed(argv=tuple(shell_argv(command)))
+    else:
+        enclosed = command if isinstance(command, Enclosed) else Enclosed(argv=tuple(command))
+    make = functools.partial(RunningProcess, keeper=enclosed.keeper)
+    environment = command_environment(os.environ if env is None else env) | dict(enclosed.env)
     try:
-        _, process = await started(starting, stop_started)
+        if sys.platform == "win32":
+            starting = asyncio.get_running_loop().subprocess_exec(
+                make,
+                *enclosed.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=str(cwd),
+                env=environment,
+                creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
+            )
+            _, process = await started(starting, stop_started)
+        else:
+            request = Request(
+                argv=enclosed.argv, cwd=cwd, env=environment, script=enclosed.script, given=enclosed.given
+            )
+            _, process = await started(launch(make, request), stop_started)
     except (OSError, ValueError) as error:
-        shown = command if isinstance(command, str) else argv[0]
+        shown = command if isinstance(command, str) else enclosed.argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
     return process
 
@@ -231,20 +243,19 @@ async def stop_started(new: tuple[asyncio.BaseTransport, RunningProcess]) -> Non
 
 
 async def run(
-    command: str | Sequence[str],
+    command: str | Sequence[str] | Enclosed,
     cwd: Path,
     *,
     timeout_s: float,
     on_news: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
-    keeper: bool = False,
 ) -> tuple[RunningProcess, bool]:
     """Run to the end; the second value is whether it was stopped after `timeout_s`.
 
     Cancelling kills everything it started before the cancellation goes on. `on_news` gets the last line printed about
     once a second, or how long it has been silent.
     """
-    process = await start(command, cwd, env, keeper=keeper)
+    process = await start(command, cwd, env)
     try:
         async with asyncio.timeout(timeout_s):
             waiting = asyncio.ensure_future(process.wait())

@@ -1,6 +1,7 @@
 """Commands the model runs: in the foreground with a limit, or in the background as a job."""
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from clio.messages import Commit, Deeds
 from clio.sandbox.own_tmp import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
-from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.shell.held import put_back_by_jobs, run_held
+from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
+from clio.tools.shell.held import put_back_by_jobs, run_held, run_unasked
 from clio.tools.shell.jobs import Job, JobTable
+from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import RunningProcess, run
 from clio.tools.work_args import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 
@@ -46,13 +48,16 @@ class RunCommandTool:
             raise ToolRetry("the command is empty; give one line for the shell")
         if "\0" in call.command:
             raise ToolRetry("the command holds a NUL character; leave it out")
+        if sys.platform != "win32":
+            LAUNCHER.start_early()
 
         outside = isinstance(call, HeldCommandArgs) and call.outside
 
-        async def go(progress: Progress) -> ToolOutput:
+        async def go(progress: Progress, unasked: Unasked | None = None) -> ToolOutput:
             if call.background:
-                return await self._in_background(call.command, outside)
-            return await self._in_foreground(call.command, call.timeout_s or self._timeout_s, progress, outside)
+                return await self._in_background(call.command, outside, unasked)
+            limit_s = call.timeout_s or self._timeout_s
+            return await self._in_foreground(call.command, limit_s, progress, outside, unasked)
 
         first, _, more = call.command.strip().partition("\n")
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
@@ -60,15 +65,22 @@ class RunCommandTool:
         title += " (outside the sandbox)" if outside else ""
         note = WARNING if not outside and self._in_own_tmp(call.command) else ""
         action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
-        return Prepared(title=title, action=action, run=go)
+        return Prepared(title=title, action=action, run=go, run_confined=go)
 
-    async def _in_foreground(self, command: str, timeout_s: float, progress: Progress, outside: bool) -> ToolOutput:
+    async def _in_foreground(
+        self, command: str, timeout_s: float, progress: Progress, outside: bool, unasked: Unasked | None
+    ) -> ToolOutput:
         began = time.time()
         sandbox = None if outside else self._sandbox
         before = await put_back_by_jobs(self._sandbox)
-        process, timed_out, note = await run_held(
-            command, self._workspace.root, sandbox, timeout_s=timeout_s, on_news=progress
-        )
+        root, confinement, refused = self._workspace.root, self._jobs.confinement, ""
+        if unasked is not None and confinement is not None:
+            process, timed_out, note, refused = await run_unasked(
+                command, root, confinement, sandbox,
+                network=unasked.network, timeout_s=timeout_s, on_news=progress,
+            )  # fmt: skip
+        else:
+            process, timed_out, note = await run_held(command, root, sandbox, timeout_s=timeout_s, on_news=progress)
         state = _timed_out(process, timeout_s) if timed_out else _ended(process)
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
@@ -80,14 +92,14 @@ class RunCommandTool:
         if not outside and not note and not self._told_of_tmp and self._in_own_tmp(command):
             self._told_of_tmp, note = True, TOLD
         whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", before, note)))
-        return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds)
+        return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds, refused=refused)
 
     def _in_own_tmp(self, command: str) -> bool:
         """Whether the command would see another /tmp than the person's, and names it."""
         return self._sandbox is not None and self._sandbox.names_own_tmp(command, self._workspace.root)
 
-    async def _in_background(self, command: str, outside: bool) -> ToolOutput:
-        job = await self._jobs.start(command, self._workspace.root, outside=outside)
+    async def _in_background(self, command: str, outside: bool, unasked: Unasked | None) -> ToolOutput:
+        job = await self._jobs.start(command, self._workspace.root, outside=outside, unasked=unasked)
         await job.wait(_FIRST_LOOK_S)
         return _job_report(job, job.read_to, await put_back_by_jobs(self._sandbox))
 

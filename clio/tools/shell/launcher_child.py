@@ -1,0 +1,296 @@
+"""Starts clio's commands and ends them when clio is gone; run as a program, by its path.
+
+Uses nothing but the standard library. It is the parent of every command, and on Linux it adopts what loses its own
+parent (PR_SET_CHILD_SUBREAPER). So when clio dies, by SIGKILL too, all that its commands ever started is found below
+this one process, whatever session or process group it moved to. Elsewhere only the sessions and process trees of the
+commands are found.
+
+Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.Request`) together
+with four file descriptors: the command's standard input, output and error, and a pipe to which this program writes
+`P<pid>` or `E<errno>`, and at the end `X<exit code>`, negative for a signal, a line each. A length of 0 means that
+clio ends in good order: commands that still run are killed, and daemons that left them go on. The end of the socket
+without it means that clio was killed: everything is.
+"""
+
+import _socket  # socket.py would import as much again as this whole program
+import ctypes
+import os
+import select
+import struct
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+else:
+    import _signal as signal  # signal.py imports enum, which takes as long as all the rest together
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LINUX = sys.platform.startswith("linux")
+_FDS = 4
+_TERM_GRACE_S = 0.3
+"""What commands have for tidying up when clio was killed."""
+_KILL_S = 5.0
+GIVEN = b"@given"
+"""In an argument list: the number of the descriptor from which the command reads the bytes it is given."""
+
+
+_C = ctypes.CDLL(None) if _LINUX else None
+
+
+def _prctl(option: int, value: int) -> None:
+    if _C is not None:
+        _C.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
+
+
+class Launcher:
+    """The one object of this program."""
+
+    def __init__(self, control: _socket.socket) -> None:
+        self._control = control
+        self._running: dict[int, int] = {}  # the pipe to which a command's end is written, by its process id
+        self._scripts: dict[str, Callable[[list[str]], int]] = {}
+
+    def serve(self) -> None:
+        """Take requests until clio is gone; then end what is to be ended."""
+        woken, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, _note)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self._control.fileno(), select.POLLIN)
+        poll.register(woken, select.POLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                if fd == woken:
+                    os.read(woken, 4096)
+                elif not self._take_request():
+                    return
+            self._reap()
+
+    def _take_request(self) -> bool:
+        """Whether clio is still there."""
+        try:
+            head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS * 4))
+        except OSError:
+            head, ancillary = b"", []
+        if len(head) < 4:
+            self._end_all()
+            return False
+        (length,) = struct.unpack("=I", head)
+        if length == 0:
+            self._end_commands()
+            return False
+        fds = [fd for _, _, data in ancillary for fd in struct.unpack(f"={len(data) // 4}i", data)]
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        body = bytearray()
+        while len(body) < length:
+            piece = self._control.recv(min(length - len(body), 1 << 20))
+            if not piece:
+                self._end_all()
+                return False
+            body += piece
+        self._start(_parts(bytes(body)), fds[:3], fds[3])
+        for fd in fds[:3]:
+            os.close(fd)
+        return True
+
+    def _start(self, parts: list[bytes], streams: list[int], status: int) -> None:
+        cwd, script, given, count, *rest = parts
+        argv, env = rest[: int(count)], rest[int(count) :]
+        failed, report = os.pipe()
+        if script:
+            self._load(os.fsdecode(script))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+                for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+                    signal.signal(number, signal.SIG_DFL)
+                signal.set_wakeup_fd(-1)
+                for target, fd in enumerate(streams):
+                    os.dup2(fd, target)
+                os.chdir(cwd)
+                if script:
+                    os.closerange(3, max(report, status, *streams, self._control.fileno(), 64) + 64)
+                    os.environb.clear()
+                    os.environb.update(entry.split(b"=", 1) for entry in env)  # type: ignore[arg-type]
+                    os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(word) for word in argv]))
+                if given:
+                    argv[argv.index(GIVEN)] = _given_as_fd(given)
+                _exec(argv, dict(entry.split(b"=", 1) for entry in env))  # type: ignore[arg-type]
+            except OSError as error:
+                os.write(report, b"%d" % (error.errno or 0))
+            finally:
+                os._exit(127)
+        os.close(report)
+        error = os.read(failed, 16)  # ends when the command's program has taken the place of this one
+        os.close(failed)
+        if error:
+            os.waitpid(pid, 0)
+            _tell(status, b"E" + error)
+            os.close(status)
+        else:
+            self._running[pid] = status
+            _tell(status, b"P%d" % pid)
+
+    def _load(self, path: str) -> None:
+        """A script of clio's own, whose `main` is called after a fork: starting Python once more would take longer."""
+        if path not in self._scripts:
+            import importlib.machinery
+            import importlib.util
+
+            loader = importlib.machinery.SourceFileLoader("_clio_script", path)
+            spec = importlib.util.spec_from_loader("_clio_script", loader)
+            assert spec is not None
+            module = importlib.util.module_from_spec(spec)
+            loader.exec_module(module)
+            self._scripts[path] = module.main
+
+    def _reap(self) -> bool:
+        """Take leave of what has ended; whether any child is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if (pipe := self._running.pop(pid, None)) is not None:
+                _tell(pipe, b"X%d" % os.waitstatus_to_exitcode(status))
+                os.close(pipe)
+
+    def _end_all(self) -> None:
+        """End everything below this process: asked first, then killed, again while any of it starts more."""
+        leaders = set(self._running)
+        self._signal(signal.SIGTERM, leaders)
+        self._wait_gone(_TERM_GRACE_S)
+        until = time.monotonic() + _KILL_S
+        while self._signal(signal.SIGKILL, leaders) and time.monotonic() < until:
+            self._wait_gone(0.02)
+
+    def _end_commands(self) -> None:
+        """Kill the commands that still run, with what is below them; what has left them goes on."""
+        for leader in list(self._running):
+            for pid in (*_below(leader), leader):
+                _kill(pid, signal.SIGKILL)
+
+    def _wait_gone(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._reap() and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def _signal(self, number: int, leaders: set[int]) -> bool:
+        """Whether anything was there to take it. Whole sessions too where no one is adopted."""
+        own = os.getpid()
+        if _LINUX:
+            found = _below(own)
+        else:
+            found = [pid for leader in leaders for pid in (leader, *_below(leader))]
+            found += [pid for pid, _ in _processes() if _session(pid) in leaders]
+        sent = [_kill(pid, number) for pid in dict.fromkeys(found) if pid != own]
+        return any(sent)
+
+
+def _note(number: int, frame: object) -> None:
+    """Does nothing: that the signal came is what the pipe of `serve` tells."""
+
+
+def _parts(body: bytes) -> list[bytes]:
+    """Take apart what `launcher.Request` has put together: each part with its length before it."""
+    parts: list[bytes] = []
+    place = 0
+    while place < len(body):
+        (length,) = struct.unpack_from("=I", body, place)
+        parts.append(body[place + 4 : place + 4 + length])
+        place += 4 + length
+    return parts
+
+
+def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
+    """As `os.execvpe`, which would import a module first. Raises OSError."""
+    folders = [b""] if b"/" in argv[0] else env.get(b"PATH", os.defpath.encode()).split(b":")
+    missing: OSError = FileNotFoundError(2, "No such file or directory")
+    refused: OSError | None = None
+    for folder in folders:
+        try:
+            os.execve(folder + b"/" + argv[0] if folder else argv[0], argv, env)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            missing = error if len(folders) == 1 else missing
+        except OSError as error:
+            refused = refused or error
+    raise refused or missing
+
+
+def _given_as_fd(given: bytes) -> bytes:
+    """A descriptor that the command inherits, from which these bytes are read; fewer than a pipe holds."""
+    read, write = os.pipe()
+    os.write(write, given)
+    os.close(write)
+    os.set_inheritable(read, True)
+    return b"%d" % read
+
+
+def _tell(pipe: int, line: bytes) -> None:
+    try:
+        os.write(pipe, line + b"\n")
+    except OSError:
+        return  # clio no longer listens to this command
+
+
+def _kill(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def _below(top: int) -> list[int]:
+    """The processes that one has started, and those that these have, zombies left out."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _processes():
+        children.setdefault(parent, []).append(pid)
+    found = children.get(top, [])
+    for pid in found:  # which grows meanwhile
+        found += children.get(pid, [])
+    return found
+
+
+def _processes() -> list[tuple[int, int]]:
+    """All living processes and their parents."""
+    if not _LINUX:
+        import subprocess
+
+        done = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, check=False)
+        rows = [line.split() for line in done.stdout.splitlines()]
+        return [(int(row[0]), int(row[1])) for row in rows if len(row) == 3 and not row[2].startswith(b"Z")]
+    found: list[tuple[int, int]] = []
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would take longer to import than a command to start
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                words = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if words[0] != b"Z":
+            found.append((int(name), int(words[1])))
+    return found
+
+
+if __name__ == "__main__":
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    Launcher(_socket.socket(fileno=os.dup(0))).serve()
+    os._exit(0)

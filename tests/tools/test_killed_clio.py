@@ -1,0 +1,161 @@
+"""Clio is killed with SIGKILL, or ends: what becomes of the commands it started."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clio.tools.shell import launcher_child
+from clio.tools.shell.launcher import LAUNCHER
+from clio.tools.shell.processes import run
+from tests.support.chat_server import ChatServer, tool_calls
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere not all of these are found")
+
+NOTED = "echo $$ >> pids; exec sleep 97"
+DOUBLE_FORK = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open("pids", "a").write(f"{os.getpid()}\\n")
+        os.closerange(0, 3)
+        time.sleep(97)
+"""
+SHAPES = {
+    "foreground": (f"sh -c '{NOTED}'", False),
+    "pipeline": (f"sh -c '{NOTED}' | sh -c '{NOTED}'", False),
+    "background": (f"sh -c '{NOTED}' & sleep 97", False),
+    "job": (f"sh -c '{NOTED}'", True),
+    "setsid": (f"setsid sh -c '{NOTED}' & sleep 97", False),
+    "nohup": (f"nohup sh -c '{NOTED}' & sleep 97", False),
+    "double fork": (f"{sys.executable} d.py; sleep 97", False),
+    "no environment": (f"env -i setsid -f sh -c '{NOTED}'; sleep 97", False),
+    "deaf": ("trap '' TERM HUP INT; echo $$ >> pids; while :; do sleep 1; done", False),
+}
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def noted(folder: Path, count: int) -> list[int]:
+    """The process ids that commands have written down, when there are so many; waits at most 20 seconds."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        found = (folder / "pids").read_text(encoding="utf-8").split() if (folder / "pids").exists() else []
+        if len(found) >= count:
+            return [int(pid) for pid in found]
+        time.sleep(0.02)
+    raise AssertionError("the command did not start")
+
+
+def still_alive(pids: list[int]) -> list[int]:
+    until = time.monotonic() + 10
+    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < until:
+        time.sleep(0.02)
+    return left
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nothing_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
+    line, background = SHAPES[shape]
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "d.py").write_text(DOUBLE_FORK, encoding="utf-8")
+    with ChatServer([tool_calls([("run_command", {"command": line, "background": background})])]) as server:
+        clio = subprocess.Popen(
+            [sys.executable, "-m", "clio", "--input", "stream-json", "--output", "stream-json", "--approve", "all",
+             "--base-url", server.url, "--model", "m"],
+            cwd=tmp_path / "project",
+            env={**os.environ, "HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / "clio"), "OPENAI_API_KEY": "k"},
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            assert clio.stdin is not None
+            clio.stdin.write(b'{"type": "user", "text": "go"}\n')
+            clio.stdin.flush()
+            pids = noted(tmp_path / "project", 2 if shape == "pipeline" else 1)
+            assert still_alive_now(pids) == pids
+        finally:
+            clio.kill()
+            clio.wait()
+    assert still_alive(pids) == []
+
+
+def still_alive_now(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if alive(pid)]
+
+
+def end_of_clio(tmp_path: Path, ending: str) -> list[int]:
+    """A process that runs a command which leaves a daemon, and then ends."""
+    script = f"""
+import asyncio, os, signal
+from pathlib import Path
+from clio.tools.shell.processes import run
+asyncio.run(run("setsid -f sh -c '{NOTED}'; until [ -s pids ]; do sleep 0.02; done", Path("."), timeout_s=20))
+{ending}
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False, capture_output=True)
+    return noted(tmp_path, 1)
+
+
+def test_a_daemon_goes_on_when_clio_ends_in_good_order(tmp_path: Path) -> None:
+    pids = end_of_clio(tmp_path, "")
+    try:
+        time.sleep(0.2)
+        assert still_alive_now(pids) == pids
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_daemon_ends_with_a_killed_clio_after_its_command(tmp_path: Path) -> None:
+    assert still_alive(end_of_clio(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == []
+
+
+def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
+    async def go() -> None:
+        first = asyncio.ensure_future(run("echo $$ > pids; sleep 97", tmp_path, timeout_s=20))
+        while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text(encoding="utf-8").strip():
+            await asyncio.sleep(0.01)
+        assert LAUNCHER.pid is not None
+        os.kill(LAUNCHER.pid, signal.SIGKILL)
+        ended, late = await asyncio.wait_for(first, 10)
+        assert (ended.exit_code, late) == (-signal.SIGKILL, False)
+        second, _ = await run("echo again; exit 3", tmp_path, timeout_s=20)
+        assert (second.exit_code, second.output.text()) == (3, "again\n")
+
+    asyncio.run(go())
+    assert still_alive(noted(tmp_path, 1)) == []
+
+
+def test_a_command_does_not_see_clios_environment_in_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LAUNCHER.release()
+    monkeypatch.setenv("SOME_TOKEN", "a-secret-of-clio")
+    process, _ = asyncio.run(run("cat /proc/$PPID/environ", tmp_path, timeout_s=20, env={"PATH": os.environ["PATH"]}))
+    assert process.exit_code == 0
+    assert "a-secret-of-clio" not in process.output.text()
+
+
+def test_where_nothing_is_adopted_sessions_and_trees_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way of other systems, with `ps`: a child in its command's session and one in a session of its own."""
+    monkeypatch.setattr(launcher_child, "_LINUX", False)
+    top = subprocess.Popen(
+        ["sh", "-c", f"sh -c '{NOTED}' & setsid sh -c '{NOTED}' & wait"], cwd=tmp_path, start_new_session=True
+    )
+    noted(tmp_path, 2)
+    found = launcher_child._below(top.pid)  # pyright: ignore[reportPrivateUsage]
+    assert set(noted(tmp_path, 2)) <= set(found)
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    assert top.wait(10) is not None
