@@ -12,12 +12,14 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess
+from clio.security.deny_rules import Match, match_deny
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
+from clio.security.program_aliases import ConfiguredAliases
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
-from clio.security.rules import allows, denies, suggest, suggest_exact
+from clio.security.rules import allows, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
@@ -71,9 +73,17 @@ class CommandView:
             and not any(redirect.writes and not _harmless(redirect) for redirect in self.line.redirects)
         )
 
-    def denied_by(self, rules: tuple[Rule, ...]) -> str | None:
-        """The first rule that forbids any part of the line."""
-        return next((rule.text for rule in rules if any(denies(rule, command) for command in self.line.commands)), None)
+    def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
+        """The first rule that forbids any part of the line; with "maybe", that may, by an argument not known yet."""
+        aliases = ConfiguredAliases(self.start, self.line)
+        return next(
+            (
+                rule.text
+                for rule in rules
+                if any(match_deny(rule, command, aliases) == certainty for command in self.line.commands)
+            ),
+            None,
+        )
 
     def allowed_by(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
         """Why the line may run by these rules; None where a part of it is not covered.

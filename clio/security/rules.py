@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from clio.security.command_risk import assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
-from clio.security.rule import FETCH, Rule
+from clio.security.rule import Rule
 from clio.security.shell.words import SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS, git_subcommand
 
@@ -45,15 +45,6 @@ def allows(rule: Rule, command: SimpleCommand, level: Level) -> bool:
     if exceeds(level, _reach(rule)):
         return False
     return any(_matches(rule.words, words) for words in _spellings(command))
-
-
-def denies(rule: Rule, command: SimpleCommand) -> bool:
-    """Whether a rule forbids a command: it matches the beginning, in any spelling, by name or path."""
-    words = rule.words
-    if not words or (words[0] == FETCH and len(words) == 2):
-        return False
-    words = words if words[-1] == "*" else (*words, "*")
-    return any(_matches(words, each, strict=False) for each in (*_spellings(command), command.words))
 
 
 def suggest(command: SimpleCommand, level: Level) -> str | None:
