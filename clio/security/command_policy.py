@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
@@ -99,7 +99,8 @@ class CommandView:
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             if risk.level == "low" and not self._open(command):
                 continue
-            rule = next((rule for rule in rules if allows(rule, command, self._needed(command, risk))), None)
+            needed = self._needed(command, risk)
+            rule = next((rule for rule in rules if allows(rule, command, needed, self._inside_of(command))), None)
             if rule is None:
                 return None
             used.append(rule.text)
@@ -117,13 +118,26 @@ class CommandView:
             return None
         wanted: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            needed = self._needed(command, risk)
+            needed, inside = self._needed(command, risk), self._inside_of(command)
             if (risk.level == "low" and not self._open(command)) or any(
-                allows(rule, command, needed) for rule in rules
+                allows(rule, command, needed, inside) for rule in rules
             ):
                 continue
-            wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level))
+            wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level, inside))
         return wanted.pop() if len(wanted) == 1 else None
+
+    def _inside_of(self, command: SimpleCommand) -> Callable[[Word], bool]:
+        """Whether an operand of a command leads nowhere but into the workspace, links resolved."""
+
+        def is_inside(word: Word) -> bool:
+            bases = self._bases(command.folders)
+            return bases is not None and all(
+                all(map(self._inside, _places(posixpath.join(base, _expanded(word.text)), glob=word.glob)))
+                and not (word.glob and _like_option(base, word.text))
+                for base in bases
+            )
+
+        return is_inside
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""

@@ -179,10 +179,10 @@ def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
 def test_the_reason_and_the_rule_of_a_question(root: Path) -> None:
     judge = policy(root)
     assert judge.judge(RunCommand(command="git commit -m x", cwd=root)) == Ask(
-        "medium", "git commit changes the repository", "git commit *"
+        "medium", "git commit changes the repository", "git commit <safe>"
     )
     assert judge.judge(RunCommand(command="pytest -q | tail", cwd=root)) == Ask(
-        "medium", "pytest runs the project's or a package's code", "pytest *"
+        "medium", "pytest runs the project's or a package's code", "pytest <safe>"
     )
     two = judge.judge(RunCommand(command="make && pytest", cwd=root))
     assert isinstance(two, Ask)
