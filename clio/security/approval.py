@@ -233,7 +233,9 @@ class Policy:
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
         if rule := view.denied_by(self._deny):
-            return Deny(f"the user's rule deny: {rule!r} forbids this command; find another way or ask the user")
+            open_word = any(command.dynamic for command in view.line.commands)
+            hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
+            return Deny(f"the user's rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
         if action.outside:
             return self._outside(action)
         if self.mode == "all":
@@ -246,6 +248,8 @@ class Policy:
             return Deny(PLAN_REASON)
         if action in self._commands:
             return Allow("allowed for this session")
+        if doubt := view.denied_by(self._deny, "maybe"):
+            return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         return self._by_rules(view)
 
     def judge_unconfined(self, action: Action, need: str) -> Verdict:
@@ -267,6 +271,8 @@ class Policy:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
         if self._deny and view.unknown:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
+        if action not in self._commands and (doubt := view.denied_by(self._deny, "maybe")):
+            return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         from clio.security.written_settings import settings_written
 
         widens = settings_written(view.line, view.start, self._why_never_unasked)

@@ -2,7 +2,7 @@
 
 import os
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
@@ -12,12 +12,14 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess
+from clio.security.deny_rules import Match, match_deny
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
+from clio.security.program_aliases import ConfiguredAliases
 from clio.security.protected import is_protected
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
-from clio.security.rules import allows, denies, suggest, suggest_exact
+from clio.security.rules import allows, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
@@ -71,9 +73,17 @@ class CommandView:
             and not any(redirect.writes and not _harmless(redirect) for redirect in self.line.redirects)
         )
 
-    def denied_by(self, rules: tuple[Rule, ...]) -> str | None:
-        """The first rule that forbids any part of the line."""
-        return next((rule.text for rule in rules if any(denies(rule, command) for command in self.line.commands)), None)
+    def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
+        """The first rule that forbids any part of the line; with "maybe", that may, by an argument not known yet."""
+        aliases = ConfiguredAliases(self.start, self.line)
+        return next(
+            (
+                rule.text
+                for rule in rules
+                if any(match_deny(rule, command, aliases) == certainty for command in self.line.commands)
+            ),
+            None,
+        )
 
     def allowed_by(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
         """Why the line may run by these rules; None where a part of it is not covered.
@@ -89,7 +99,8 @@ class CommandView:
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             if risk.level == "low" and not self._open(command):
                 continue
-            rule = next((rule for rule in rules if allows(rule, command, self._needed(command, risk))), None)
+            needed = self._needed(command, risk)
+            rule = next((rule for rule in rules if allows(rule, command, needed, self._inside_of(command))), None)
             if rule is None:
                 return None
             used.append(rule.text)
@@ -107,13 +118,26 @@ class CommandView:
             return None
         wanted: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            needed = self._needed(command, risk)
+            needed, inside = self._needed(command, risk), self._inside_of(command)
             if (risk.level == "low" and not self._open(command)) or any(
-                allows(rule, command, needed) for rule in rules
+                allows(rule, command, needed, inside) for rule in rules
             ):
                 continue
-            wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level))
+            wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level, inside))
         return wanted.pop() if len(wanted) == 1 else None
+
+    def _inside_of(self, command: SimpleCommand) -> Callable[[Word], bool]:
+        """Whether an operand of a command leads nowhere but into the workspace, links resolved."""
+
+        def is_inside(word: Word) -> bool:
+            bases = self._bases(command.folders)
+            return bases is not None and all(
+                all(map(self._inside, _places(posixpath.join(base, _expanded(word.text)), glob=word.glob)))
+                and not (word.glob and _like_option(base, word.text))
+                for base in bases
+            )
+
+        return is_inside
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""

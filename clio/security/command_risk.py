@@ -12,6 +12,8 @@ from clio.security.shell.words import SimpleCommand, names
 from clio.security.shell.wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
+ELSEWHERE = _AS_ANOTHER | {"ssh"}
+"""Wrappers that have a command act as another user, or on another machine."""
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
 _HARMLESS = names("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV

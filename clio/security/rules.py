@@ -1,26 +1,17 @@
 """Which commands a rule lets run or forbids, and the narrowest rule worth offering. Pure."""
 
 import shlex
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from clio.security.command_risk import assess, harmless_variable, known_name, names_own_code
+from clio.security.command_risk import ELSEWHERE, assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
-from clio.security.rule import FETCH, Rule
+from clio.security.rule import Rule
+from clio.security.safe_arguments import SAFE, are_safe, safe_head
 from clio.security.shell.words import SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS, git_subcommand
 
-_SUBCOMMANDS = names(
-    """
-    git npm pnpm yarn bun cargo make gmake pip pip3 go docker podman kubectl uv poetry pipenv pdm just task dotnet mvn
-    gradle gradlew mvnw rake bundle composer gh hatch pre-commit conda mamba nx deno terraform helm rails
-    mix
-    brew apt apt-get dnf bazel cmake invoke nox stack cabal swift zig flutter dart rustup pipx ruff docker-compose
-    """
-)
-_TWO_SUBCOMMANDS = names(
-    "npm/run pnpm/run yarn/run bun/run git/stash git/remote docker/compose uv/pip gh/pr gh/issue gh/run"
-)
 _NO_RULE = names(
     """
     rm rmdir mv cp ln tee dd curl wget sudo su doas ssh scp rsync nc kill chmod chown eval source . exec env xargs find
@@ -31,60 +22,63 @@ _NO_RULE = names(
 _GLOB = frozenset("*?[")
 
 
-def allows(rule: Rule, command: SimpleCommand, level: Level) -> bool:
+def stays_below(word: Word) -> bool:
+    """Whether an operand, by its letters alone, leads to no place above or beside the folder it is used in."""
+    return not word.text.startswith(("/", "~")) and ".." not in word.text.split("/")
+
+
+def allows(rule: Rule, command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = stays_below) -> bool:
     """Whether a rule lets a command of this danger run.
 
     All words must match, wrappers aside. A rule covers what is dangerous only when its own fixed words say so: `git *`
     covers `git commit`, not `git push`, which needs `git push *`. Variables set for the command block it unless they
-    only change how things look.
+    only change how things look. A last word `<safe>` covers the harmless arguments `safe_arguments` lists.
+
+    inside: whether an operand leads nowhere but into the project.
     """
     if not rule.words or _sets_something(command):
         return False
     if not command.words or command.words[0].dynamic:
         return False
+    if rule.words[-1] == SAFE:
+        head = rule.words[:-1]
+        return not exceeds(level, "medium") and any(
+            _matches(head, words[: len(head)]) and inside(Word(".")) and are_safe(head, words[len(head) :], inside)
+            for words in _spellings(command)
+            if head
+        )
     if exceeds(level, _reach(rule)):
         return False
+    if not any(_GLOB & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
+        return assess(command).level == "low" and any(_matches(rule.words, words) for words in _spellings(command))
     return any(_matches(rule.words, words) for words in _spellings(command))
 
 
-def denies(rule: Rule, command: SimpleCommand) -> bool:
-    """Whether a rule forbids a command: it matches the beginning, in any spelling, by name or path."""
-    words = rule.words
-    if not words or (words[0] == FETCH and len(words) == 2):
-        return False
-    words = words if words[-1] == "*" else (*words, "*")
-    return any(_matches(words, each, strict=False) for each in (*_spellings(command), command.words))
+def suggest(command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = stays_below) -> str | None:
+    """A rule worth keeping that is no wider than what was asked; None for none.
 
-
-def suggest(command: SimpleCommand, level: Level) -> str | None:
-    """The narrowest rule worth keeping for a command: program and sub-command, or the program; None for none.
-
-    No rule is offered for what is dangerous, for interpreters with program text, and for programs that do whatever
-    their arguments say; for a script run in the shell itself only one of that very script.
+    For programs with a list of harmless arguments, `program sub-command <safe>`, where the command has no others; else
+    exactly this command. No rule is offered for what is dangerous, for program text of interpreters, and for programs
+    that do whatever their arguments say.
     """
     words = _plain(command.words)
-    if level == "high" or not words or _sets_something(command):
+    if level == "high" or not words or words[0].dynamic or _sets_something(command):
         return None
     program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` does whatever its arguments say as well
-    if program in ("source", ".") and len(words) == 2:
-        return suggest_exact(command)
-    if program in _NO_RULE or program in SHELLS or words[0].dynamic:
+    runs_script = program in ("source", ".") and len(words) == 2
+    if not runs_script and (program in _NO_RULE or program in SHELLS or _runs_text(program, words)):
         return None
-    if program in INTERPRETERS:
-        head = _interpreter_head(words)
-    elif program in _SUBCOMMANDS:
-        head = _head(words)
-    else:
-        head = words[:1]
-    texts = [word.text for word in head]
-    if not texts or any(word.dynamic or word.glob or _GLOB & set(word.text) for word in head):
-        return None
-    return f"{shlex.join(texts)} *"
+    fixed = safe_head(words)
+    if fixed and not any(_is_open(word) for word in words[:fixed]):
+        head = tuple(word.text for word in words[:fixed])
+        if inside(Word(".")) and are_safe(head, words[fixed:], inside):
+            return f"{shlex.join(head)} {SAFE}"
+    return None if any(map(_is_open, words)) else shlex.join(word.text for word in words)
 
 
 def suggest_exact(command: SimpleCommand) -> str | None:
     """The rule for exactly this command, word by word; None where a word may mean something else next time."""
-    if command.env or any(word.dynamic or word.glob or _GLOB & set(word.text) for word in command.words):
+    if command.env or any(map(_is_open, command.words)):
         return None
     return shlex.join(command.argv)
 
@@ -95,25 +89,18 @@ def _sets_something(command: SimpleCommand) -> bool:
     )
 
 
-def _head(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Program and sub-command; nothing where an option stands in its place."""
-    if len(words) == 1:
-        return words
-    if words[1].text.startswith("-"):
-        return ()
-    name = words[0].text.rsplit("/", 1)[-1]
-    two = len(words) > 2 and f"{name}/{words[1].text}" in _TWO_SUBCOMMANDS and not words[2].text.startswith("-")
-    return words[: 3 if two else 2]
+def _is_open(word: Word) -> bool:
+    """Whether a word may mean something else next time, or would be a pattern in a rule."""
+    return word.dynamic or word.glob or bool(_GLOB & set(word.text)) or word.text == SAFE
 
 
-def _interpreter_head(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """`python -m name` or `python script.py`; nothing for program text or an unknown option."""
-    name = words[0].text.rsplit("/", 1)[-1]
-    if len(words) > 2 and name.startswith(("python", "pypy")) and words[1].text == "-m":
-        return () if words[2].text in ("pdb", "code", "timeit", "http.server", "runpy") else words[:3]
-    if len(words) > 1 and not words[1].text.startswith("-"):
-        return words[:2]
-    return ()
+def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
+    """Whether an interpreter runs something else than `-m name` or a file."""
+    if program not in INTERPRETERS:
+        return False
+    if len(words) > 2 and program.startswith(("python", "pypy")) and words[1].text == "-m":
+        return words[2].text in ("pdb", "code", "timeit", "http.server", "runpy")
+    return len(words) < 2 or words[1].text.startswith("-")
 
 
 def _reach(rule: Rule) -> Level:
@@ -135,8 +122,13 @@ def _reach(rule: Rule) -> Level:
 
 
 def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
-    """The ways a rule may name a command: bare, and with the wrappers it was written with."""
+    """The ways a rule may name a command: bare, and with the wrappers it was written with.
+
+    Only as written where a wrapper has it act as another user, or elsewhere.
+    """
     bare = _plain(command.words)
+    if ELSEWHERE & set(command.wrappers):
+        return (command.written,) if command.written != command.words else ()
     return (bare,) if not command.wrappers or command.written == command.words else (bare, command.written)
 
 

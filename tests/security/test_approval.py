@@ -162,8 +162,16 @@ def test_deny_rules_win(root: Path, mode: ApprovalMode, line: str) -> None:
     assert "git push" in verdict.reason
 
 
-def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
+def test_all_refuses_a_program_that_only_the_run_can_tell_where_a_rule_may_forbid_it(root: Path) -> None:
     action = RunCommand(command="$CMD push", cwd=root)
+    verdict = policy(root, "all", deny=("git push",)).judge(action)
+    assert isinstance(verdict, Deny)
+    assert "written out" in verdict.reason
+    assert kind(policy(root, "all").judge(action)) == "allow"
+
+
+def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
+    action = RunCommand(command="cat x | sh", cwd=root)
     assert kind(policy(root, "all", deny=("git push",)).judge(action)) == "ask"
     assert kind(policy(root, "all").judge(action)) == "allow"
 
@@ -171,10 +179,10 @@ def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
 def test_the_reason_and_the_rule_of_a_question(root: Path) -> None:
     judge = policy(root)
     assert judge.judge(RunCommand(command="git commit -m x", cwd=root)) == Ask(
-        "medium", "git commit changes the repository", "git commit *"
+        "medium", "git commit changes the repository", "git commit <safe>"
     )
     assert judge.judge(RunCommand(command="pytest -q | tail", cwd=root)) == Ask(
-        "medium", "pytest runs the project's or a package's code", "pytest *"
+        "medium", "pytest runs the project's or a package's code", "pytest <safe>"
     )
     two = judge.judge(RunCommand(command="make && pytest", cwd=root))
     assert isinstance(two, Ask)

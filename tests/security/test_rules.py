@@ -3,8 +3,9 @@
 import pytest
 
 from clio.security.command_risk import assess
+from clio.security.deny_rules import match_deny
 from clio.security.rule import read_rule
-from clio.security.rules import allows, denies, suggest
+from clio.security.rules import allows, suggest
 from clio.security.shell.syntax import parse
 
 
@@ -87,36 +88,36 @@ def test_does_not_cover(rule: str, line: str) -> None:
     ],
 )
 def test_denies(rule: str, line: str) -> None:
-    assert any(denies(read_rule(rule), command) for command in parse(line).commands)
+    assert any(match_deny(read_rule(rule), command) == "yes" for command in parse(line).commands)
 
 
 @pytest.mark.parametrize(
     ("rule", "line"), [("git push", "git log push"), ("rm", "ls rm"), ("fetch x.org", "fetch x.org")]
 )
 def test_does_not_deny(rule: str, line: str) -> None:
-    assert not any(denies(read_rule(rule), command) for command in parse(line).commands)
+    assert all(match_deny(read_rule(rule), command) == "no" for command in parse(line).commands)
 
 
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("git commit -m x", "git commit *"),
-        ("git stash push", "git stash push *"),
-        ("npm run test -- x", "npm run test *"),
-        ("npm install left-pad", "npm install *"),
-        ("cargo test --lib", "cargo test *"),
-        ("make", "make *"),
-        ("make test", "make test *"),
-        ("pytest -q tests", "pytest *"),
-        ("uv run pytest -q", "pytest *"),
-        ("python -m pytest -x", "python -m pytest *"),
-        ("python scripts/gen.py --all", "python scripts/gen.py *"),
-        ("./run.sh now", "./run.sh *"),
-        ("go test ./...", "go test *"),
-        (".venv/bin/python -m pytest -x", ".venv/bin/python -m pytest *"),
-        ("./gradlew test", "./gradlew test *"),
-        ("bin/npm run test x", "bin/npm run test *"),
-        ("PYTHONPATH=src pytest -q", "pytest *"),
+        ("git commit -m x", "git commit <safe>"),
+        ("git stash push", "git stash push"),
+        ("npm run test -- x", "npm run test -- x"),
+        ("npm install left-pad", "npm install left-pad"),
+        ("cargo test --lib", "cargo test <safe>"),
+        ("make", "make"),
+        ("make test", "make test"),
+        ("pytest -q tests", "pytest <safe>"),
+        ("uv run pytest -q", "pytest <safe>"),
+        ("python -m pytest -x", "python -m pytest <safe>"),
+        ("python scripts/gen.py --all", "python scripts/gen.py --all"),
+        ("./run.sh now", "./run.sh now"),
+        ("go test ./...", "go test <safe>"),
+        (".venv/bin/python -m pytest -x", ".venv/bin/python -m pytest <safe>"),
+        ("./gradlew test", "./gradlew test"),
+        ("bin/npm run test x", "bin/npm run test x"),
+        ("PYTHONPATH=src pytest -q", "pytest <safe>"),
         ("source .venv/bin/activate", "source .venv/bin/activate"),
         ("source $X", None),
         (".venv/bin/python -c 'print(1)'", None),
@@ -129,9 +130,9 @@ def test_does_not_deny(rule: str, line: str) -> None:
         ("sudo ls", None),
         ("curl https://example.com", None),
         ("git push", None),
-        ("git -C ../x commit", None),
+        ("git -C ../x commit", "git -C ../x commit"),
         ("FOO=1 make", None),
-        ("make -j4 test", None),
+        ("make -j4 test", "make -j4 test"),
         ("$CMD", None),
         ("cp a b", None),
         ("npx thing", None),

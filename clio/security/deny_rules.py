@@ -1,0 +1,365 @@
+"""Whether a `deny` rule forbids a command, by what its program would take the words to mean.
+
+A rule is matched against every way a call may be read: options before the sub-command are skipped, aliases and other
+names are resolved, wrappers are looked through. Where a word that decides is only known when it runs, the rule holds.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, Protocol
+
+from clio.security import risk_tables as tables
+from clio.security.program_tables import (
+    ABBREVIATES,
+    GLOBAL_OPTIONS,
+    HAS_ALIASES,
+    IMPLIES,
+    KNOWN_SUBCOMMANDS,
+    RUNS_SCRIPTS,
+    SAME_OPTIONS,
+    SAME_PROGRAM,
+    SINGLE_DASH_WORDS,
+    STANDS_FOR,
+    SYNONYMS,
+)
+from clio.security.rule import FETCH, Rule
+from clio.security.shell.peel import Options, options
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import SimpleCommand, Word
+from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS
+
+Match = Literal["no", "maybe", "yes"]
+"""maybe: an argument that is only known when it runs would decide."""
+Words = tuple[Word, ...]
+
+_ORDER: dict[Match, int] = {"no": 0, "maybe": 1, "yes": 2}
+_NO_OPTIONS = options()
+_LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
+"""Wrappers of whose own call the parser keeps only the name."""
+_ANYTHING = Word("$…", dynamic=True, glob=True)
+_MAX_DEPTH = 5
+_LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
+_QUOTES_OTHERS = tables.LOW | tables.LOW_EXCEPT.keys() | tables.FILES | {"git", "gh"}
+"""Programs that do not run what their arguments name."""
+
+
+class AliasSource(Protocol):
+    """Knows the sub-commands that configuration files add to a program."""
+
+    def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
+        """What a name stands for, as configured; "" for a program of its own; None where that cannot be told."""
+        ...
+
+
+def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Match:
+    """Whether a rule forbids a command, under any name and spelling."""
+    if not rule.words or (rule.words[0] == FETCH and len(rule.words) == 2):
+        return "no"
+    return _Matcher(rule, aliases).match(command)
+
+
+class _Matcher:
+    """One rule, taken apart: its program, the words that must follow in order, and what may stand anywhere."""
+
+    def __init__(self, rule: Rule, aliases: AliasSource | None, depth: int = 0) -> None:
+        self.rule = rule
+        self.aliases = aliases
+        self.depth = depth
+        words = rule.words[:-1] if len(rule.words) > 1 and rule.words[-1] == "*" else rule.words
+        (self.program, *rest) = _respelled_rule(words)
+        place = next((place for place, word in enumerate(rest) if word.startswith("-")), len(rest))
+        self.lead, self.tail = tuple(rest[:place]), tuple(rest[place:])
+
+    def match(self, command: SimpleCommand) -> Match:
+        found: list[Match] = [self._call(call, command) for call in _calls(command)]
+        if not self.lead and not self.tail and any(self._named(Word(wrapper)) for wrapper in command.wrappers):
+            return "yes"
+        lost = [wrapper for wrapper in command.wrappers if wrapper in _LOSES_ITS_CALL]
+        if any(self._call((Word(wrapper), _ANYTHING), command) != "no" for wrapper in lost):
+            found.append("maybe")
+        return _worst(found)
+
+    def _call(self, call: Words, command: SimpleCommand) -> Match:
+        """Whether the rule forbids one call, its wrappers taken off."""
+        if not call:
+            return "no"
+        first = call[0]
+        if first.dynamic:
+            splits = first.glob or "@" in first.text or "*" in first.text or "{" in first.text
+            return "yes" if splits or len(call) == 1 else self._arguments(call, command)
+        if self._named(first):
+            return self._arguments(call, command)
+        if first.glob and fnmatchcase(self.program, first.text.rsplit("/", 1)[-1]):
+            return self._arguments(call, command)
+        return self._started(call, command)
+
+    def _named(self, word: Word) -> bool:
+        name = _program_name(word.text)
+        return any(
+            fnmatchcase(each, pattern)
+            for each in {name, word.text, _family(name)}
+            for pattern in (self.program, _program_name(self.program))
+        )
+
+    def _arguments(self, call: Words, command: SimpleCommand) -> Match:
+        args = call[1:]
+        known = GLOBAL_OPTIONS.get(_family(self.program), _NO_OPTIONS)
+        found: list[Match] = [self._walk(args, lead, known, call, command) for lead in self._leads()]
+        return _worst(found)
+
+    def _leads(self) -> Iterator[tuple[str, ...]]:
+        """The words that must follow the program, in each way that means the same."""
+        yield self.lead
+        program = _family(self.program)
+        if self.lead and program in RUNS_SCRIPTS:
+            names = SYNONYMS.get(program, {})
+            if names.get(self.lead[0], self.lead[0]) == "run" and len(self.lead) > 1 and program != "npm":
+                yield self.lead[1:]
+            elif program != "npm":
+                yield ("run", *self.lead)
+        text = " ".join(self.lead)
+        for word, others in IMPLIES.get(program, {}).items():
+            for other in others:
+                if text == other or text.startswith(f"{other} "):
+                    yield (word, *text[len(other) :].split())
+                if self.lead[:1] == (word,) and " " in other:
+                    yield (*other.split(), *self.lead[1:])
+
+    def _walk(
+        self,
+        args: Words,
+        lead: Sequence[str],
+        known: Options,
+        call: Words,
+        command: SimpleCommand,
+        options_end: bool = False,
+    ) -> Match:
+        """Whether these words come in this order among the operands, under some reading of the options between."""
+        if not lead:
+            return self._rest(call)
+        if not args:
+            return "no"
+        word, rest = args[0], args[1:]
+        if word.text.startswith("-") and len(word.text) > 1 and not options_end:
+            if word.text == "--" and not word.dynamic:
+                return self._walk(rest, lead, known, call, command, True)
+            if word.dynamic and word.glob:
+                return "maybe"  # unquoted, it may turn into several words
+            readings: list[Match] = [
+                self._walk(rest[taken:], lead, known, call, command) for taken in _values(word.text, known)
+            ]
+            value = rest[0] if rest and 1 in _values(word.text, known) else None
+            if value is not None and value.dynamic and value.glob:
+                readings.append("maybe")
+            return _worst(readings)
+        if word.dynamic:
+            return "yes"
+        if self._same(word, lead[0]):
+            return self._walk(rest, lead[1:], known, call, command, options_end)
+        if word.text.startswith("+") and _family(self.program) == "cargo":  # `cargo +nightly build`
+            return self._walk(rest, lead, known, call, command)
+        if len(lead) == len(self.lead) or lead == self.lead:
+            return self._alias(word, rest, call, command)
+        return "no"
+
+    def _same(self, word: Word, pattern: str) -> bool:
+        """Whether an operand is what a word of the rule means."""
+        program = _family(self.program)
+        other = SYNONYMS.get(program, {})
+        names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
+        if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
+            return True
+        if word.glob and fnmatchcase(pattern, word.text):
+            return True
+        if program == "npm" and pattern in IMPLIES["npm"].get(other.get(word.text, word.text), ()):
+            return True
+        exact = word.text in other or word.text in other.values()
+        return program in ABBREVIATES and not exact and bool(word.text) and pattern.startswith(word.text)
+
+    def _alias(self, word: Word, rest: Words, call: Words, command: SimpleCommand) -> Match:
+        """Whether a sub-command that is none of the program's own stands for what the rule forbids."""
+        program = _family(self.program)
+        if program not in HAS_ALIASES or word.text in KNOWN_SUBCOMMANDS[program]:
+            return "no"
+        given = _given_alias(program, call, word.text)
+        if given is None and self.aliases is None:
+            return "no"
+        if given is None and self.aliases is not None:
+            given = self.aliases.resolve_alias(program, word.text, call, command)
+        if given is None or self.depth >= _MAX_DEPTH:
+            return "yes"
+        if not given:
+            return "no"
+        inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+        tail = " ".join("$X" if each.dynamic else shlex.quote(each.text) for each in rest)
+        text = given[1:] if given.startswith("!") else f"{program} {given}"
+        line = parse(f"{text} {tail}".strip())
+        if line.unknown:
+            return "yes"
+        return _worst([inner.match(each) for each in line.commands])
+
+    def _rest(self, call: Words) -> Match:
+        """Whether what the rule says of options, and what follows them, is among the arguments."""
+        args = call[1:]
+        return _least([self._has(word, args) for word in self.tail])
+
+    def _has(self, wanted: str, args: Words) -> Match:
+        program = _family(self.program)
+        if wanted == "*" or any(_is_option(each.text, wanted, program) for each in args if not each.dynamic):
+            return "yes"
+        forces = program == "git" and self.lead[:1] == ("push",) and wanted in ("-f", "--force")
+        if forces and any(each.text.startswith("+") for each in args):
+            return "yes"  # `git push origin +main` is forced as well
+        if not wanted.startswith("-") and any(fnmatchcase(each.text, wanted) for each in args):
+            return "yes"
+        letters = wanted[1:]
+        bundle = wanted[:1] == "-" and wanted[:2] != "--" and len(letters) > 1 and letters.isalpha()
+        if bundle and program not in SINGLE_DASH_WORDS:
+            return _least([self._has(f"-{letter}", args) for letter in letters])
+        name, sign, value = wanted.partition("=")
+        if sign and self._has(name, args) == "yes" and any(each.text == value for each in args):
+            return "yes"
+        return "maybe" if any(each.dynamic for each in args) else "no"
+
+    def _started(self, call: Words, command: SimpleCommand) -> Match:
+        """Whether a program that is not the rule's own may start what the rule forbids."""
+        name, args = _program_name(call[0].text), call[1:]
+        found: list[Match] = []
+        if name in STANDS_FOR:
+            found.append(self._inner((*map(Word, STANDS_FOR[name]), *args), command))
+        if name.startswith("git-") and len(name) > 4:
+            found.append(self._inner((Word("git"), Word(name[4:]), *args), command))
+        if name.startswith(("python", "pypy", "py")) and (module := _module(args)):
+            found.append(self._inner(module, command))
+        if name in SHELLS | tables.INTERPRETERS | {"source", "."}:
+            scripts = [at for at, word in enumerate(args) if not word.dynamic and word.text[:1] != "-"]
+            found.extend(self._inner(args[at:], command) for at in scripts[:2])
+        if name == "corepack":
+            found.append(self._inner(args, command))
+        if name not in _QUOTES_OTHERS:
+            found += self._named_inside(args, command)
+        return _worst(found)
+
+    def _named_inside(self, args: Words, command: SimpleCommand) -> Iterator[Match]:
+        """What a program clio does not know may start: a call, or a text with one, among its arguments."""
+        for place, word in enumerate(args):
+            if word.dynamic:
+                continue
+            leads_in = place > 0 and args[place - 1].text in _LEADS_IN
+            if self._named(word) and (leads_in or self.lead or self.tail):
+                yield self._arguments(args[place:], command)
+            elif " " in word.text and self.depth < _MAX_DEPTH:
+                inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+                if any(inner.match(each) == "yes" for each in parse(word.text).commands):
+                    yield "maybe"
+
+    def _inner(self, call: Words, command: SimpleCommand) -> Match:
+        if self.depth >= _MAX_DEPTH:
+            return "yes"
+        return _Matcher(self.rule, self.aliases, self.depth + 1)._call(call, command)
+
+
+def _calls(command: SimpleCommand) -> Iterator[Words]:
+    """The call itself, and each beginning with one of the wrappers it is written with."""
+    yield command.words
+    if command.written != command.words:
+        for place, word in enumerate(command.written):
+            if place == 0 or word.text.rsplit("/", 1)[-1] in command.wrappers:
+                yield command.written[place:]
+
+
+def _respelled_rule(words: tuple[str, ...]) -> tuple[str, ...]:
+    """A rule's words, a program that is a sub-command of another written as that."""
+    stands = STANDS_FOR.get(words[0])
+    return (*stands, *words[1:]) if stands else words
+
+
+def _program_name(text: str) -> str:
+    """A program's name without its folder, in small letters: on some disks `GIT` is `git`."""
+    return text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
+
+
+def _family(program: str) -> str:
+    """The name the tables know a program by."""
+    name = _program_name(program)
+    name = SAME_PROGRAM.get(name, name)
+    return "pip" if name.startswith("pip") and name[3:].replace(".", "").isdecimal() else name
+
+
+def _values(text: str, known: Options) -> tuple[int, ...]:
+    """How many of the following words an option takes; both readings where the option is not known."""
+    name = text.split("=", 1)[0]
+    if "=" in text and text.startswith("--"):
+        return (0,)
+    if text in known.flags:
+        return (0,)
+    if name in known.valued:
+        return (0,) if "=" in text else (1,)
+    if not text.startswith("--") and text[:2] in known.valued and len(text) > 2:
+        return (0, 1)
+    return (0, 1)
+
+
+def _is_option(text: str, wanted: str, program: str) -> bool:
+    """Whether an argument is an option of the rule, in another spelling, shortened or among other letters."""
+    if not wanted.startswith("-") or not text.startswith("-"):
+        return False
+    if fnmatchcase(text, wanted):
+        return True
+    rows = [row.split() for row in SAME_OPTIONS.get(program, ())]
+    for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
+        if text == each or text.startswith(f"{each}="):
+            return True
+        shortened = text.split("=", 1)[0]
+        if each.startswith("--") and len(shortened) > 3 and each.startswith(shortened):
+            return True
+        letter = len(each) == 2 and each[1].isalpha() and not text.startswith("--")
+        if letter and program not in SINGLE_DASH_WORDS and each[1] in text.split("=", 1)[0][1:]:
+            return True
+    return False
+
+
+def _given_alias(program: str, call: Words, name: str) -> str | None:
+    """What the call itself says a sub-command stands for, as `git -c alias.p=push p` does; None for nothing."""
+    flag, prefix = {"git": ("-c", "alias."), "cargo": ("--config", "alias.")}.get(program, ("", ""))
+    for place, word in enumerate(call[1:], 1):
+        text = word.text.removeprefix(f"{flag}=") if flag else ""
+        if text == flag and place + 1 < len(call):
+            text = call[place + 1].text
+        key, sign, value = text.partition("=")
+        key = key.strip().casefold().removesuffix(".command")
+        if sign and key == f"{prefix}{name}".casefold():
+            return " ".join(value.strip().strip("[]").replace('"', " ").replace(",", " ").split())
+    return None
+
+
+def _module(args: Words) -> Words:
+    """`-m pip install` as `pip install`; nothing where no module runs."""
+    for place, word in enumerate(args):
+        if word.text == "-m" and not word.dynamic:
+            return args[place + 1 :]
+        if word.text.startswith("-m") and not word.dynamic:
+            return (Word(word.text[2:]), *args[place + 1 :])
+        if not word.text.startswith("-") or word.text in ("-c", "-"):
+            break
+    return ()
+
+
+def _kebab(text: str) -> str:
+    """npm takes `installTest` for `install-test`."""
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in text).removeprefix("-")
+
+
+def _worst(found: Iterable[Match]) -> Match:
+    worst: Match = "no"
+    for each in found:
+        worst = each if _ORDER[each] > _ORDER[worst] else worst
+    return worst
+
+
+def _least(found: Iterable[Match]) -> Match:
+    least: Match = "yes"
+    for each in found:
+        least = each if _ORDER[each] < _ORDER[least] else least
+    return least

@@ -1,0 +1,364 @@
+"""A deny rule holds however the call is written: options, names, aliases, wrappers, and words only the run can tell."""
+
+import os
+import shutil
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from clio.config.schema import ApprovalMode
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+from clio.security.program_tables import GLOBAL_OPTIONS
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
+MODES: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with aliases of its own, and a user with some more."""
+    home, root = tmp_path / "home", tmp_path / "project"
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(home))
+    for name in ("XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "CARGO_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (root / ".git").mkdir(parents=True)
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+    (root / ".git" / "config").write_text(
+        '[core]\n\tbare = false\n[Alias]\n\tpp = push\n\tq = "!git push" # sends\n\tst = status -sb\n'
+        "\tdeep = pp --tags\n[include]\n\tpath = more\n",
+        encoding="utf-8",
+    )
+    (root / ".git" / "more").write_text("[alias]\n included = \\\n   push\n", encoding="utf-8")
+    (root / ".cargo").mkdir()
+    (root / ".cargo" / "config.toml").write_text(
+        '[alias]\nship = ["publish", "--locked"]\nx = "test -q"\n', encoding="utf-8"
+    )
+    home.mkdir()
+    (home / ".gitconfig").write_text("[alias]\n\tup = push -u\n\tlg = log --oneline\n", encoding="utf-8")
+    return root
+
+
+def decide(project: Path, line: str, *deny: str, mode: ApprovalMode = "all", allow: tuple[str, ...] = ()) -> str:
+    policy = Policy(Workspace(project), mode, allow=allow, deny=deny)
+    match policy.judge(RunCommand(command=line, cwd=project)):
+        case Allow():
+            return "run"
+        case Ask():
+            return "ask"
+        case Deny(reason=reason):
+            return "denied" if "deny:" in reason else "refused"
+
+
+SUBCOMMANDS = {
+    "git": "push",
+    "docker": "push",
+    "podman": "push",
+    "kubectl": "delete",
+    "helm": "uninstall",
+    "npm": "publish",
+    "pnpm": "publish",
+    "yarn": "publish",
+    "bun": "publish",
+    "cargo": "publish",
+    "gh": "release",
+    "pip": "install",
+    "terraform": "apply",
+    "aws": "s3",
+    "gcloud": "compute",
+    "az": "vm",
+    "systemctl": "restart",
+    "uv": "publish",
+    "poetry": "publish",
+    "go": "generate",
+    "make": "deploy",
+    "brew": "uninstall",
+    "apt": "remove",
+    "apt-get": "remove",
+    "twine": "upload",
+}
+
+
+def spellings(program: str, sub: str) -> list[str]:
+    """Every global option before the sub-command, attached and apart, and every way to name the program."""
+    known = GLOBAL_OPTIONS[program]
+    lines = [f"{program} {flag} {sub}" for flag in sorted(known.flags)]
+    for option in sorted(known.valued):
+        lines += [f"{program} {option} value {sub} x", f"{program} {option}=value {sub}"]
+        if not option.startswith("--"):
+            lines.append(f"{program} {option}value {sub}")
+    lines += [f"{program} --not-known {sub}", f"{program} --not-known value {sub}", f"{program} -- {sub}"]
+    for named in (
+        f"/usr/bin/{program}",
+        f"./{program}",
+        f"../bin/{program}",
+        f"command {program}",
+        f"env {program}",
+        f"env -i A=1 {program}",
+        f"\\{program}",
+        f"'{program}'",
+        f"{program[:1]}'{program[1:]}'",
+        f"timeout 5 {program}",
+        f"nice -n 5 nohup {program}",
+        f"sudo {program}",
+        f"busybox {program}",
+        f"exec {program}",
+        f"time {program}",
+        f"echo x | xargs {program}",
+        f"find . -name x -exec {program}",
+        f"mise x -- {program}",
+        f"npx cross-env A=1 {program}",
+    ):
+        end = " {} ;" if named.startswith("find") else ""
+        lines.append(f"{named} {sub}{end.replace(';', chr(92) + ';')}")
+    lines += [
+        f"sh -c '{program} {sub}'",
+        f'bash -ec "cd x; {program} {sub}"',
+        f"eval {program} {sub}",
+        f"$({program} {sub})",
+    ]
+    lines += [f"$X {sub}", "$X", f"$E {program} {sub}", f"X={program}; $X {sub}", f"{program} $(echo {sub})"]
+    lines += [
+        f"{program} $X",
+        f'{program} "$X" y',
+        f"{program} {{{sub},}}",
+        f"{program[:-1]}? {sub}",
+        f"echo {sub} | xargs {program}",
+    ]
+    lines += [f'f() {{ {program} "$@"; }}; f {sub}', f"{program} \\\n {sub}", f"true && ({program} {sub} &)"]
+    return lines
+
+
+@pytest.mark.parametrize("program", SUBCOMMANDS)
+def test_no_spelling_escapes(program: str, project: Path) -> None:
+    sub = SUBCOMMANDS[program]
+    lines = spellings(program, sub)
+    unasked = [line for line in lines if decide(project, line, f"{program} {sub}") == "run"]
+    assert len(lines) > 30
+    assert not unasked
+    certain = [line for line in lines if "X" not in line and "npx" not in line and "busybox" not in line]
+    assert [line for line in certain if decide(project, line, f"{program} {sub}") == "ask"] == []
+
+
+@pytest.mark.parametrize("program", SUBCOMMANDS)
+def test_other_sub_commands_are_left_alone(program: str, project: Path) -> None:
+    known = GLOBAL_OPTIONS[program]
+    other = {"git": "status", "cargo": "test", "gh": "pr"}.get(program, "other")
+    sub = SUBCOMMANDS[program]
+    lines = [f"{program} {other}", f"{program} {other} {sub}", f"/usr/bin/{program} {other} '{program} {sub}'"]
+    lines += [f"{program} {option} {sub} {other}" for option in known.valued if program != "git" or option != "-c"]
+    lines += [f"{program} {flag} {other}" for flag in known.flags]
+    lines += [f"echo {program} {sub}", f"grep -r '{program} {sub}' .", f"cat {program}/{sub}"]
+    assert [line for line in lines if decide(project, line, f"{program} {sub}") == "denied"] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git -C . push",
+        "git -p push",
+        "git -c user.name=x push",
+        "git --git-dir=.git push",
+        "git --git-dir .git push",
+        "git -c alias.p=push p",
+        "git -c alias.p='!git push' p",
+        "git -c ALIAS.P=push p",
+        "git pp",
+        "git q origin",
+        "git deep",
+        "git included",
+        "git up",
+        "cd sub; git pp",
+        "git -C sub pp",
+        "/usr/lib/git-core/git-push origin",
+        "git-push",
+        "git config alias.zz push && git zz",
+        "git config alias.st push; git st",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.st GIT_CONFIG_VALUE_0=push git st",
+        "export GIT_CONFIG_COUNT=1; git st",
+        "HOME=/tmp git st",
+        "git --config-env=alias.st=X st",
+        "git -c include.path=/tmp/x st",
+        "printf '[alias]\\nst=push' >> .git/config; git st",
+        "git pus",
+        "git $(echo push)",
+        "git `echo push`",
+        "$X push",
+        "git {push,}",
+        "git pus?",
+        "git submodule foreach 'git push'",
+        "git rebase -x 'git push' main",
+        "git -c alias.a=b -c alias.b=push a",
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_git_push_is_refused_in_every_mode(line: str, mode: ApprovalMode, project: Path) -> None:
+    assert decide(project, line, "git push", mode=mode, allow=("git *", "git push *")) in ("denied", "refused")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git st",
+        "git lg",
+        "git status",
+        "git log --grep push",
+        "git commit -m 'git push'",
+        "git stash push",
+        "git -C push st",
+        "git add push",
+        "git checkout push",
+        'git diff "$X"',
+        'git commit -m "$MSG"',
+        "echo $(git status)",
+        'python "$F"',
+    ],
+)
+def test_what_is_not_a_push_is_not_refused(line: str, project: Path) -> None:
+    assert decide(project, line, "git push") == "run"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git push --force", "git push -f"),
+        ("git push --force", "git push origin --force main"),
+        ("git push --force", "git -C x push origin +main"),
+        ("git push --force", "git push -uf origin main"),
+        ("git push -f", "git push origin --force"),
+        ("git commit --no-verify", "git commit -am x -n"),
+        ("git commit --no-verify", "git commit --no-veri -m x"),
+        ("rm -rf *", "rm -r -f x"),
+        ("rm -rf *", "rm -fr x"),
+        ("rm -rf *", "rm --recursive --force x"),
+        ("rm -rf *", "rm -Rf x"),
+        ("rm -rf *", "rm x -rf"),
+        ("rm -rf *", "rm -vfR x"),
+        ("rm -rf *", "rm --rec --for x"),
+        ("rm -r", "rm -R x"),
+        ("rm --recursive", "find . -exec rm -fr {} +"),
+        ("npm publish", "npm --prefix x publish"),
+        ("npm publish", "npm pub"),
+        ("npm publish", "npm publi --tag x"),
+        ("npm install", "npm i x"),
+        ("npm install", "npm add x"),
+        ("npm install", "npm install-test"),
+        ("npm install", "npm it"),
+        ("npm install", "npm isntall x"),
+        ("npm i", "npm install x"),
+        ("npm run deploy", "npm rum deploy"),
+        ("npm run deploy", "npm run-script deploy"),
+        ("npm run deploy", "npm -s run --silent deploy"),
+        ("npm run test", "npm t"),
+        ("npm test", "npm run test"),
+        ("yarn run deploy", "yarn deploy"),
+        ("yarn deploy", "yarn run deploy"),
+        ("pnpm run deploy", "pnpm deploy"),
+        ("npm install -g *", "npm i --global x"),
+        ("npm exec", "npx x"),
+        ("npx", "npx x"),
+        ("npx", "npm exec x"),
+        ("cargo build", "cargo b"),
+        ("cargo build", "cargo +nightly build"),
+        ("cargo run", "cargo --config x=1 r"),
+        ("cargo publish", "cargo ship"),
+        ("cargo publish", "cargo --config 'alias.zz=\"publish\"' zz"),
+        ("cargo publish", "CARGO_ALIAS_X=publish cargo x"),
+        ("pip install", "python -m pip install x"),
+        ("pip install", "pip3.12 --proxy http://x install y"),
+        ("pip install", "python3 -I -m pip install y"),
+        ("docker push", "docker image push x"),
+        ("docker run", "docker -H tcp://x container run y"),
+        ("docker compose push", "docker-compose push"),
+        ("docker-compose push", "docker compose -f x push"),
+        ("docker run --privileged", "docker run -it --privileged x"),
+        ("docker run -v", "docker run --volume /:/host x"),
+        ("kubectl delete", "kubectl -n ns --context c delete pod x"),
+        ("gh pr merge", "gh -R a/b pr -R c/d merge 5"),
+        ("gh pr merge", "gh pr $(echo merge)"),
+        ("terraform apply", "terraform -chdir=x apply"),
+        ("make deploy", "gmake -C x deploy"),
+        ("sudo", "env sudo ls"),
+        ("sudo", "sudo sh -c ls"),
+        ("bash", "bash -c ls"),
+        ("./deploy.sh", "bash ./deploy.sh"),
+        ("deploy.sh", "./bin/deploy.sh x"),
+        ("curl", "CURL -s x"),
+        ("curl -d *", "curl --data=x y"),
+        ("git*", "git status"),
+        ("*", "ls"),
+    ],
+)
+def test_a_rule_means_what_the_program_takes_it_for(rule: str, line: str, project: Path) -> None:
+    assert decide(project, line, rule) == "denied"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git push --force", "git push origin main"),
+        ("git push --force", "git push --force-with-lease"),
+        ("rm -rf *", "rm -f x"),
+        ("rm -rf *", "rm x"),
+        ("npm publish", "npm pack"),
+        ("npm install", "npm run install-hooks"),
+        ("npm run deploy", "npm run build"),
+        ("npm run deploy", "npm test"),
+        ("cargo publish", "cargo x"),
+        ("docker push", "docker build -t push ."),
+        ("kubectl delete", "kubectl -n delete get pods"),
+        ("make deploy", "make -C deploy test"),
+        ("pip install", "python -m pytest"),
+        ("find -delete", "find . -depth"),
+        ("sudo", "man sudo"),
+    ],
+)
+def test_a_rule_means_no_more(rule: str, line: str, project: Path) -> None:
+    assert decide(project, line, rule) == "run"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("git push --force", 'git push "$X"'),
+        ("rm -rf *", 'for f in a b; do rm "$f"; done'),
+        ("git push", "D=x; git -C $D status"),
+        ("git push", "hyperfine 'git push'"),
+        ("git push", "./x.sh | sh"),
+    ],
+)
+def test_what_an_argument_decides_is_asked_even_in_mode_all(rule: str, line: str, project: Path) -> None:
+    assert decide(project, line, rule) == "ask"
+    assert decide(project, line, rule, mode="ask", allow=("git push *", "rm *", "git *")) == "ask"
+    assert decide(project, line) == "run"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_every_sub_command_of_this_git_is_known() -> None:
+    """One that is missing from the table would be taken for an alias, and refused."""
+    import subprocess
+
+    from clio.security.program_tables import KNOWN_SUBCOMMANDS
+
+    listed = subprocess.run(["git", "--list-cmds=main"], capture_output=True, text=True, check=True, timeout=20).stdout
+    assert not {name for name in listed.split() if name.islower()} - KNOWN_SUBCOMMANDS["git"] - {"scalar"}
+
+
+def test_a_program_of_the_users_own_is_no_alias(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "bin" / "git-tidy"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n", encoding="utf-8")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    assert decide(project, "git tidy", "git push") == "run"
+
+
+def test_every_pair_of_options_before_a_push(project: Path) -> None:
+    known = GLOBAL_OPTIONS["git"]
+    given = [*sorted(known.flags), *(f"{option} v" for option in sorted(known.valued))]
+    lines = [f"git {first} {second} push" for first, second in product(given, repeat=2)]
+    assert len(lines) > 700
+    assert {decide(project, line, "git push") for line in lines} == {"denied"}
