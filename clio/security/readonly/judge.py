@@ -4,11 +4,30 @@ To add a program: list it in the table of its family (`programs`, `developer_too
 known to be harmless. What is not listed is asked about.
 """
 
+from clio.security.readonly import archives, awk, jq, sed
+from clio.security.readonly.find import STARTERS, build_judges, judge_started_call
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
-from clio.security.shell.words import SimpleCommand
+from clio.security.shell.words import CommandLine, SimpleCommand, Word
 
-_JUDGES: dict[str, Judge] = {**PROGRAMS}
+
+def _judge_words(words: tuple[Word, ...]) -> Judgement:
+    """Judge the words of a call, also of one that another starts."""
+    program = words[0].text.rsplit("/", 1)[-1]
+    judge = _JUDGES.get(program)
+    if judge is None:
+        raise UnknownWord(f"clio does not know the program {program!r}")
+    return judge(words)
+
+
+_JUDGES: dict[str, Judge] = {
+    **PROGRAMS,
+    **sed.JUDGES,
+    **awk.JUDGES,
+    **jq.JUDGES,
+    **archives.JUDGES,
+    **build_judges(_judge_words),
+}
 
 
 def is_listed(program: str) -> bool:
@@ -16,16 +35,18 @@ def is_listed(program: str) -> bool:
     return program in _JUDGES
 
 
-def judge_read_only(command: SimpleCommand) -> Judgement | str:
+def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """What a command reads, where it provably does nothing else; otherwise why that is not known.
 
     The reason completes the sentence "it …" or names the word: "the option '-o' is not known to be harmless".
     Variables set for the command, wrappers and where its paths lead are judged by the caller.
+
+    Args:
+        line: the line the command is of. What xargs starts is known only with it.
     """
-    judge = _JUDGES.get(command.program)
-    if judge is None:
-        return f"clio does not know the program {command.program!r}"
     try:
-        return judge(command.words)
+        if command.wrappers and command.wrappers[-1] in STARTERS:
+            return judge_started_call(command, line, _judge_words)
+        return _judge_words(command.words)
     except UnknownWord as error:
         return str(error)

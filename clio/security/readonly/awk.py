@@ -1,0 +1,581 @@
+"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure.
+
+The parser knows POSIX awk and what gawk adds to it, without everything that runs, writes, opens or reveals: no `system`,
+pipe, redirect, `getline`, `@`, `ENVIRON`, or assignment to `ARGV`. A slash is a regular expression or a division both by
+its place in the grammar and by the token before it, since implementations decide by one or the other; where the two
+disagree the program is refused. Precedence is left out: it changes what is computed, never what is done.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.readonly.grammar import Judge, Judgement, UnknownWord, parse_call, read_grammar
+from clio.security.shell.words import Word, names
+
+_OPTIONS = """
+    -F= -v= --csv --posix --traditional --sandbox --re-interval --characters-as-bytes
+    --non-decimal-data --version --help
+    ; path*
+    """
+_MAX_PROGRAM = 20_000
+_MAX_DEPTH = 40
+
+_BUILTINS = names("""
+    length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper gensub
+    strtonum asort asorti patsplit strftime mktime systime and or xor lshift rshift compl isarray typeof fflush close
+    """)
+_KEYWORDS = names("""
+    BEGIN END BEGINFILE ENDFILE function func if else while for do break continue next nextfile exit return delete in
+    print printf getline switch case default
+    """)
+_REFUSED = {
+    "system": "runs a command with system()",
+    "getline": "reads with getline, from anywhere",
+    "ENVIRON": "shows the environment, secrets included",
+    "PROCINFO": "uses PROCINFO",
+    "SYMTAB": "uses SYMTAB, which reaches every variable",
+    "FUNCTAB": "uses FUNCTAB",
+    "ARGV": "uses ARGV, which names the files it reads",
+    "ARGC": "uses ARGC",
+    "func": "uses the old word 'func'",
+    "switch": "uses 'switch', which clio does not read",
+    "extension": "loads an extension",
+    "fork": "starts a process",
+    "exec": "starts a process",
+}
+_SORT_ORDERS = names("""
+    "@ind_str_asc" "@ind_str_desc" "@ind_num_asc" "@ind_num_desc" "@val_str_asc" "@val_str_desc" "@val_num_asc"
+    "@val_num_desc" "@val_type_asc" "@val_type_desc" "@unsorted"
+    """)
+
+_SPACE = LatePattern(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
+_COMMENT = LatePattern(r"#[^\n]*")
+_NUMBER = LatePattern(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
+_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
+_STRING = LatePattern(r'"(?:[^"\\\n]|\\[^\n])*"')
+_OPERATOR = LatePattern(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
+_REGEX_ATOM = LatePattern(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
+_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_HALF_CHARACTER = LatePattern(r"[^\x00-\x7f][\\\[\]]")
+_ASSIGNMENT = LatePattern(r"([A-Za-z_]\w*)=", re.ASCII)
+
+_ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "^=", "**="})
+_BINARY = frozenset({"+", "-", "*", "/", "%", "^", "**", "<", "<=", "==", "!=", ">", ">=", "~", "!~", "&&", "||", "in"})
+_BEFORE_DIVISION = frozenset({")", "]"})
+_BEFORE_REGEX = frozenset(
+    {"\n", ";", "{", "}", "(", ",", "!", "~", "!~", "&&", "||", "?", ":", "=", "==", "!=", "print", "return"}
+)
+
+Kind = Literal["name", "call", "number", "string", "regex", "operator", "end"]
+
+
+class Token(Struct, frozen=True):
+    """One token. leading: blanks, continued lines and comments before it. kind "call": a name right before `(`."""
+
+    kind: Kind
+    text: str
+    leading: str
+
+
+class Node(Struct, frozen=True):
+    """A rule, statement or expression: its tokens and parts in their order."""
+
+    kind: str
+    parts: tuple["Node | Token", ...]
+
+    def render(self) -> str:
+        """The text of the node."""
+        return "".join(part.leading + part.text if isinstance(part, Token) else part.render() for part in self.parts)
+
+
+def parse_program(text: str) -> Node:
+    """Parse an awk program.
+
+    Raises:
+        UnknownWord: where it is not known to be harmless.
+    """
+    if len(text) > _MAX_PROGRAM:
+        raise UnknownWord("the awk program is too long to check")
+    if _CONTROL.search(text) or _HALF_CHARACTER.search(text):
+        raise UnknownWord("the awk program has characters that awk may read in several ways")
+    parser = _Parser(text)
+    program = parser.program()
+    if program.render() != text:
+        raise UnknownWord("the awk program is not understood as a whole")
+    if unknown := sorted(parser.called - parser.defined):
+        raise UnknownWord(f"the awk program calls {unknown[0]!r}, which it does not define")
+    return program
+
+
+class _Parser:
+    """Reads one program from left to right, one token ahead.
+
+    called, defined: the functions of its own. parens, in_print: whether a `>` would redirect what is printed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.before = Token("operator", "\n", "")
+        self.called: set[str] = set()
+        self.defined: set[str] = set()
+        self.parens = 0
+        self.in_print = False
+        self.depth = 0
+        self.parts: list[Node | Token] = []
+        self.token = self.read()
+
+    # -- tokens
+
+    def read(self) -> Token:
+        """The next token."""
+        begin = self.at
+        self.skip(_SPACE)
+        if comment := self.skip(_COMMENT):
+            if comment.endswith("\\"):
+                raise UnknownWord("a comment of the awk program ends in a backslash")
+        leading = self.text[begin : self.at]
+        if self.at == len(self.text):
+            return Token("end", "", leading)
+        kind, found = self.lex()
+        if not found:
+            raise UnknownWord(_describe(self.text[self.at :]))
+        return Token(kind, found, leading)
+
+    def lex(self) -> tuple[Kind, str]:
+        """The kind and text of the token here; "" for none."""
+        letter = self.text[self.at]
+        if letter == '"':
+            return "string", self.skip(_STRING)
+        if letter == "/" and not self.ends_operand(self.before):
+            if self.before.text not in _BEFORE_REGEX or self.before.kind in ("string", "regex"):
+                raise UnknownWord("the awk program has a slash that is read in different ways")
+            return "regex", self.regex()
+        if number := self.skip(_NUMBER):
+            return "number", number
+        if name := self.skip(_NAME):
+            self.refuse_name(name)
+            call = self.text[self.at : self.at + 1] == "(" and name not in _KEYWORDS
+            return "call" if call else "name", name
+        return "operator", self.skip(_OPERATOR)
+
+    def ends_operand(self, token: Token) -> bool:
+        """Whether a slash after a token divides."""
+        if token.kind == "name":
+            return token.text not in _KEYWORDS
+        return token.kind == "number" or (token.kind == "operator" and token.text in _BEFORE_DIVISION)
+
+    def refuse_name(self, name: str) -> None:
+        rest = self.text[self.at :]
+        if name in _REFUSED and not (
+            (name == "PROCINFO" and _sorts(rest)) or (name == "ARGV" and self.compares_file_name(rest))
+        ):
+            raise UnknownWord(f"the awk program {_REFUSED[name]}")
+        if rest.startswith("::"):
+            raise UnknownWord("the awk program uses a namespace")
+
+    def compares_file_name(self, rest: str) -> bool:
+        """Whether this is `FILENAME == ARGV[1]`, which only looks at the name."""
+        compared = re.search(r"\bFILENAME *[!=]= *ARGV\Z", self.text[: self.at]) is not None
+        return compared and re.match(r"\[\d\] *(?:[{});\n]|&&|\|\||\Z)", rest) is not None
+
+    def regex(self) -> str:
+        """A regular expression with its slashes. One that awks end at different slashes is refused."""
+        begin = self.at
+        self.at += 1
+        while self.skip(_REGEX_ATOM):
+            pass
+        if self.text[self.at : self.at + 1] != "/":
+            raise UnknownWord("a regular expression of the awk program is read in different ways")
+        self.at += 1
+        return self.text[begin : self.at]
+
+    def skip(self, pattern: LatePattern) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+    def is_at(self, *texts: str) -> bool:
+        """Whether the next token is one of these operators or keywords."""
+        return self.token.kind in ("operator", "name") and self.token.text in texts
+
+    def take(self) -> Token:
+        """The next token, which is then behind."""
+        token = self.token
+        self.parts.append(token)
+        self.before = token
+        self.token = self.read()
+        return token
+
+    def expect(self, *texts: str) -> Token:
+        if not self.is_at(*texts):
+            found = self.token.text.replace("\n", "end of line") or "its end"
+            raise UnknownWord(f"the awk program has {found!r} where {texts[0]!r} is expected")
+        return self.take()
+
+    def take_newlines(self, *more: str) -> None:
+        while self.is_at("\n", *more):
+            self.take()
+
+    def wrap(self, kind: str, begin: int) -> None:
+        """Make one node of the parts from `begin` on."""
+        self.parts[begin:] = [Node(kind, tuple(self.parts[begin:]))]
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise UnknownWord("the awk program is nested too deeply")
+
+    # -- rules and statements
+
+    def program(self) -> Node:
+        self.take_newlines(";")
+        while self.token.kind != "end":
+            begin = len(self.parts)
+            if self.is_at("function"):
+                self.function()
+            else:
+                self.rule()
+            self.wrap("rule", begin)
+            self.take_newlines(";")
+        self.parts.append(self.token)
+        return Node("program", tuple(self.parts))
+
+    def function(self) -> None:
+        self.take()
+        name = self.token.text
+        if self.token.kind not in ("name", "call") or name in _KEYWORDS | _BUILTINS:
+            raise UnknownWord("the awk program has a function without a name of its own")
+        self.defined.add(name)
+        self.take()
+        self.expect("(")
+        while not self.is_at(")"):
+            self.plain_name()
+            if not self.is_at(")"):
+                self.expect(",")
+                self.take_newlines()
+        self.expect(")")
+        self.take_newlines()
+        self.block()
+
+    def plain_name(self) -> None:
+        """A name of a variable, as in parameters and after `in`."""
+        if self.token.kind != "name" or self.token.text in _KEYWORDS | _BUILTINS:
+            raise UnknownWord("the awk program has no name where one is expected")
+        self.take()
+
+    def rule(self) -> None:
+        if self.is_at("BEGIN", "END", "BEGINFILE", "ENDFILE"):
+            self.take()
+            self.block()
+            return
+        if not self.is_at("{"):
+            self.expression()
+            if self.is_at(","):
+                self.take()
+                self.take_newlines()
+                self.expression()
+        if self.is_at("{"):
+            self.block()
+        elif self.token.kind != "end":
+            self.expect("\n", ";")
+
+    def block(self) -> None:
+        """Statements in braces."""
+        begin = len(self.parts)
+        self.deeper()
+        self.expect("{")
+        self.take_newlines(";")
+        while not self.is_at("}"):
+            self.statement()
+            self.take_newlines(";")
+        self.expect("}")
+        self.depth -= 1
+        self.wrap("block", begin)
+
+    def statement(self) -> None:
+        begin = len(self.parts)
+        self.deeper()
+        if self.is_at("{"):
+            self.block()
+        elif self.is_at("if", "while", "for"):
+            self.branch_or_loop()
+        elif self.is_at("do"):
+            self.take()
+            self.take_newlines()
+            self.statement()
+            self.take_newlines(";")
+            self.expect("while")
+            self.condition()
+            self.end_statement()
+        else:
+            self.simple_statement()
+            self.end_statement()
+        self.depth -= 1
+        self.wrap("statement", begin)
+
+    def end_statement(self) -> None:
+        if not self.is_at("}"):
+            self.expect(";", "\n")
+
+    def branch_or_loop(self) -> None:
+        word = self.take().text
+        if word == "for":
+            self.for_head()
+        else:
+            self.condition()
+        self.take_newlines()
+        if word != "if" and self.is_at(";"):
+            self.take()
+            return
+        self.statement()
+        if word == "if":
+            self.otherwise()
+
+    def otherwise(self) -> None:
+        """The `else` of an `if`, behind newlines and at most one semicolon; they are blanks where there is none."""
+        self.take_newlines(";")
+        if self.is_at("else"):
+            self.take()
+            self.take_newlines()
+            self.statement()
+
+    def condition(self) -> None:
+        self.open_paren()
+        self.expression()
+        self.close_paren()
+
+    def for_head(self) -> None:
+        self.open_paren()
+        if re.match(r"[ \t]*[A-Za-z_]\w*[ \t]+in[ \t]+[A-Za-z_]\w*[ \t]*\)", self.token.text + self.text[self.at :]):
+            self.plain_name()
+            self.expect("in")
+            self.plain_name()
+            self.close_paren()
+            return
+        for last in (";", ";", ")"):
+            if not self.is_at(last):
+                self.simple_statement()
+            if last == ";":
+                self.expect(";")
+                self.take_newlines()
+        self.close_paren()
+
+    def simple_statement(self) -> None:
+        if self.is_at("print", "printf"):
+            self.print_statement()
+        elif self.is_at("next", "nextfile", "break", "continue"):
+            self.take()
+        elif self.is_at("exit", "return"):
+            self.take()
+            if not self.is_at("}", ";", "\n"):
+                self.expression()
+        elif self.is_at("delete"):
+            self.take()
+            self.plain_name()
+            if self.is_at("["):
+                self.subscript()
+        else:
+            self.expression()
+
+    def print_statement(self) -> None:
+        """What is printed. An unparenthesised `>` in it would redirect."""
+        word = self.take().text
+        if self.parens:
+            raise UnknownWord("the awk program prints in a place where that is read in different ways")
+        self.in_print = True
+        if not self.is_at("}", ";", "\n"):
+            self.expressions(groups=True)
+        elif word == "printf":
+            raise UnknownWord("the awk program has a printf without a format")
+        self.in_print = False
+
+    # -- expressions
+
+    def expressions(self, *, groups: bool = False) -> None:
+        """One or more expressions with commas between. groups: a list in parentheses is one, too."""
+        self.expression(groups=groups)
+        while self.is_at(","):
+            self.take()
+            self.take_newlines()
+            self.expression(groups=groups)
+
+    def expression(self, *, groups: bool = False) -> None:
+        """Operands with operators between, or with none where they are concatenated."""
+        begin = len(self.parts)
+        self.deeper()
+        self.operand(groups=groups)
+        while True:
+            if self.is_at(">") and self.in_print and not self.parens:
+                raise UnknownWord("the awk program writes to a file with '>'")
+            if self.is_at("?"):
+                self.take()
+                self.expression()
+                self.expect(":")
+                self.expression()
+            elif self.is_at("in"):
+                self.take()
+                self.plain_name()
+            elif self.is_at(*_BINARY, *_ASSIGNS):
+                if self.take().text in ("&&", "||"):
+                    self.take_newlines()
+                self.operand()
+            elif self.starts_operand():
+                self.operand()
+            else:
+                break
+        self.depth -= 1
+        self.wrap("expression", begin)
+
+    def starts_operand(self) -> bool:
+        """Whether an operand follows that is concatenated with the one before."""
+        if self.token.kind == "name":
+            return self.token.text not in _KEYWORDS
+        return self.token.kind in ("number", "string", "call") or self.is_at("(", "$", "++", "--")
+
+    def operand(self, *, groups: bool = False) -> None:
+        """A value with the signs before it and `++` or `--` on either side."""
+        while self.is_at("!", "-", "+"):
+            self.take()
+        if self.is_at("++", "--"):
+            self.take()
+            if not (self.is_at("$") or (self.token.kind == "name" and self.token.text not in _KEYWORDS)):
+                raise UnknownWord("the awk program counts something that is no variable")
+        if self.is_at("("):
+            self.group(groups=groups)
+        elif self.is_at("$"):
+            self.take()
+            if not (self.token.kind in ("number", "call", "name") or self.is_at("(", "$", "++", "--", "-", "+")):
+                raise UnknownWord("the awk program has '$' before something that is no number")
+            self.operand()
+            return
+        elif self.token.kind == "call":
+            self.call()
+        elif self.token.kind == "name":
+            self.variable()
+        elif self.token.kind in ("number", "string", "regex"):
+            self.take()
+            return
+        else:
+            raise UnknownWord(_misplaced(self.token))
+        while self.is_at("++", "--"):
+            self.take()
+
+    def group(self, *, groups: bool) -> None:
+        """An expression in parentheses, or a list of them: what `print` prints, or the index before `in`."""
+        self.open_paren()
+        self.expression()
+        listed = self.is_at(",")
+        while self.is_at(","):
+            self.take()
+            self.take_newlines()
+            self.expression()
+        self.close_paren()
+        if listed and not groups and not self.is_at("in"):
+            raise UnknownWord("the awk program has a list in parentheses where none is expected")
+
+    def open_paren(self) -> None:
+        self.expect("(")
+        self.parens += 1
+
+    def close_paren(self) -> None:
+        self.expect(")")
+        self.parens -= 1
+
+    def call(self) -> None:
+        """A call of a harmless built-in function, or of one the program defines."""
+        name = self.take().text
+        if name not in _BUILTINS:
+            self.called.add(name)
+        self.open_paren()
+        commas = 0
+        if not self.is_at(")"):
+            self.expression()
+            while self.is_at(","):
+                commas += 1
+                self.take()
+                self.take_newlines()
+                self.expression()
+        self.close_paren()
+        if name in ("asort", "asorti") and commas > 1:
+            raise UnknownWord(f"the awk program gives {name}() the name of a function")
+
+    def variable(self) -> None:
+        """A variable, an array's element, or `length` without parentheses."""
+        if self.token.text in _KEYWORDS or (self.token.text in _BUILTINS and self.token.text != "length"):
+            raise UnknownWord(_misplaced(self.token))
+        name = self.take().text
+        if name == "length" and self.is_at("/", "(", "[", "/="):
+            raise UnknownWord("the awk program uses 'length' in a way that is read differently")
+        if self.is_at("["):
+            self.subscript()
+
+    def subscript(self) -> None:
+        while self.is_at("["):
+            self.take()
+            self.expressions()
+            self.expect("]")
+
+
+def _sorts(rest: str) -> bool:
+    """Whether this is `PROCINFO["sorted_in"] = "@ind_str_asc"`, which sets the order of loops."""
+    match = re.match(r'\["sorted_in"\] *= *("@[a-z_]+") *(?=[;\n}]|\Z)', rest)
+    return match is not None and match[1] in _SORT_ORDERS
+
+
+def _misplaced(token: Token) -> str:
+    if token.text in (">", ">>"):
+        return "the awk program writes to a file with '>'"
+    shown = token.text.replace("\n", "end of line")
+    return f"the awk program has {shown!r} where a value is expected" if shown else "the awk program is not complete"
+
+
+def _describe(rest: str) -> str:
+    """Why no token begins here."""
+    if rest.startswith("|"):
+        return "the awk program runs a command with '|'"
+    if rest.startswith("@"):
+        return "the awk program uses '@', which loads files or calls functions by name"
+    return f"clio does not read {rest[:1]!r} in an awk program"
+
+
+def _judge_awk(words: tuple[Word, ...]) -> Judgement:
+    try:
+        call = parse_call(read_grammar(_OPTIONS, order="first"), words[1:])
+    except UnknownWord:
+        if any(word.text.startswith(("-f", "--file", "-E", "--exec")) for word in words[1:]):
+            raise UnknownWord("awk reads its program from a file") from None
+        raise
+    if call.has("--version", "--help") and not call.operands:
+        return Judgement()
+    for value in call.values("-v"):
+        _check_assignment(value)
+    if not call.operands:
+        raise UnknownWord("awk has no program")
+    program, *operands = call.operands
+    if program.glob:
+        raise UnknownWord("the awk program is only known when it runs")
+    parse_program(program.text)
+    paths: list[Word] = []
+    for word in operands:
+        if not word.glob and _ASSIGNMENT.match(word.text):
+            _check_assignment(word.text)
+        elif word.text.startswith("/inet"):
+            raise UnknownWord(f"gawk opens the network for {word.text!r}")
+        else:
+            paths.append(word)
+    return Judgement(paths=tuple(paths))
+
+
+def _check_assignment(text: str) -> None:
+    match = _ASSIGNMENT.match(text)
+    if match is None or match[1] in _REFUSED or match[1] in _KEYWORDS or match[1] in _BUILTINS:
+        raise UnknownWord(f"awk is given {text!r}, which does not set a plain variable")
+
+
+JUDGES: dict[str, Judge] = dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), _judge_awk)

@@ -1,0 +1,503 @@
+"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure.
+
+Everything a filter can do is done by its functions, so each must be listed here or defined by the filter itself; `env`,
+`$ENV`, modules, `import` and `include` are not. The filters inside interpolated strings are parsed like the rest.
+"""
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
+from clio.security.shell.words import Word, names
+
+_FLAGS = frozenset("nrcseSaMCjhVR")
+_LONG_FLAGS = names("""
+    --null-input --raw-output --raw-output0 --compact-output --slurp --exit-status --sort-keys --ascii-output --tab
+    --monochrome-output --color-output --join-output --raw-input --stream --stream-errors --seq --unbuffered --help
+    --version --args --jsonargs
+    """)
+_VALUES = {
+    "--arg": ("text", "text"),
+    "--argjson": ("text", "text"),
+    "--slurpfile": ("text", "path"),
+    "--rawfile": ("text", "path"),
+    "--indent": ("text",),
+}
+_MAX_FILTER = 20_000
+_MAX_DEPTH = 40
+
+_FUNCTIONS = names("""
+    GROUP_BY IN INDEX UNIQUE_BY abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh atan
+    atan2 atanh booleans bsearch builtins capture cbrt ceil combinations contains copysign cos cosh date dateadd
+    datesub debug del delpaths drem empty endswith erf error exp exp10 exp2 explode expm1 fabs false fdim finites
+    first flatten floor fma fmax fmin fmod frexp from_entries fromdate fromdateiso8601 fromjson fromstream gamma
+    getpath gmtime group_by gsub halt halt_error has have_decnum have_literal_numbers hypot implode in index indices
+    infinite input input_filename input_line_number inputs inside isempty isfinite isinfinite isnan isnormal isvalid
+    iterables j0 j1 jn join keys keys_unsorted last ldexp leaf_paths length lgamma lgamma_r limit localtime log
+    log10 log1p log2 logb ltrim ltrimstr map map_values match max max_by min min_by mktime modf nan nearbyint
+    nextafter nexttoward normals not now nth null nulls numbers objects path paths pick pow pow10 range recurse
+    recurse_down remainder repeat reverse rindex rint round rtrim rtrimstr scalars scalb scalbln scan select setpath
+    significand sin sinh skip sort sort_by split splits sqrt startswith stderr strflocaltime strftime strings
+    strptime sub sum tan tanh test tgamma to_entries toarray toboolean todate todateiso8601 tojson tonumber tostream
+    tostring transpose trim trimstr true trunc truncate_stream type unique unique_by until utf8bytelength values
+    walk while with_entries y0 y1 yn
+    """)
+_KEYWORDS = names("""
+    def reduce foreach if then elif else end try catch label break import include as and or module
+    """)
+_REFUSED = {
+    "env": "shows the environment, secrets included",
+    "$ENV": "shows the environment, secrets included",
+    "import": "loads a module",
+    "include": "loads a module",
+    "module": "is a module",
+    "modulemeta": "reads a module",
+    "get_search_list": "shows where modules are looked for",
+}
+
+_SPACE = LatePattern(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
+_NUMBER = LatePattern(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
+_FIELD = LatePattern(r"\.[A-Za-z_]\w*", re.ASCII)
+_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
+_VARIABLE = LatePattern(r"\$[A-Za-z_]\w*", re.ASCII)
+_FORMAT = LatePattern(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
+_TEXT = LatePattern(r'(?:[^"\\]|\\[^(])*')
+_OPERATOR = LatePattern(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
+_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+_BINARY = frozenset("""| , // ?// //= |= += -= *= /= %= == != < <= > >= + - * / % = and or""".split())
+
+Kind = Literal["name", "variable", "field", "number", "format", "string", "operator", "end"]
+
+
+class Token(Struct, frozen=True):
+    """One token. leading: blanks and comments before it. A string's text ends at its first interpolation."""
+
+    kind: Kind
+    text: str
+    leading: str
+
+
+def parse_filter(text: str) -> tuple[Token, ...]:
+    """Parse a jq filter into its tokens, whose texts make up the filter.
+
+    Raises:
+        UnknownWord: where it is not known to be harmless.
+    """
+    if len(text) > _MAX_FILTER:
+        raise UnknownWord("the jq filter is too long to check")
+    if _CONTROL.search(text):
+        raise UnknownWord("the jq filter has control characters")
+    parser = _Parser(text)
+    parser.program()
+    if "".join(token.leading + token.text for token in parser.tokens) != text:
+        raise UnknownWord("the jq filter is not understood as a whole")
+    return tuple(parser.tokens)
+
+
+class _Parser:
+    """Reads one filter from left to right, one token ahead. defined: the functions and parameters of its own."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+        self.tokens: list[Token] = []
+        self.called: set[str] = set()
+        self.defined: set[str] = set()
+        self.token = self.read()
+
+    # -- tokens
+
+    def read(self) -> Token:
+        leading = self.skip(_SPACE)
+        if self.at == len(self.text):
+            return Token("end", "", leading)
+        kind, found = self.lex()
+        if not found:
+            raise UnknownWord(f"clio does not read {self.text[self.at]!r} in a jq filter")
+        return Token(kind, found, leading)
+
+    def lex(self) -> tuple[Kind, str]:
+        if self.text[self.at] == '"':
+            self.at += 1
+            return "string", '"'
+        kinds: tuple[tuple[Kind, LatePattern], ...] = (
+            ("field", _FIELD),
+            ("number", _NUMBER),
+            ("variable", _VARIABLE),
+            ("name", _NAME),
+            ("format", _FORMAT),
+            ("operator", _OPERATOR),
+        )
+        for kind, pattern in kinds:
+            if found := self.skip(pattern):
+                if self.text.startswith("::", self.at):
+                    raise UnknownWord("the jq filter uses a module")
+                return kind, found
+        return "operator", ""
+
+    def skip(self, pattern: LatePattern) -> str:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+    def is_at(self, *texts: str) -> bool:
+        return self.token.kind in ("operator", "name") and self.token.text in texts
+
+    def take(self) -> Token:
+        token = self.token
+        self.tokens.append(token)
+        self.token = self.read()
+        return token
+
+    def expect(self, *texts: str) -> None:
+        if not self.is_at(*texts):
+            raise UnknownWord(f"the jq filter has {self.token.text or 'its end'!r} where {texts[0]!r} is expected")
+        self.take()
+
+    def deeper(self) -> None:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise UnknownWord("the jq filter is nested too deeply")
+
+    # -- grammar
+
+    def program(self) -> None:
+        if self.token.kind != "end":
+            self.definitions()
+        if self.token.kind != "end":
+            self.pipe()
+        if self.token.kind != "end":
+            raise UnknownWord(f"the jq filter has {self.token.text!r} where it should end")
+        self.tokens.append(self.token)
+        if unknown := sorted(self.called - self.defined - _FUNCTIONS):
+            raise UnknownWord(f"the jq filter calls {unknown[0]!r}, which is not known to be harmless")
+
+    def definitions(self) -> None:
+        """`def name(a; $b): body;`, any number of times."""
+        while self.is_at("def"):
+            self.take()
+            self.define()
+            if self.is_at("("):
+                self.take()
+                self.define()
+                while self.is_at(";"):
+                    self.take()
+                    self.define()
+                self.expect(")")
+            self.expect(":")
+            self.pipe()
+            self.expect(";")
+
+    def define(self) -> None:
+        """A name that is defined here, of a function or a parameter."""
+        if self.token.kind == "variable":
+            self.variable()
+            return
+        if self.token.kind != "name" or self.token.text in _KEYWORDS:
+            raise UnknownWord("the jq filter has no name where one is defined")
+        self.check_name()
+        self.defined.add(self.take().text)
+
+    def check_name(self) -> None:
+        if why := _REFUSED.get(self.token.text):
+            raise UnknownWord(f"the jq filter uses {self.token.text!r}, which {why}")
+
+    def pipe(self) -> None:
+        """Terms with operators between them, and what binds names for the rest."""
+        self.deeper()
+        self.definitions()
+        if self.is_at("label"):
+            self.take()
+            self.variable()
+        else:
+            self.operand()
+        while self.is_at(*_BINARY) or self.is_at("as"):
+            if self.take().text == "as":
+                self.patterns()
+                self.expect("|")
+            self.definitions()
+            if self.is_at("label"):
+                self.take()
+                self.variable()
+            else:
+                self.operand()
+        self.depth -= 1
+
+    def operand(self) -> None:
+        """A term, with its signs before it."""
+        while self.is_at("-"):
+            self.take()
+        if self.is_at("reduce", "foreach"):
+            self.take()
+            self.postfix()
+            self.expect("as")
+            self.patterns()
+            self.arguments()
+        elif self.is_at("if"):
+            self.conditional()
+        elif self.is_at("try"):
+            self.take()
+            self.operand()
+            if self.is_at("catch"):
+                self.take()
+                self.operand()
+            return
+        else:
+            self.postfix()
+            return
+        self.suffixes()
+
+    def conditional(self) -> None:
+        self.take()
+        self.pipe()
+        self.expect("then")
+        self.pipe()
+        while self.is_at("elif"):
+            self.take()
+            self.pipe()
+            self.expect("then")
+            self.pipe()
+        if self.is_at("else"):
+            self.take()
+            self.pipe()
+        self.expect("end")
+
+    def postfix(self) -> None:
+        """A term and what selects from it."""
+        self.deeper()
+        kind = self.token.kind
+        if kind == "field" or kind == "number":
+            self.take()
+        elif kind == "variable":
+            self.variable()
+        elif kind == "string":
+            self.string()
+        elif kind == "format":
+            self.take()
+            if self.token.kind == "string":
+                self.string()
+        elif self.is_at("("):
+            self.take()
+            self.pipe()
+            self.expect(")")
+        elif self.is_at("["):
+            self.take()
+            if not self.is_at("]"):
+                self.pipe()
+            self.expect("]")
+        elif self.is_at("{"):
+            self.construct()
+        elif self.is_at("."):
+            self.take()
+            if self.token.kind == "string":
+                self.string()
+        elif self.is_at(".."):
+            self.take()
+        elif self.is_at("break"):
+            self.take()
+            self.variable()
+        elif kind == "name" and self.token.text not in _KEYWORDS:
+            self.check_name()
+            self.called.add(self.take().text)
+            if self.is_at("("):
+                self.arguments()
+        else:
+            self.check_name()
+            raise UnknownWord(f"the jq filter has {self.token.text or 'its end'!r} where a value is expected")
+        self.suffixes()
+        self.depth -= 1
+
+    def suffixes(self) -> None:
+        while True:
+            if self.token.kind == "field" or self.is_at("?"):
+                self.take()
+            elif self.is_at("."):
+                self.take()
+                if self.token.kind == "string":
+                    self.string()
+                elif not self.is_at("["):
+                    raise UnknownWord("the jq filter has a '.' without a name")
+            elif self.is_at("["):
+                self.take()
+                if self.is_at(":"):
+                    self.take()
+                    self.pipe()
+                elif not self.is_at("]"):
+                    self.pipe()
+                    if self.is_at(":"):
+                        self.take()
+                        if not self.is_at("]"):
+                            self.pipe()
+                self.expect("]")
+            else:
+                return
+
+    def arguments(self) -> None:
+        self.expect("(")
+        self.pipe()
+        while self.is_at(";"):
+            self.take()
+            self.pipe()
+        self.expect(")")
+
+    def variable(self) -> None:
+        """A variable, also `$__loc__`; the environment and jq's own are not known."""
+        self.check_name()
+        text = self.token.text
+        if self.token.kind != "variable" or (text.startswith("$__") and text != "$__loc__"):
+            raise UnknownWord(f"the jq filter uses {text!r}, which clio does not know")
+        self.take()
+
+    def string(self) -> None:
+        """A string with the filters interpolated in it; its opening quote is the token ahead."""
+        self.deeper()
+        while True:
+            # What is behind the quote, or behind the bracket that closes a filter, is text.
+            text = self.skip(_TEXT)
+            opening = self.token
+            end = self.text[self.at : self.at + 1]
+            if end == '"':
+                self.at += 1
+                self.tokens.append(Token("string", f'{opening.text}{text}"', opening.leading))
+                self.token = self.read()
+                break
+            if not self.text.startswith("\\(", self.at):
+                raise UnknownWord("a string of the jq filter does not end")
+            self.at += 2
+            self.tokens.append(Token("string", f"{opening.text}{text}\\(", opening.leading))
+            self.token = self.read()
+            self.pipe()
+            if not self.is_at(")"):
+                raise UnknownWord("a filter in a string of the jq filter does not end")
+        self.depth -= 1
+
+    def construct(self) -> None:
+        """An object: `{a, "b": 1, (k): v, $x, @base64 "t": 2}`."""
+        self.take()
+        while not self.is_at("}"):
+            self.key()
+            if self.is_at(":"):
+                self.take()
+                self.object_value()
+            if not self.is_at("}"):
+                self.expect(",")
+        self.take()
+
+    def key(self) -> None:
+        if self.token.kind == "variable":
+            self.variable()
+        elif self.token.kind == "string":
+            self.string()
+        elif self.token.kind == "format":
+            self.take()
+            if self.token.kind == "string":
+                self.string()
+        elif self.token.kind in ("name", "number"):
+            self.take()
+        elif self.is_at("("):
+            self.take()
+            self.pipe()
+            self.expect(")")
+        else:
+            raise UnknownWord("the jq filter has an object without a key")
+
+    def object_value(self) -> None:
+        """Terms with operators other than a comma between them."""
+        self.operand()
+        while self.is_at(*(_BINARY - {","})):
+            self.take()
+            self.operand()
+
+    def patterns(self) -> None:
+        self.pattern()
+        while self.is_at("?//"):
+            self.take()
+            self.pattern()
+
+    def pattern(self) -> None:
+        """What names are bound to: `$x`, `[$a, $b]`, `{a: $x, $y}`."""
+        self.deeper()
+        if self.is_at("["):
+            self.take()
+            self.pattern()
+            while self.is_at(","):
+                self.take()
+                self.pattern()
+            self.expect("]")
+        elif self.is_at("{"):
+            self.take()
+            while not self.is_at("}"):
+                self.key()
+                if self.is_at(":"):
+                    self.take()
+                    self.pattern()
+                if not self.is_at("}"):
+                    self.expect(",")
+            self.take()
+        else:
+            self.variable()
+        self.depth -= 1
+
+
+def _judge_jq(words: tuple[Word, ...]) -> Judgement:
+    """jq takes options from anywhere; the first word that is none is the filter, the others are files."""
+    operands: list[Word] = []
+    paths: list[Word] = []
+    place, only_operands, positional = 1, False, False
+    while place < len(words):
+        word = words[place]
+        place += 1
+        text = word.text
+        if word.dynamic:
+            raise UnknownWord("has arguments computed at run time")
+        if only_operands or not text.startswith("-") or text == "-":
+            if not operands and word.glob:
+                raise UnknownWord("the jq filter is only known when it runs")
+            if not operands or not positional:
+                operands.append(word)
+            continue
+        if word.glob:
+            raise UnknownWord(f"the option {text!r} contains an unquoted pattern")
+        if text == "--":
+            only_operands = True
+        elif text in _VALUES:
+            place = _take_values(words, place, text, paths)
+        elif text in _LONG_FLAGS:
+            positional = positional or text in ("--args", "--jsonargs")
+        elif text.startswith("--") or not _FLAGS.issuperset(text[1:]):
+            raise UnknownWord(_describe_option(text))
+    if not operands:
+        if len(words) == 2 and words[1].text in ("--version", "--help", "-h", "-V"):
+            return Judgement()
+        raise UnknownWord("jq has no filter")
+    parse_filter(operands[0].text)
+    return Judgement(paths=(*operands[1:], *paths))
+
+
+def _take_values(words: tuple[Word, ...], place: int, option: str, paths: list[Word]) -> int:
+    """The place behind the values of an option; those that are files are added to `paths`."""
+    for kind in _VALUES[option]:
+        if place == len(words) or words[place].dynamic or words[place].glob:
+            raise UnknownWord(f"the value of {option} is missing or computed at run time")
+        if kind == "path":
+            paths.append(words[place])
+        place += 1
+    return place
+
+
+def _describe_option(text: str) -> str:
+    if text == "--from-file" or (not text.startswith("--") and "f" in text):
+        return "jq reads its filter from a file"
+    if text.startswith(("-L", "--library-path")):
+        return "jq loads modules from a directory"
+    return f"the option {text!r} is not known to be harmless"
+
+
+JUDGES: dict[str, Judge] = {"jq": _judge_jq}

@@ -1,0 +1,402 @@
+"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure.
+
+GNU, BSD and BusyBox sed disagree about labels, brackets, text and continued lines. A script is accepted only where all of
+them find the same commands; where one of them stops with an error instead, nothing has run. The parsed script keeps the
+text of each part, and the parts put together again must be the script: nothing in it is passed over.
+"""
+
+import re
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
+from clio.security.shell.words import Word
+
+_OPTIONS = """
+    -n -E -r -s -z -u -b -e= -l=number --quiet --silent --regexp-extended --separate --null-data --zero-terminated
+    --unbuffered --binary --posix --sandbox --debug --expression= --line-length=number --version --help
+    ; path*
+    """
+_SCRIPT_OPTIONS = ("-e", "--expression")
+_DELIMITERS = frozenset("/|#,:@!%~+=_;")
+_MAX_SCRIPT = 20_000
+
+_BLANKS = LatePattern(r"[ \t]*")
+_SEPARATORS = LatePattern(r"[ \t\n;]*")
+_NUMBER = LatePattern(r"\d+", re.ASCII)
+_LINE_ADDRESS = LatePattern(r"\d+(?:~\d+)?|\$", re.ASCII)
+_OFFSET_ADDRESS = LatePattern(r"[+~]\d+", re.ASCII)
+_LABEL = LatePattern(r"[A-Za-z0-9_.-]*")
+_FLAGS = LatePattern(r"[gpiImM0-9]*")
+_FILE_NAME = LatePattern(r"[\w./+-]+", re.ASCII)
+_BRACKET_CLASS = LatePattern(r"\[:[a-z]+:\]")
+_TEXT = LatePattern(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
+_ONE_LINE = LatePattern(r"[^\\\n]+")
+_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+# In some encodings of East Asia the second of these is part of the character before it.
+_HALF_CHARACTER = LatePattern(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
+
+_PLAIN_COMMANDS = frozenset("=dDgGhHnNpPxzF")
+_REFUSED_COMMANDS = {
+    "w": "writes a file",
+    "W": "writes a file",
+    "e": "runs a command",
+    "v": "asks for a version of sed",
+    "L": "is obsolete",
+}
+
+
+class Address(Struct, frozen=True):
+    """One address: its text, with its delimiters and modifiers."""
+
+    text: str
+
+
+class Command(Struct, frozen=True):
+    """One command of a script, with the blanks before each of its parts.
+
+    leading: blanks, newlines and semicolons before it. addresses: what is before the command's letter, blanks and
+    commas included. argument: the rest, as written.
+    """
+
+    leading: str
+    addresses: tuple[Address, ...]
+    name: str
+    argument: str
+
+    def render(self) -> str:
+        """The text of the command."""
+        return self.leading + "".join(address.text for address in self.addresses) + self.name + self.argument
+
+
+class Script(Struct, frozen=True):
+    """A parsed script. files: the files its `r` and `R` commands read."""
+
+    commands: tuple[Command, ...]
+    trailing: str
+    files: tuple[str, ...]
+
+    def render(self) -> str:
+        """The text of the script."""
+        return "".join(command.render() for command in self.commands) + self.trailing
+
+
+def parse_script(fragments: tuple[str, ...]) -> Script:
+    """Parse the fragments of a script, each the value of one `-e`; they are joined by newlines.
+
+    Raises:
+        UnknownWord: where it is not known to be harmless.
+    """
+    text = "\n".join(fragments)
+    parser = _Parser(text)
+    place = -1
+    for fragment in fragments[:-1]:
+        place += len(fragment) + 1
+        parser.ends.add(place)
+    script = parser.script()
+    if script.render() != text:
+        raise UnknownWord("the sed script is not understood as a whole")
+    return script
+
+
+class _Parser:
+    """Reads one script from left to right. ends: where a fragment ends, at which only inserted text may go on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.ends: set[int] = set()
+        self.files: list[str] = []
+        self.label_line = False
+        """Whether the line so far has a label that goes to the end of the line in BSD sed."""
+
+    def script(self) -> Script:
+        if len(self.text) > _MAX_SCRIPT:
+            raise UnknownWord("the sed script is too long to check")
+        if _CONTROL.search(self.text) or _HALF_CHARACTER.search(self.text):
+            raise UnknownWord("the sed script has characters that sed may read in several ways")
+        commands: list[Command] = []
+        depth = 0
+        while True:
+            leading = self.take(_SEPARATORS)
+            if "\n" in leading:
+                self.label_line = False
+            if self.at == len(self.text):
+                break
+            command = self.command(leading)
+            commands.append(command)
+            depth += {"{": 1, "}": -1}.get(command.name, 0)
+            if depth < 0:
+                break
+        if depth:
+            raise UnknownWord("the braces of the sed script do not match")
+        return Script(commands=tuple(commands), trailing=leading, files=tuple(self.files))
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def take(self, pattern: LatePattern) -> str:
+        """The text a pattern matches here, "" for none; it is then behind."""
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+    def command(self, leading: str) -> Command:
+        addresses = self.addresses()
+        name = self.peek()
+        self.at += len(name)
+        begin = self.at
+        if name in _REFUSED_COMMANDS:
+            raise UnknownWord(f"the sed script uses the command {name!r}, which {_REFUSED_COMMANDS[name]}")
+        if name in ("#", "}", ":") and addresses:
+            raise UnknownWord(f"the sed script has an address before {name!r}")
+        if name == "{":
+            pass
+        elif name == "}" or (name and name in _PLAIN_COMMANDS):
+            self.end_command()
+        elif name == "#":
+            self.comment()
+        elif name == "s":
+            self.substitute()
+        elif name == "y":
+            self.transliterate()
+        elif name and name in "aic":
+            self.inserted_text(name)
+        elif name and name in "rR":
+            self.file_name(name)
+        elif name and name in "qQl":
+            self.take(_BLANKS)
+            self.take(_NUMBER)
+            self.end_command()
+        elif name and name in ":btT":
+            self.label(name)
+        else:
+            raise UnknownWord(f"the sed script uses {name!r}, which is no command clio knows" if name else _INCOMPLETE)
+        return Command(leading=leading, addresses=addresses, name=name, argument=self.text[begin : self.at])
+
+    def addresses(self) -> tuple[Address, ...]:
+        """What is before a command's letter: up to two addresses, and `!`."""
+        found: list[Address] = []
+        begin = self.at
+        if self.address(second=False):
+            found.append(Address(self.text[begin : self.at]))
+            begin = self.at
+            self.take(_BLANKS)
+            if self.peek() == ",":
+                self.at += 1
+                self.take(_BLANKS)
+                if not self.address(second=True):
+                    raise UnknownWord("the sed script has no address after a comma")
+                found.append(Address(self.text[begin : self.at]))
+                begin = self.at
+                self.take(_BLANKS)
+        if self.peek() == "!":
+            self.at += 1
+            self.take(_BLANKS)
+        if self.at > begin:
+            found.append(Address(self.text[begin : self.at]))
+        return tuple(found)
+
+    def address(self, *, second: bool) -> bool:
+        """Read one address, if there is one."""
+        if self.take(_LINE_ADDRESS) or (second and self.take(_OFFSET_ADDRESS)):
+            return True
+        delimiter = self.peek()
+        if delimiter == "\\":
+            self.at += 1
+            delimiter = self.peek()
+        elif delimiter != "/":
+            return False
+        self.at += 1
+        self.check_delimiter(delimiter)
+        self.regex(delimiter)
+        while self.peek() and self.peek() in "IM":
+            self.at += 1
+        return True
+
+    def check_delimiter(self, delimiter: str) -> None:
+        if delimiter not in _DELIMITERS:
+            raise UnknownWord(f"the sed script uses {delimiter!r} as a delimiter" if delimiter else _INCOMPLETE)
+
+    def regex(self, delimiter: str) -> None:
+        """Read a regular expression and the delimiter behind it.
+
+        Every sed skips a character after a backslash, and knows that a delimiter in brackets is no delimiter. Where
+        brackets end is read in several ways as soon as there is a backslash or a class in them.
+        """
+        while (letter := self.peek()) != delimiter:
+            if letter in ("", "\n"):
+                raise UnknownWord("a regular expression of the sed script does not end on its line")
+            if letter == "[":
+                self.brackets(delimiter)
+                continue
+            if letter == "\\":
+                self.at += 1
+                if self.peek() in ("", "\n"):
+                    raise UnknownWord("a regular expression of the sed script does not end on its line")
+            self.at += 1
+        self.at += 1
+
+    def brackets(self, delimiter: str) -> None:
+        """Read a bracket expression of a regular expression."""
+        begin = self.at
+        self.at += 1
+        if self.peek() == "^":
+            self.at += 1
+        if self.peek() == "]":
+            self.at += 1
+        classes = False
+        while (letter := self.peek()) != "]":
+            if letter in ("", "\n"):
+                raise UnknownWord("brackets of the sed script are not closed")
+            if letter == "[" and self.text[self.at + 1 : self.at + 2] in (":", ".", "="):
+                if not self.take(_BRACKET_CLASS):
+                    raise UnknownWord("brackets of the sed script are read in different ways")
+                classes = True
+                continue
+            if letter == "\\" and self.text[self.at + 1 : self.at + 2] == "]":
+                raise UnknownWord("brackets of the sed script are read in different ways")
+            self.at += 1
+        self.at += 1
+        if classes and delimiter in self.text[begin : self.at]:
+            raise UnknownWord("brackets of the sed script are read in different ways")
+
+    def replacement(self, delimiter: str, *, lines: bool) -> str:
+        """Read the replacement of `s`, or a half of `y`, and the delimiter behind it. lines: it may have several."""
+        begin = self.at
+        while (letter := self.peek()) != delimiter:
+            if letter in ("", "\n"):
+                raise UnknownWord("a replacement of the sed script does not end on its line")
+            if letter == "\\":
+                self.at += 1
+                if self.peek() == "\n":
+                    self.continue_line(lines=lines)
+                elif not self.peek():
+                    raise UnknownWord("a replacement of the sed script does not end on its line")
+            self.at += 1
+        self.at += 1
+        return self.text[begin : self.at - 1]
+
+    def continue_line(self, *, lines: bool) -> None:
+        if not lines or self.at in self.ends:
+            raise UnknownWord("a part of the sed script goes on where it may not")
+        self.check_label_line()
+
+    def check_label_line(self) -> None:
+        """GNU ends a label at `;`, so that more of the line may go on in the next; for BSD all of it is the label."""
+        if self.label_line:
+            raise UnknownWord("the sed script goes on in a new line after a label, which is read in different ways")
+
+    def substitute(self) -> None:
+        delimiter = self.peek()
+        self.at += 1
+        self.check_delimiter(delimiter)
+        self.regex(delimiter)
+        self.replacement(delimiter, lines=True)
+        self.take(_FLAGS)
+        flag = self.peek()
+        if flag == "e":
+            raise UnknownWord("the sed script uses the flag 'e', which runs a command")
+        if flag == "w":
+            raise UnknownWord("the sed script uses the flag 'w', which writes a file")
+        self.end_command()
+
+    def transliterate(self) -> None:
+        delimiter = self.peek()
+        self.at += 1
+        self.check_delimiter(delimiter)
+        halves = self.replacement(delimiter, lines=False), self.replacement(delimiter, lines=False)
+        if any("[" in half for half in halves):
+            raise UnknownWord("the sed script has a bracket in 'y', which is read in different ways")
+        self.end_command()
+
+    def inserted_text(self, name: str) -> None:
+        """The text of `a`, `i` or `c`: on the same line, or on the next ones after a backslash."""
+        blanks = self.take(_BLANKS)
+        if self.peek() != "\\":
+            if not self.take(_ONE_LINE):
+                raise UnknownWord(f"the sed script has no text after {name!r}")
+        else:
+            self.at += 1
+            if self.peek() == "\n":
+                self.check_label_line()
+                self.at += 1
+                if not self.take(_TEXT):
+                    raise UnknownWord(f"the sed script has no text after {name!r}")
+            elif blanks or not self.take(_ONE_LINE):
+                raise UnknownWord(f"the text after {name!r} in the sed script is read in different ways")
+        if self.peek() not in ("", "\n"):
+            raise UnknownWord(f"the text after {name!r} in the sed script is read in different ways")
+
+    def file_name(self, name: str) -> None:
+        self.take(_BLANKS)
+        file = self.take(_FILE_NAME)
+        if not file or self.peek() not in ("", "\n"):
+            raise UnknownWord(f"the file that {name!r} reads in the sed script is not named plainly")
+        self.files.append(file)
+
+    def label(self, name: str) -> None:
+        self.take(_BLANKS)
+        label = self.take(_LABEL)
+        if name == ":" and not label:
+            raise UnknownWord("the sed script has a label without a name")
+        self.take(_BLANKS)
+        if self.peek() not in ("", "\n"):
+            self.label_line = True
+        self.end_command()
+
+    def comment(self) -> None:
+        while self.peek() not in ("", "\n"):
+            self.at += 1
+        if self.text[self.at - 1] == "\\":
+            raise UnknownWord("a comment of the sed script ends in a backslash")
+
+    def end_command(self) -> None:
+        self.take(_BLANKS)
+        if self.peek() not in ("", "\n", ";", "}", "#"):
+            raise UnknownWord(f"the sed script has {self.peek()!r} where a command ends")
+
+
+_INCOMPLETE = "the sed script is not complete"
+
+
+def _judge_sed(words: tuple[Word, ...]) -> Judgement:
+    call = _parse_options(words[1:])
+    if call.has("--version", "--help") and len(words) == 2:
+        return Judgement()
+    scripts, operands = call.values(*_SCRIPT_OPTIONS), call.operands
+    if not scripts:
+        if not operands:
+            raise UnknownWord("sed has no script")
+        if operands[0].glob:
+            raise UnknownWord("the sed script is only known when it runs")
+        scripts, operands = (operands[0].text,), operands[1:]
+    script = parse_script(scripts)
+    return Judgement(paths=(*operands, *map(Word, script.files)))
+
+
+def _parse_options(arguments: tuple[Word, ...]) -> ParsedCall:
+    """The options and operands of sed, which GNU takes from anywhere and BSD only from before the first operand."""
+    try:
+        call = parse_call(read_grammar(_OPTIONS), arguments)
+        leading = parse_call(read_grammar(_OPTIONS, order="stop"), arguments)
+    except UnknownWord:
+        for word in arguments:
+            if word.text == "--":
+                break
+            if word.text.startswith(("-i", "-I", "--in-place")):
+                raise UnknownWord("sed changes files in place") from None
+            if word.text.startswith(("-f", "--file")):
+                raise UnknownWord("sed reads its script from a file") from None
+        raise
+    if call.values(*_SCRIPT_OPTIONS, "-l", "--line-length") != leading.values(*_SCRIPT_OPTIONS, "-l", "--line-length"):
+        raise UnknownWord("an option of sed with a value comes after a file name")
+    if not call.has(*_SCRIPT_OPTIONS) and call.operands[:1] != leading.operands[:1]:
+        raise UnknownWord("the place of the sed script is read in different ways")
+    return call
+
+
+JUDGES: dict[str, Judge] = dict.fromkeys(("sed", "gsed"), _judge_sed)
