@@ -4,11 +4,13 @@ To add a program: list it in the table of its family (`programs`, `developer_too
 known to be harmless. What is not listed is asked about.
 """
 
+from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
+from clio.security.readonly.shell_builtins import BUILTINS
 from clio.security.shell.words import SimpleCommand
 
-_JUDGES: dict[str, Judge] = {**PROGRAMS}
+_JUDGES: dict[str, Judge] = {**PROGRAMS, **BUILTINS, **DEVELOPER_TOOLS}
 
 
 def is_listed(program: str) -> bool:
