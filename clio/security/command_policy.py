@@ -3,6 +3,7 @@
 import os
 import posixpath
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import iglob
 from itertools import islice, pairwise
@@ -11,24 +12,33 @@ from pathlib import Path
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
-from clio.security.command_risk import assess
+from clio.security.command_risk import assess, judge_reading
 from clio.security.deny_rules import Match, match_deny
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
 from clio.security.program_aliases import ConfiguredAliases
 from clio.security.protected import is_protected
+from clio.security.readonly.grammar import Judgement
+from clio.security.readonly.judge import is_listed
+from clio.security.readonly.project_files import project_decides
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
 from clio.security.rules import allows, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
-from clio.security.shell.open_words import settled
+from clio.security.shell.known_values import KnownCalls, find_known_calls
+from clio.security.shell.open_words import settled, tests_files
 from clio.security.shell.syntax import parse
-from clio.security.shell.words import Redirect, SimpleCommand, Word
+from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_STRANGE_NAME = LatePattern(r"^-|[\s'\"\\]")
+_PARTED = LatePattern(r"[\s*?\[\\]|^-")
+_MAX_ENTRIES = 20_000
+_MACHINE = ("/proc/", "/sys/", "/dev/")
+"""They show processes and devices, wherever the workspace is."""
 _BRACKETS = LatePattern(r"[^/]*\[[^/]*")
 
 
@@ -43,6 +53,7 @@ class CommandView:
         shell = line_shell()
         self.line = parse(action.command, plain=not runs_bash(shell))
         self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell))))
+        self._known: dict[SimpleCommand, KnownCalls | None] = {}
         self.never = never(self.line, action.command, self.start, str(Path.home()))
 
     @cached_property
@@ -141,7 +152,16 @@ class CommandView:
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""
-        return not settled(command, None if self._nested else self.text)
+        return not settled(command, None if self._nested else self.text) and self._stands_for(command) is None
+
+    def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
+        """The calls with plain words that a call with open ones stands for; None where that is not known."""
+        if command not in self._known:
+            open_words = any(word.dynamic for word in command.words) and command.stdin != ""
+            open_words = open_words and not tests_files(command)
+            known = find_known_calls(command, self.line, self.text) if open_words and not self._nested else None
+            self._known[command] = known
+        return self._known[command]
 
     @cached_property
     def _nested(self) -> bool:
@@ -152,9 +172,22 @@ class CommandView:
         return "high" if risk.level == "medium" and assess(command).level == "low" else risk.level
 
     def _risk(self, command: SimpleCommand) -> Risk:
+        """How dangerous a command is where it runs, each call it stands for considered."""
+        known = self._stands_for(command)
+        if known is None or not is_listed(command.program):
+            return self._risk_of(command)
+        for base in self._bases(command.folders) or ():
+            if any(_parts_names(base, pattern) for pattern in known.patterns):
+                return medium("a name that a pattern matches may stand for several words")
+        return worst([self._risk_of(call) for call in known.calls])
+
+    def _risk_of(self, command: SimpleCommand) -> Risk:
         risk = assess(command)
         if risk.level == "high":
             return risk
+        if risk.level == "low" and is_listed(command.program):
+            why = self._reads_more(command)
+            return medium(f"it {why}") if why else risk
         reads = risk.level == "low"
         touches_files = command.program in tables.FILES
         if not reads and not touches_files:
@@ -164,6 +197,81 @@ class CommandView:
             return risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
         return medium(reason) if reads else high(reason)
+
+    def _reads_more(self, command: SimpleCommand) -> str:
+        """What a command that only reads would read besides files inside the workspace; "" for nothing."""
+        judgement = judge_reading(command)
+        if isinstance(judgement, str):
+            return judgement
+        bases = self._bases(command.folders)
+        if bases is None:
+            return "reads files in a folder that cannot be told"
+        for base in bases:
+            if not all(map(self._inside, _places(base, glob=False))):
+                return f"reads {base!r}, outside the workspace"
+            if judgement.git and (bare := self._bare(base)):
+                return f"reads the settings of {bare!r}, a repository git may be led to"
+            for condition in judgement.conditions:
+                if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
+                    return why
+        for word in judgement.paths:
+            if why := self._why_not(word.text, word, bases, writes=False, named=True):
+                return f"reads {why}"
+        if judgement.follows_links or judgement.lists_arguments:
+            starts = [posixpath.join(base, _expanded(word.text)) for base in bases for word in judgement.paths]
+            starts = [start for start in starts if start not in _HARMLESS_TARGETS]
+            starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
+            return self._tree_leaves(starts, plain_names=judgement.lists_arguments)
+        return ""
+
+    def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
+        """Why a walk through directories and their links may leave the workspace; "" where it does not.
+
+        plain_names: whether the names there become words of another call, so that none may look like an option or part
+        in several.
+        """
+        waiting = [place for start in starts for place in _places(start, glob=has_glob(start))]
+        seen, entries = set[Path](), 0
+        while waiting:
+            place = waiting.pop()
+            if not self._inside(place):
+                return f"may follow a link to {str(place)!r}, outside the workspace"
+            if place in seen or not place.is_dir():
+                continue
+            seen.add(place)
+            try:
+                with os.scandir(place) as listing:
+                    for entry in listing:
+                        entries += 1
+                        if entries > _MAX_ENTRIES:
+                            return "goes through more files than clio can check for links"
+                        if plain_names and _STRANGE_NAME.search(entry.name):
+                            return f"may take the file name {entry.name!r} for something else"
+                        if entry.is_symlink():
+                            waiting.append(Path(os.path.realpath(entry.path)))
+                        elif entry.is_dir(follow_symlinks=False):
+                            waiting.append(Path(entry.path))
+            except OSError:
+                continue  # what cannot be listed here is not listed by the command either
+        return ""
+
+    @cached_property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """What each command that only reads reads."""
+        known = map(self._stands_for, self.line.commands)
+        calls = (one.calls if one else (command,) for one, command in zip(known, self.line.commands, strict=True))
+        found = (judge_reading(call) for each in calls for call in each)
+        return tuple(one for one in found if isinstance(one, Judgement))
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether a part of the line asks a service of the user's own, so that it needs the network."""
+        return any(one.network for one in self.judgements)
+
+    @property
+    def reads_repository(self) -> bool:
+        """Whether a part of the line is a call of git, whose configuration may name programs."""
+        return any(one.git for one in self.judgements)
 
     def _outside(self, command: SimpleCommand, *, writes: bool) -> str:
         """What a command touches that it should not, as the end of a sentence; "" where all lies inside."""
@@ -197,12 +305,13 @@ class CommandView:
             place = place.parent
         return ""
 
-    def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool) -> str:
+    def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool, named: bool = False) -> str:
+        """Why a word may not be opened, as the end of a sentence. named: it certainly names a file."""
         for base in bases:
             path = posixpath.join(base, _expanded(text))
             if path in _HARMLESS_TARGETS:
                 continue
-            if text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
+            if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a pattern such as '/api/' names no file
             if word.glob and not text.startswith(("/", ".", "~")) and _like_option(base, text):
                 return "a file whose name looks like an option"
@@ -245,7 +354,7 @@ class CommandView:
         return [posixpath.join(self.start, _expanded(folder)) for folder in folders]
 
     def _inside(self, place: Path) -> bool:
-        return self.workspace.contains(place)
+        return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
 
 
 def _expanded(text: str) -> str:
@@ -262,6 +371,12 @@ def _like_option(base: str, pattern: str) -> bool:
     """Whether a pattern may match a name that begins with a dash, which a program takes for an option."""
     matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
     return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
+
+
+def _parts_names(base: str, pattern: str) -> bool:
+    """Whether a pattern may match a name that the shell would part in several words, or take for a pattern."""
+    matches = list(islice(iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
+    return len(matches) > _MAX_MATCHES or any(_PARTED.search(match) for match in matches)
 
 
 def _harmless(redirect: Redirect) -> bool:
@@ -287,6 +402,8 @@ def _places(path: str, *, glob: bool) -> list[Path]:
         return [Path("/")]
     places = [Path(posixpath.normpath(path)), Path(os.path.realpath(path))]
     if glob:
+        if any(part[:1] == "." and has_glob(part) and fnmatchcase("..", part) for part in path.split("/")):
+            return [Path("/")]  # `.*` matches `..`
         # The shell's brackets know more than Python's (`[^a]`, `[[:alpha:]]`), so a star stands for them.
         wide = _BRACKETS.sub("*", path)
         matches = list(islice(iglob(wide, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207

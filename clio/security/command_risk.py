@@ -2,13 +2,18 @@
 
 import re
 
+from msgspec.structs import replace
+
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
+from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
+from clio.security.readonly.grammar import Judgement
+from clio.security.readonly.judge import is_listed, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell.open_words import own_name
 from clio.security.shell.state import decides
-from clio.security.shell.words import SimpleCommand, names
+from clio.security.shell.words import SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
@@ -22,6 +27,9 @@ _HARMLESS = names("""
     GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
+_ANY_WORD = "1"
+_DO_MORE = names("sort uniq xxd date diff tree file hostname rg wc du grep egrep fgrep")
+"""Programs that only read in the form that is written, and do more with other arguments."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
 _SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
 _SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
@@ -91,8 +99,22 @@ def known_name(text: str) -> bool:
     return "/" not in text or text[: text.rindex("/") + 1] in tables.STANDARD_FOLDERS
 
 
+def judge_reading(command: SimpleCommand) -> Judgement | str:
+    """What a call reads where its grammar says that it does nothing else; otherwise why that is not known.
+
+    A word that is only known when the command runs counts as any plain one here: whether that is so is judged by
+    `open_words`, and a call with a word that matters is asked about.
+    """
+    if not command.words:
+        return Judgement()
+    if not is_listed(command.program) or not known_name(command.words[0].text):
+        return f"clio does not know the program {command.words[0].text!r}"
+    words = tuple(Word(_ANY_WORD) if word.dynamic else word for word in command.words)
+    return judge_read_only(replace(command, words=(*words, *map(Word, command.declares))))
+
+
 def _program(command: SimpleCommand) -> Risk:
-    program, rest = command.program, command.argv[1:]
+    program = command.program
     if program in tables.HIGH:
         return high(tables.HIGH[program])
     if program.startswith("mkfs"):
@@ -101,17 +123,24 @@ def _program(command: SimpleCommand) -> Risk:
         return high("its name holds letters that may only look like others")
     if not known_name(command.words[0].text):
         return medium(f"it runs the program {command.words[0].text!r}")
+    if not is_listed(program):
+        return _danger(command)
+    judged = judge_reading(command)
+    if isinstance(judged, Judgement):
+        more = command.dynamic and (program in _DO_MORE or program in DEVELOPER_TOOLS)
+        return medium("an argument is only known when it runs") if more else low(f"{program} only reads")
+    danger = _danger(command)
+    return danger if danger.level == "high" else medium(f"{program}: {judged}")
+
+
+def _danger(command: SimpleCommand) -> Risk:
+    """How dangerous a program is that is not known only to read, and why."""
+    program, rest = command.program, command.argv[1:]
     if program in SHELLS or program in tables.INTERPRETERS:
         return _interpreter(command)
     special = _special(command, program, rest)
     if special is not None:
         return special
-    if program in tables.LOW_EXCEPT:
-        return _careful_reader(command)
-    if program in tables.LOW:
-        return low(f"{program} only reads")
-    if rest in (("--version",), ("-V",)) and (program in tables.BUILDS):
-        return low("it says its version")
     if program in tables.HIGH_WORDS:
         words, what = tables.HIGH_WORDS[program]
         if found := next((word for word in rest if word in words), None):
@@ -121,19 +150,6 @@ def _program(command: SimpleCommand) -> Risk:
     if program in tables.FILES:
         return medium(f"{program} changes files")
     return medium(f"clio does not know the program {program!r}")
-
-
-def _careful_reader(command: SimpleCommand) -> Risk:
-    program, rest = command.program, command.argv[1:]
-    letters, longs = tables.LOW_EXCEPT[program]
-    positionals = [word for word in rest if not word.startswith("-") or word == "-"]
-    if has_option(rest, letters, longs) or len(positionals) > tables.MAX_POSITIONALS.get(program, len(rest)):
-        return medium(f"{program} may write, run or follow more than it is given")
-    if program == "date" and any(not word.startswith("+") for word in positionals) and "-d" not in rest:
-        return medium("date may set the clock")
-    if command.dynamic:
-        return medium("an argument is only known when it runs")
-    return low(f"{program} only reads")
 
 
 def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
@@ -151,10 +167,12 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
             return _sed(command, rest)
         case "awk" | "gawk" | "mawk" | "nawk":
             return _awk(command, rest)
-        case "ps" if any("e" in word for word in rest if not word.startswith("-")) or has_option(rest, "E"):
-            return medium("it shows the environment of programs")
-        case "jq" if any(re.search(r"\benv\b|ENV", word) for word in rest):
-            return medium("it shows the environment, secrets included")
+        case "jq":
+            shows = any(re.search(r"\benv\b|ENV", word) for word in rest)
+            return medium("it shows the environment, secrets included") if shows else low("jq only reads")
+        case "fd" | "fdfind":
+            more = has_option(rest, "xXLl", ("exec", "exec-batch", "follow", "list-details"))
+            return medium("fd may run a program or follow links") if more else low("fd only looks")
         case "chmod" | "chown" | "chgrp":
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
             return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")
@@ -163,29 +181,15 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
             method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
             return high(f"{program} sends data away") if sends or method else medium(f"{program} uses the network")
         case "eval" | "source" | ".":
-            return medium("it runs a script in this shell") if rest else low("it does nothing")
-        case "command":
-            return low("it says what a name means") if rest[:1] in (("-v",), ("-V",)) else medium("it runs a command")
+            return medium("it runs a script in this shell")
         case "env" | "printenv":
             return medium("it shows the environment, secrets included")
-        case "set":
-            quiet = bool(rest) and all(re.fullmatch(r"[-+][euxo]+|pipefail|errexit|nounset|--", word) for word in rest)
-            return low("it sets how the shell works") if quiet else medium("it shows or changes the shell's state")
-        case "export" | "declare" | "typeset" | "local" | "readonly":
-            shows = "-p" in rest or (program == "export" and not command.env)
-            return medium("it shows variables") if shows else low("it names variables")
-        case "pip" | "pip3" if rest[:1] in (("list",), ("show",), ("freeze",)):
-            return None if has_option(rest, "", ("log", "python", "proxy", "index-url")) else low("pip only reads")
-        case "trap" | "exec" | "builtin" | "time" | "nohup":
-            return low("it starts nothing") if not rest or program == "trap" else None
         case _:
             return None
 
 
 def _interpreter(command: SimpleCommand) -> Risk:
     program, rest = command.program, command.argv[1:]
-    if rest in (("--version",), ("-V",)) or (program == "node" and rest == ("-v",)):
-        return low("it says its version")
     file = next((word for word in rest if not word.startswith("-")), None)
     reads_input = file is None or "-s" in rest
     if command.upstream and reads_input and not _has_code(rest):

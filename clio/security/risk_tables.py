@@ -1,38 +1,6 @@
-"""What programs do, as tables: those that only read, those that build, those that destroy or reach out. Pure."""
+"""What programs do, as tables: those that build, that change files, that destroy or reach out. Pure."""
 
 from clio.security.shell.words import names
-
-LOW = names("""
-    ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename
-    dirname realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum
-    sha384sum sha512sum b2sum cksum sum md5 shasum od hexdump strings jq seq expr test [ [[ sleep ps uptime free nproc
-    lscpu cal locale getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile
-    readarray getopts unset eza exa tsort zcat gzcat
-    """)
-"""Programs that only read, whatever their options."""
-
-LOW_EXCEPT: dict[str, tuple[str, tuple[str, ...]]] = {
-    "sort": ("oT", ("output", "compress-program", "temporary-directory", "files0-from")),
-    "grep": ("R", ("dereference-recursive",)),
-    "egrep": ("R", ("dereference-recursive",)),
-    "fgrep": ("R", ("dereference-recursive",)),
-    "rg": ("L", ("pre", "hostname-bin", "follow")),
-    "fd": ("xXLl", ("exec", "exec-batch", "follow", "list-details")),
-    "fdfind": ("xXLl", ("exec", "exec-batch", "follow", "list-details")),
-    "tree": ("olR", ("output", "fromfile")),
-    "file": ("Czf", ("compile", "uncompress", "files-from")),
-    "date": ("s", ("set",)),
-    "diff": ("lr", ("paginate", "recursive")),
-    "wc": ("", ("files0-from",)),
-    "du": ("", ("files0-from",)),
-    "uniq": ("", ()),
-    "xxd": ("r", ("revert",)),
-    "hostname": ("bF", ("boot", "file")),
-}
-"""Programs that only read, but for these one-letter and long options (a long one may be shortened)."""
-
-MAX_POSITIONALS: dict[str, int] = {"uniq": 1, "xxd": 1, "hostname": 0}
-"""Readers that write to a further file, or change something, when given more arguments than this."""
 
 FIND_READS = names("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth -mindepth -size -empty

@@ -217,19 +217,23 @@ def _check_value(name: str, text: str, kind: str, choices: frozenset[str]) -> No
 
 def _match_operands(listed: tuple[Operand, ...], words: list[Word]) -> list[Word]:
     """The operands that are paths. Raises UnknownWord where there are too many, or one is not of its kind."""
+    paths: list[Word] = []
     needed = sum(not operand.optional and not operand.many for operand in listed)
     many = any(operand.many for operand in listed)
     if len(words) < needed:
         raise UnknownWord("an argument is missing")
     if any(word.glob for word in words):
         # Each pattern stands for one or more words, so that every later word may have any place.
+        while listed and words and not (words[0].glob or listed[0].optional or listed[0].many):
+            _check_value("", words[0].text, listed[0].kind, listed[0].choices)
+            paths += words[:1] if listed[0].kind == "path" else []
+            listed, words = listed[1:], words[1:]
         if not many or any(operand.choices or operand.kind == "number" for operand in listed):
             raise UnknownWord("an unquoted pattern may stand for several arguments")
-        return words
+        return [*paths, *words]
     spare = len(words) - needed
     if spare > sum(operand.optional for operand in listed) and not many:
         raise UnknownWord("it has more arguments than are known to be harmless")
-    paths: list[Word] = []
     place = 0
     for operand in listed:
         take = 1
@@ -252,7 +256,7 @@ class Judgement(Struct, frozen=True):
     paths: the words it opens, relative to its directory. follows_links: it goes through directories and follows the
     links in them. lists_arguments: it gets further file names from another command (xargs), which must all be plain
     names inside the project. network: it asks a service of the user's own. git: it reads a repository, whose
-    configuration may name programs.
+    configuration may name programs. conditions: what must hold of the project's files, see `project_files`.
     """
 
     paths: tuple[Word, ...] = ()
@@ -260,6 +264,7 @@ class Judgement(Struct, frozen=True):
     lists_arguments: bool = False
     network: bool = False
     git: bool = False
+    conditions: tuple[str, ...] = ()
 
 
 Judge = Callable[[tuple[Word, ...]], Judgement]
@@ -274,6 +279,7 @@ def judge_by(
     check: Callable[[ParsedCall], None] | None = None,
     follows: tuple[str, ...] = (),
     network: bool = False,
+    conditions: tuple[str, ...] = (),
 ) -> Judge:
     """A judge for a program whose whole grammar is one spec.
 
@@ -286,6 +292,6 @@ def judge_by(
         call = parse_call(read_grammar(spec, order=order, long_single_dash=long_single_dash), words[1:])
         if check is not None:
             check(call)
-        return Judgement(paths=call.paths, follows_links=call.has(*follows), network=network)
+        return Judgement(paths=call.paths, follows_links=call.has(*follows), network=network, conditions=conditions)
 
     return judge

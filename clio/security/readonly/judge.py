@@ -5,9 +5,11 @@ known to be harmless. What is not listed is asked about.
 """
 
 from clio.security.readonly import archives, awk, jq, sed
+from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.find import STARTERS, build_judges, judge_started_call
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
+from clio.security.readonly.shell_builtins import BUILTINS
 from clio.security.shell.words import CommandLine, SimpleCommand, Word
 
 
@@ -22,6 +24,8 @@ def _judge_words(words: tuple[Word, ...]) -> Judgement:
 
 _JUDGES: dict[str, Judge] = {
     **PROGRAMS,
+    **BUILTINS,
+    **DEVELOPER_TOOLS,
     **sed.JUDGES,
     **awk.JUDGES,
     **jq.JUDGES,

@@ -1,6 +1,24 @@
-"""Grammars of system programs that only read: coreutils, text filters, and the shell's own commands."""
+"""Grammars of system programs that only read: coreutils, text filters, and what tells about the machine.
 
-from clio.security.readonly.grammar import Judge, judge_by
+Each lists what is harmless in GNU, BSD and busybox variants alike. Left out on purpose: options that write (`sort -o`,
+`tree -o`), run programs (`rg --pre`, `diff -l`), or take the names of files from a file (`wc --files0-from`,
+`md5sum -c`), which may lead anywhere; programs that show the environment or page (`env`, `less`).
+"""
+
+import re
+from collections.abc import Callable
+
+from clio.security.readonly.grammar import (
+    Judge,
+    Judgement,
+    Order,
+    ParsedCall,
+    UnknownWord,
+    judge_by,
+    parse_call,
+    read_grammar,
+)
+from clio.security.shell.words import Word
 
 _GREP = """
     -E -F -G -P -i -y -v -w -x -z -c -L -l -q -s -b -H -h -n -o -T -Z -a -I -U -r -R -u -#
@@ -11,19 +29,350 @@ _GREP = """
     --with-filename --no-filename --label= --line-number --initial-tab --null --after-context=number
     --before-context=number --context=number --text --binary-files= --exclude= --exclude-from=path --exclude-dir=
     --include= --recursive --dereference-recursive --line-buffered --binary --version --help
-    ; path*
     """
+_RG = """
+    -A=number -B=number -C=number -E= -F -H -I -L -M=number -N -P -S -T= -U -V -a -b -c -d=number -e= -f=path -g= -h -i
+    -j=number -l -m=number -n -o -p -q -r= -s -t= -u -v -w -x -0 -.
+    --after-context=number --before-context=number --context=number --encoding= --fixed-strings --with-filename
+    --no-filename --follow --max-columns=number --max-columns-preview --no-line-number --pcre2 --smart-case --type-not=
+    --multiline --multiline-dotall --version --text --byte-offset --count --count-matches --max-depth=number --regexp=
+    --file=path --glob= --iglob= --glob-case-insensitive --help --ignore-case --threads=number --files-with-matches
+    --files-without-match --max-count=number --line-number --only-matching --pretty --quiet --replace= --case-sensitive
+    --type= --type-list --unrestricted --invert-match --word-regexp --line-regexp --null --null-data --hidden
+    --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --no-ignore-files
+    --no-ignore-exclude --no-require-git --one-file-system --no-config --no-messages --no-heading --heading --column
+    --no-column --color= --colors= --crlf --engine= --field-context-separator= --field-match-separator= --files
+    --include-zero --json --line-buffered --block-buffered --max-filesize=number --mmap --no-mmap --no-unicode
+    --passthru --path-separator= --sort=(path|modified|accessed|created|none)
+    --sortr=(path|modified|accessed|created|none) --stats --stop-on-nonmatch --trim --no-trim --vimgrep --binary
+    --context-separator= --no-context-separator
+    """
+_LS = """
+    -a -A -b -B -c -C -d -f -F -g -G -h -H -i -k -l -L -m -n -N -o -p -q -Q -r -R -s -S -t -u -U -v -x -X -Z -1
+    -w=number --all --almost-all --author --escape --block-size= --ignore-backups --color? --directory --classify?
+    --file-type --format= --full-time --group-directories-first --no-group --human-readable --si
+    --dereference-command-line --dereference --hide= --hyperlink? --indicator-style= --inode --ignore= --kibibytes
+    --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse
+    --recursive --size --sort= --time= --time-style= --width=number --context --zero ; path*
+    """
+_DIFF = """
+    -q -s -c -u -e -n -y -p -t -T -r -N -P -i -E -Z -b -w -B -a -d -H -# -C=number -U=number -F= -W=number -x= -X=path
+    -S= -L= -I= --brief --report-identical-files --context? --unified? --ed --rcs --normal --side-by-side --width=number
+    --left-column --suppress-common-lines --show-c-function --show-function-line= --label= --expand-tabs --initial-tab
+    --tabsize=number --recursive --no-dereference --new-file --unidirectional-new-file --ignore-file-name-case
+    --exclude= --exclude-from=path --starting-file= --ignore-case --ignore-tab-expansion --ignore-trailing-space
+    --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr
+    --minimal --speed-large-files --color? ; path path
+    """
+_PS = """
+    -e -f -A -a -l -F -H -T -w -j -y -L -c -o= -p= --sort= --no-headers --forest --pid= --format=
+    ; text(aux|auxww|auxf|auxwwf|axu|ax|axww|a|x|l|u|ux|f|j|axf|axjf|w|ww)*
+    """
+_TREE_VALUES = "-L=number -P= -I="
+_TREE = f"""
+    -a -d -l -f -x -q -N -Q -p -u -g -s -h -D -F -v -t -c -U -r -i -A -S -n -C -J -X {_TREE_VALUES} --filelimit=number
+    --charset= --filesfirst --dirsfirst --noreport --gitignore --matchdirs --ignore-case --prune --du --si
+    --sort=(name|version|size|mtime|ctime|none) --timefmt= --inodes --device --nolinks --metafirst ; path*
+    """
+_EZA = """
+    -1 -l -G -x -R -T -F -a -d -r -s= -b -B -g -h -H -i -m -S -t= -u -U -@ -D -f -L=number -I= --oneline --long --grid
+    --across --recurse --tree --level=number --classify? --color? --colour? --icons? --no-icons --all --list-dirs
+    --reverse --sort= --group-directories-first --only-dirs --only-files --git-ignore --ignore-glob= --binary --bytes
+    --group --header --links --inode --modified --blocksize --time= --accessed --created --time-style=
+    --no-permissions --octal-permissions --no-filesize --no-user --no-time --total-size ; path*
+    """
+_SUM = "-b -t -w -z --binary --text --tag --zero ; path*"
+_SCREEN = "cols|lines|colors|bold|sgr0|smul|rmul|rev|setaf|setab|cuu|cub|el|ed|longname"
+
+
+def _reads(
+    spec: str,
+    *,
+    order: Order = "permute",
+    long_single_dash: bool = False,
+    check: Callable[[ParsedCall], None] | None = None,
+    follows: tuple[str, ...] = (),
+) -> Judge:
+    """A judge for a program of this table, each of which may also be asked for its help and version."""
+    spec = f"--help --version {spec}"
+    return judge_by(spec, order=order, long_single_dash=long_single_dash, check=check, follows=follows)
+
+
+def judge_search(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...]) -> Judge:
+    """A judge for a program whose first operand is a pattern, unless one of the options `given` says what to find."""
+
+    def judge(words: tuple[Word, ...]) -> Judgement:
+        call = parse_call(read_grammar(f"{spec} ; path*"), words[1:])
+        if not call.has(*given):
+            call = parse_call(read_grammar(f"{spec} ; text path*"), words[1:])
+        return Judgement(paths=call.paths, follows_links=call.has(*follows))
+
+    return judge
+
+
+def _judge_diff(words: tuple[Word, ...]) -> Judgement:
+    """Two directories are compared by what is in them, through every link there."""
+    call = parse_call(read_grammar(f"--help --version {_DIFF}"), words[1:])
+    return Judgement(paths=call.paths, follows_links=True)
+
+
+def _judge_tree(words: tuple[Word, ...]) -> Judgement:
+    """Older versions take the value of `-L`, `-P` and `-I` from the next word alone, and read on in this one."""
+    for word in words[1:]:
+        if re.match(r"-[^-]*[LPI].", word.text):
+            raise UnknownWord(f"the option {word.text!r} means different things to versions of tree")
+    call = parse_call(read_grammar(f"--help --version {_TREE}"), words[1:])
+    return Judgement(paths=call.paths, follows_links=call.has("-l"))
+
+
+def _judge_xxd(words: tuple[Word, ...]) -> Judgement:
+    """xxd looks at the first letters of each option only, and writes to a second operand."""
+    spec = """
+        -a -b -C -d -e -E -h -i -p -ps -plain -u -v -c=number -cols=number -g=number -l=number -len=number
+        -o=number -s=number -seek=number -n= ; path?
+        """
+    split: list[Word] = []
+    for word in words[1:]:
+        match = re.fullmatch(r"(-[cglos])([-+]?\d+)", word.text)
+        split += [Word(match[1]), Word(match[2])] if match and not word.glob else [word]
+    call = parse_call(read_grammar(spec, order="first", long_single_dash=True), tuple(split))
+    return Judgement(paths=call.paths)
+
+
+def _check_date(call: ParsedCall) -> None:
+    if len(call.operands) > 1 or not all(word.text.startswith("+") for word in call.operands):
+        raise UnknownWord("an operand that is not a +FORMAT may set the clock")
+
+
+def _check_strings(call: ParsedCall) -> None:
+    """`@file` stands for the options and names in that file."""
+    values = (value for _, value in call.options)
+    if any(text.startswith("@") for text in (*values, *(word.text for word in call.operands))):
+        raise UnknownWord("an argument like '@file' stands for further arguments")
+    if any(word.glob and not word.text.startswith("./") for word in call.operands):
+        raise UnknownWord("an unquoted pattern may match a name like '@file'; begin it with './'")
+
+
+def _check_ps(call: ParsedCall) -> None:
+    """What ps cannot read in one style of options it reads in another, where `e` shows the environment."""
+    if not all(re.fullmatch(r"\d+(,\d+)*", value, re.ASCII) for value in call.values("-p", "--pid")):
+        raise UnknownWord("-p takes process numbers")
+    if not all(re.fullmatch(r"[a-z_%]+=?(,[a-z_%]+)*=?", value) for value in call.values("-o", "--format")):
+        raise UnknownWord("-o takes the names of columns")
+    if call.operands and any(not name.startswith("--") for name, _ in call.options):
+        raise UnknownWord("options with and without a dash are mixed")
+
+
+def _judge_echo(words: tuple[Word, ...]) -> Judgement:
+    """echo prints whatever it is given; of its words the shell itself opens the patterns."""
+    return Judgement(paths=tuple(word for word in words[1:] if word.glob))
+
+
+def _judge_test(words: tuple[Word, ...]) -> Judgement:
+    """A test looks at texts and files; what it may calculate is looked at by the parser of the line."""
+    if any(word.text in ("-v", "-R") for word in words[1:]):
+        raise UnknownWord("the tests -v and -R may run what stands in a subscript")
+    return Judgement(paths=words[1:])
+
+
+def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
+    return Judgement()
+
 
 PROGRAMS: dict[str, Judge] = {
-    "head": judge_by(
-        "-c=number -n=number -q -v -z -# --bytes=number --lines=number --quiet --silent --verbose --zero-terminated"
-        " --version --help ; path*"
+    # files and their text
+    "cat": _reads(
+        "-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
+        " --show-nonprinting ; path*"
     ),
-    "uniq": judge_by(
+    "head": _reads(
+        "-c=number -n=number -q -v -z -# --bytes=number --lines=number --quiet --silent --verbose --zero-terminated"
+        " ; path*"
+    ),
+    # It may follow a file for ever; commands have a time limit.
+    "tail": _reads(
+        "-c=number -n=number -q -v -z -f -F -r -s=number -# --bytes=number --lines=number --quiet --silent --verbose"
+        " --zero-terminated --follow? --retry --sleep-interval=number ; path*"
+    ),
+    "wc": _reads("-c -m -l -L -w --bytes --chars --lines --max-line-length --words --total= ; path*"),
+    "ls": _reads(_LS, follows=("-L", "--dereference")),
+    "dir": _reads(_LS, follows=("-L", "--dereference")),
+    "stat": _reads("-L -f -t -x -n -q -r -s -c= --format= --printf= --terse --file-system --dereference ; path*"),
+    # They ask the file system a path is on, and open nothing.
+    "df": _reads(
+        "-a -B= -h -H -i -k -l -m -P -T -t= -x= --all --block-size= --human-readable --si --inodes --local"
+        " --portability --print-type --type= --exclude-type= --total --output? ; text*"
+    ),
+    "du": _reads(
+        "-a -A -b -B= -c -d=number -h -H -k -l -L -m -P -s -S -t= -x -0 --all --apparent-size --block-size= --bytes"
+        " --total --max-depth=number --human-readable --si --count-links --dereference --dereference-args"
+        " --no-dereference --null --separate-dirs --summarize --threshold= --time? --time-style= --exclude="
+        " --one-file-system --inodes ; path*",
+        follows=("-L", "--dereference"),
+    ),
+    "file": _reads(
+        "-b -i -I -k -L -h -n -N -r -0 --brief --mime --mime-type --mime-encoding --keep-going --dereference"
+        " --no-dereference --no-buffer --no-pad --raw --print0 --extension ; path+"
+    ),
+    "strings": _reads(
+        "-a -f -w -n=number -t=(d|o|x) -e=(s|S|b|l|B|L) -o -# --all --print-file-name --bytes=number --radix=(d|o|x)"
+        " --encoding=(s|S|b|l|B|L) --include-all-whitespace ; path*",
+        check=_check_strings,
+    ),
+    "sort": _reads(
+        "-b -c -C -d -f -g -h -i -m -M -n -r -R -s -u -V -z -k= -t= -S=number --ignore-leading-blanks --check?"
+        " --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --merge"
+        " --month-sort --numeric-sort --reverse --random-sort --stable --unique --version-sort --zero-terminated"
+        " --key= --field-separator= --sort= --parallel=number --debug ; path*"
+    ),
+    # It writes to a second operand.
+    "uniq": _reads(
         "-c -d -D -i -u -z -f=number -s=number -w=number --count --repeated --all-repeated? --ignore-case --unique"
-        " --zero-terminated --skip-fields=number --skip-chars=number --check-chars=number --group? --version --help"
-        " ; path?",
+        " --zero-terminated --skip-fields=number --skip-chars=number --check-chars=number --group? ; path?",
         order="first",
     ),
-    "grep": judge_by(_GREP, follows=("-R", "--dereference-recursive")),
+    "cut": _reads(
+        "-b= -c= -d= -f= -n -s -z --bytes= --characters= --delimiter= --fields= --only-delimited --complement"
+        " --output-delimiter= --zero-terminated ; path*"
+    ),
+    "tr": _reads("-c -C -d -s -t -u --complement --delete --squeeze-repeats --truncate-set1 ; text text?"),
+    "paste": _reads("-d= -s -z --delimiters= --serial --zero-terminated ; path*"),
+    "join": _reads(
+        "-a=number -e= -i -j=number -o= -t= -v=number -1=number -2=number -z --ignore-case --check-order"
+        " --nocheck-order --header --zero-terminated ; path path"
+    ),
+    "comm": _reads(
+        "-1 -2 -3 -i -z --check-order --nocheck-order --output-delimiter= --total --zero-terminated ; path path"
+    ),
+    "nl": _reads(
+        "-b= -d= -f= -h= -i=number -l=number -n= -p -s= -v=number -w=number --body-numbering= --number-format="
+        " --number-separator= --number-width=number --starting-line-number=number ; path*"
+    ),
+    "tac": _reads("-b -r -s= --before --regex --separator= ; path*"),
+    "rev": _reads("; path*"),
+    "fold": _reads("-b -s -w=number -# --bytes --spaces --width=number ; path*"),
+    "fmt": _reads(
+        "-c -s -t -u -w=number -g=number -p= -# --crown-margin --split-only --tagged-paragraph --uniform-spacing"
+        " --width=number --goal=number --prefix= ; path*"
+    ),
+    "column": _reads(
+        "-t -x -s= -c=number -o= -N= -R= -J -e -l=number --table --separator= --output-separator= --output-width=number"
+        " --table-columns= --table-right= --json --fillrows --keep-empty-lines --table-noheadings ; path*"
+    ),
+    "expand": _reads("-i -t= -# --initial --tabs= ; path*"),
+    "unexpand": _reads("-a -t= --all --first-only --tabs= ; path*"),
+    "shuf": _reads("-e -i= -n=number -r -z --echo --input-range= --head-count=number --repeat ; path*"),
+    "tsort": _reads("; path?"),
+    "numfmt": _reads(
+        "-d= -z --delimiter= --field= --format= --from= --from-unit= --grouping --header? --invalid= --padding=number"
+        " --round= --suffix= --to= --to-unit= --zero-terminated ; text*"
+    ),
+    "od": _reads(
+        "-a -b -c -d -f -i -l -o -s -x -A=(d|o|x|n) -j=number -N=number -S=number -t= -v -w?number"
+        " --address-radix=(d|o|x|n) --skip-bytes=number --read-bytes=number --strings?number --format="
+        " --output-duplicates --width?number --endian=(big|little) ; path*"
+    ),
+    "hexdump": _reads("-b -c -C -d -o -x -v -e= -f=path -n=number -s=number ; path*"),
+    "xxd": _judge_xxd,
+    "base64": _reads("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
+    "base32": _reads("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
+    "cksum": _reads("-a= --algorithm= --untagged --tag --raw --base64 ; path*"),
+    "b2sum": _reads(f"-l=number --length=number {_SUM}"),
+    **dict.fromkeys(
+        ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"),
+        _reads(_SUM),
+    ),
+    "sum": _reads("-r -s --sysv ; path*"),
+    "md5": _reads("-q -r -n ; path*"),
+    "shasum": _reads("-a=number -b -t --algorithm=number --binary --text ; path*"),
+    "cmp": _reads(
+        "-b -i= -l -n=number -s --print-bytes --ignore-initial= --verbose --bytes=number --quiet --silent"
+        " ; path path text? text?"
+    ),
+    "diff": _judge_diff,
+    **dict.fromkeys(("zcat", "gzcat", "bzcat", "xzcat", "zstdcat"), _reads("; path*")),
+    "basename": _reads("-a -s= -z --multiple --suffix= --zero ; text+"),
+    "dirname": _reads("-z --zero ; text+"),
+    "realpath": _reads(
+        "-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip"
+        " --no-symlinks --zero --relative-to=path --relative-base=path ; path+"
+    ),
+    "readlink": _reads(
+        "-f -e -m -n -q -s -v -z --canonicalize --canonicalize-existing --canonicalize-missing --no-newline ; path+"
+    ),
+    "tree": _judge_tree,
+    **dict.fromkeys(("eza", "exa"), _reads(_EZA)),
+    **dict.fromkeys(
+        ("grep", "egrep", "fgrep"),
+        judge_search(
+            _GREP,
+            given=("-e", "-f", "--regexp", "--file", "--help", "--version"),
+            follows=("-R", "--dereference-recursive"),
+        ),
+    ),
+    "rg": judge_search(
+        _RG,
+        given=("-e", "-f", "--regexp", "--file", "--files", "--type-list", "--help", "--version", "-V", "-h"),
+        follows=("-L", "--follow"),
+    ),
+    # texts, numbers and tests
+    "echo": _judge_echo,
+    "printf": _reads("; text text*", order="stop"),
+    "test": _judge_test,
+    "[": _judge_bracket,
+    "[[": _judge_bracket,
+    "true": _judge_echo,
+    "false": _judge_echo,
+    ":": _judge_echo,
+    "expr": _reads("-# ; text+"),
+    "seq": _reads("-# -w -f= -s= --equal-width --format= --separator= ; number+"),
+    "factor": _reads("; number*"),
+    "sleep": _reads("; number+"),
+    # the machine, its user and its clock
+    "pwd": _reads("-L -P --logical --physical ;"),
+    "date": _reads(
+        "-d= -R -u -I?(date|hours|minutes|seconds|ns) -r=path -f=path -j -n --date= --utc --universal --rfc-email"
+        " --iso-8601?(date|hours|minutes|seconds|ns) --rfc-3339=(date|seconds|ns) --reference=path --file=path"
+        " --debug ; text?",
+        check=_check_date,
+    ),
+    "cal": _reads("-1 -3 -y -m -s -j -w -n=number --one --three --year --monday --sunday --julian ; text? text? text?"),
+    "whoami": _reads(";"),
+    "id": _reads("-a -g -G -n -r -u -z -p -P --group --groups --name --real --user --zero ; text?"),
+    "groups": _reads("; text*"),
+    "logname": _reads(";"),
+    "uname": _reads(
+        "-a -s -n -r -v -m -p -i -o --all --kernel-name --nodename --kernel-release --kernel-version --machine"
+        " --processor --hardware-platform --operating-system ;"
+    ),
+    "arch": _reads(";"),
+    "nproc": _reads("--all --ignore=number ;"),
+    "uptime": _reads("-p -s --pretty --since ;"),
+    "free": _reads(
+        "-b -k -m -g -h -w -t -l -v --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si ;"
+    ),
+    "hostname": _reads("-A -d -f -i -I -s --all-fqdns --domain --fqdn --ip-address --all-ip-addresses --short ;"),
+    "getconf": _reads("-a ; text? text?"),
+    "locale": _reads("-a -c -k -m --all-locales --category-name --keyword-name --charmaps ; text*"),
+    "tty": _reads("-s --silent --quiet ;"),
+    "tput": _reads(f"; text({_SCREEN}) number? number?"),
+    "lscpu": _reads(
+        "-a -b -c -e? -p? -J -x -y --all --online --offline --extended? --parse? --json --hex --physical ;"
+    ),
+    "lsblk": _reads(
+        "-a -b -d -f -i -J -l -m -n -o= -p -P -r -S -t --all --bytes --fs --json --list --output= --paths ;"
+    ),
+    "ps": _reads(_PS, check=_check_ps),
+    "pgrep": _reads(
+        "-a -c -d= -f -g= -G= -i -l -n -o -P=number -s= -t= -u= -U= -v -w -x --count --full --list-name --list-full"
+        " --newest --oldest --exact --parent=number --ignore-case ; text?"
+    ),
+    "pidof": _reads("-s -q ; text+"),
+    "pstree": _reads("-a -A -c -g -h -l -n -p -s -t -T -u -U ; text?"),
+    "ss": _reads(
+        "-h -a -l -n -p -t -u -w -x -s -4 -6 -e -m -i -o -H -O --all --listening --numeric --processes --tcp --udp ;"
+    ),
+    "netstat": _reads("-a -l -n -t -u -r -i -s -4 -6 -p -e -w -x -W --all --listening --numeric --tcp --udp ;"),
+    "which": _reads("-a -s ; text+"),
+    "whereis": _reads("-b -m -s -u ; text+"),
 }

@@ -36,6 +36,7 @@ class Collector:
         self.commands: list[SimpleCommand] = []
         self.redirects: list[Redirect] = []
         self.unknown: list[str] = []
+        self.loops: list[tuple[str, tuple[Word, ...]]] = []
         self.fork_bomb = False
         self.moved = False
 
@@ -49,6 +50,7 @@ class Collector:
             redirects=tuple(redirects),
             unknown=tuple(dict.fromkeys(self.unknown)),
             fork_bomb=self.fork_bomb,
+            loops=tuple(self.loops),
         )
 
     def add(self, command: SimpleCommand) -> None:
@@ -68,7 +70,8 @@ class Collector:
             if declares_array(command):
                 self.unknown.append(CALCULATES)
             words, env = declared(command)
-            command = replace(command, words=words, env=env)
+            named = (name for name, _ in env[len(command.env) :])
+            command = replace(command, words=words, env=env, declares=(*command.declares, *named))
         if self.plain and counts_on(command):
             self.unknown.append(CALCULATES)
         if why := state_risk(command):

@@ -7,7 +7,11 @@ from clio.security.shell.state import decides
 from clio.security.shell.words import SimpleCommand, Word, names
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
-_NUMBERS = LatePattern(r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}")
+# So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
+_NUMBERS = LatePattern(
+    r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
+    r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
+)
 _VARIABLE = LatePattern(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
 _FREE = LatePattern(r"[$`{]")
 # POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
@@ -44,6 +48,11 @@ def settled(command: SimpleCommand, line: str | None) -> bool:
     return all(name in _PLAIN or _set_in(text, name) for name in set(_VARIABLE.findall(text)))
 
 
+def tests_files(command: SimpleCommand) -> bool:
+    """Whether a `[ … ]` asks about files, not texts."""
+    return command.program in ("[", "[[") and _ABOUT_FILES.search(command.words[-1].text) is not None
+
+
 def _only_shows(command: SimpleCommand) -> bool:
     match command.words[0]:
         case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
@@ -51,7 +60,7 @@ def _only_shows(command: SimpleCommand) -> bool:
         case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
             return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
         case Word("[", dynamic=False):
-            return _ABOUT_FILES.search(command.words[-1].text) is None
+            return not tests_files(command)
         case _:
             return False
 

@@ -143,6 +143,8 @@ class _Walk(Reader):
             self.unknown.append(f"the shell grammar stops at {self.text(node)[:40]!r}")
         if node.type == "for_statement" and (variable := node.child_by_field_name("variable")) is not None:
             self.sets(self.text(variable))
+            values = node.children_by_field_name("value")
+            self.loops.append((self.text(variable), tuple(self.word(value) for value in values)))
         match node.type:
             case "command":
                 self.call(node, place, [])
@@ -230,7 +232,16 @@ class _Walk(Reader):
         call = tuple(words)
         given = (Word(f"{name}={value}" if value else name) for name, value in env)
         self.seen_calls[node.start_byte] = (*call, *given)
-        self.expand(SimpleCommand(words=call, written=call, env=tuple(env), folders=self.folders(node)), place)
+        self.expand(
+            SimpleCommand(
+                words=call,
+                written=call,
+                env=tuple(env),
+                folders=self.folders(node),
+                declares=tuple(name for name, _ in env),
+            ),
+            place,
+        )
 
     def redirected(self, node: "Node", place: Place) -> None:
         """A statement with redirects; the grammar gives words that follow a redirect to the redirect."""

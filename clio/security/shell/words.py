@@ -54,6 +54,7 @@ class SimpleCommand(Struct, frozen=True, kw_only=True):
     upstream: programs whose output a pipe brings to it, nearest last.
     folders: the folders it may run in, as typed and relative to where the line starts; None: cannot be told.
     stdin: the text a here-document feeds it, where that is fixed; FROM_FILE for a redirected file.
+    declares: the names that `export` and its like give a value; those are no longer in `words`.
     """
 
     words: tuple[Word, ...]
@@ -63,6 +64,7 @@ class SimpleCommand(Struct, frozen=True, kw_only=True):
     upstream: tuple[str, ...] = ()
     folders: tuple[str, ...] | None = ("",)
     stdin: str | None = None
+    declares: tuple[str, ...] = ()
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -85,12 +87,14 @@ class CommandLine(Struct, frozen=True, kw_only=True):
 
     unknown: in a few words each, what could not be understood; empty when all was.
     fork_bomb: it defines a function that starts itself without end.
+    loops: each `for name in …` with the words it goes through, of the line itself and not of scripts in it.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     unknown: tuple[str, ...] = ()
     fork_bomb: bool = False
+    loops: tuple[tuple[str, tuple[Word, ...]], ...] = ()
 
 
 _WORD_ESCAPE = LatePattern(r"\\(\n|.)", re.DOTALL)

@@ -1,0 +1,263 @@
+"""Grammars of developer tools: what they print without running code of the project. Pure.
+
+Left out on purpose, as files of a project decide what runs: `pytest --version` (conftest.py), `yarn` and `pnpm` (a
+version of themselves named by the project), `./gradlew`, `mvn`, `flake8`, `poetry`, `make -n` (`$(shell …)`), `uv pip`
+(`.venv/bin/python` of the project), `go list` (downloads modules). As they show secrets or the environment: `docker
+inspect`, `docker compose config`, `npm config list`, `gh auth`, `kubectl` (which also runs programs for credentials).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from clio.security.readonly.grammar import Judge, Judgement, Order, ParsedCall, UnknownWord, parse_call, read_grammar
+from clio.security.shell.words import Word
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+_MOST_SUBCOMMANDS = 3
+
+
+def judge_subcommands(
+    table: Mapping[str, str],
+    *,
+    order: Order = "permute",
+    long_single_dash: bool = False,
+    check: Callable[[ParsedCall], None] | None = None,
+    network: frozenset[str] = frozenset(),
+    git: bool = False,
+    conditions: tuple[str, ...] = (),
+) -> Judge:
+    """A judge for a program that begins with the words of a subcommand, each of which has a spec.
+
+    Args:
+        table: the words of a subcommand ("", "ps", "compose ps", "--version") to its options and operands.
+        network: the subcommands that ask a service of the user's own.
+        git: each call runs git in its directory; conditions: what must hold of the project's files.
+    """
+
+    def judge(words: tuple[Word, ...]) -> Judgement:
+        texts: list[str] = []
+        for word in words[1 : _MOST_SUBCOMMANDS + 1]:
+            if word.dynamic or word.glob:
+                break
+            texts.append(word.text)
+        names = (" ".join(texts[:many]) for many in range(len(texts), -1, -1))
+        name = next((name for name in names if name in table), None)
+        if name is None:
+            what = repr(" ".join(texts[:1])) if texts else "without a subcommand it"
+            raise UnknownWord(f"{what} is not known to be harmless")
+        spec = read_grammar(table[name], order=order, long_single_dash=long_single_dash)
+        call = parse_call(spec, words[1 + len(name.split()) :])
+        if check is not None:
+            check(call)
+        return Judgement(paths=call.paths, network=name in network, git=git, conditions=conditions)
+
+    return judge
+
+
+def _says(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
+    """A judge for a program of which only these options are known, each alone: they print its version."""
+    table = dict.fromkeys(options.split(), ";")
+    return judge_subcommands(table, conditions=conditions, long_single_dash=long_single_dash)
+
+
+_JSON_TOOL = """
+    -h --help --sort-keys --no-ensure-ascii --json-lines --indent=number --tab --no-indent --compact ; path?
+    """
+
+
+def _judge_python(words: tuple[Word, ...]) -> Judgement:
+    """`python3 -m json.tool [file]` and the version. A second operand of json.tool would be written to.
+
+    Without `-I` or `-P`, Python takes modules from its directory first.
+    """
+    texts = [word.text for word in words[1:]]
+    if texts in (["--version"], ["-V"], ["-VV"], ["--help"], ["-h"]):
+        return Judgement()
+    isolated = texts[:1] in (["-I"], ["-P"])
+    rest = words[2:] if isolated else words[1:]
+    if [word.text for word in rest[:2]] != ["-m", "json.tool"]:
+        raise UnknownWord("it runs a program")
+    call = parse_call(read_grammar(_JSON_TOOL), rest[2:])
+    return Judgement(paths=call.paths, conditions=() if isolated else ("python",))
+
+
+def _judge_sw_vers(words: tuple[Word, ...]) -> Judgement:
+    parse_call(
+        read_grammar(
+            "-productName -productVersion -buildVersion --productName --productVersion --buildVersion ;",
+            long_single_dash=True,
+        ),
+        words[1:],
+    )
+    return Judgement()
+
+
+_PIP = {
+    "list": """
+        -v -q -l --local --user --not-required --include-editable --exclude-editable --format=(columns|freeze|json)
+        --exclude= -e --editable --no-color --disable-pip-version-check --no-input ;
+        """,
+    "show": "-v -q -f --files --verbose --quiet --no-color --disable-pip-version-check --no-input ; text+",
+    "freeze": "-l --local --user --all --exclude-editable --exclude= -q --disable-pip-version-check --no-color ;",
+    "check": "-v -q --disable-pip-version-check --no-color ;",
+    "--version": ";",
+    "-V": ";",
+}
+
+_NPM_LS = """
+    --depth=number --all -a --json --long -l --parseable -p --prod --production --dev --omit=(dev|optional|peer)
+    --include=(prod|dev|optional|peer) --link --global -g --no-color --silent -s --workspaces ; text*
+    """
+_NPM = {
+    **dict.fromkeys(("ls", "list", "ll", "la"), _NPM_LS),
+    "root": "-g --global ;",
+    "prefix": "-g --global ;",
+    "pkg get": "--json ; text*",
+    "config get registry": ";",
+    "--version": ";",
+    "-v": ";",
+}
+
+_CARGO_TREE = """
+    -i= --depth=number --prefix=(none|indent|depth) -e= --edges= -p= --package= --invert= --workspace --all
+    --exclude= --all-features --no-default-features --features= -F= -f= --format= --no-dedupe -d --duplicates
+    --target=(all) --charset=(utf8|ascii) --locked --offline --frozen -q --quiet -v --color=(auto|always|never) ;
+    """
+_CARGO = {
+    "tree": _CARGO_TREE,
+    "metadata": "--no-deps --offline --locked --frozen --format-version=(1) -q --quiet ;",
+    "locate-project": "--workspace --message-format=(json|plain) ;",
+    "version": "-v --verbose ;",
+    "--version": "-v --verbose ;",
+    "-V": ";",
+    "-vV": ";",
+    "--list": ";",
+}
+
+
+def _judge_cargo(words: tuple[Word, ...]) -> Judgement:
+    """`cargo metadata` without --no-deps writes Cargo.lock; `cargo tree` does where it is missing."""
+    judgement = _JUDGE_CARGO(words)
+    texts = [word.text for word in words]
+    if texts[1] == "metadata" and "--no-deps" not in texts:
+        raise UnknownWord("without --no-deps it may write Cargo.lock")
+    return replace(judgement, conditions=("rust", "lock")) if texts[1] == "tree" else judgement
+
+
+_JUDGE_CARGO = judge_subcommands(_CARGO, conditions=("rust",))
+
+# What they say of go.mod's "toolchain" is up to GOTOOLCHAIN=local, which is set where a command runs unasked.
+_GO = {
+    "version": "-m -v ; path*",
+    "env": "; text(GOOS|GOARCH|GOPATH|GOROOT|GOMOD|GOVERSION|GOBIN|GOCACHE|GOMODCACHE|GOTOOLCHAIN|GOWORK|CGO_ENABLED)+",
+    "help": "; text*",
+}
+
+_DOCKER_LIST = "-a -q -f= --all --quiet --filter= --format= --no-trunc"
+_DOCKER = {
+    "ps": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
+    "container ls": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
+    "container list": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
+    "images": f"{_DOCKER_LIST} --digests --tree ; text?",
+    "image ls": f"{_DOCKER_LIST} --digests --tree ; text?",
+    "volume ls": f"{_DOCKER_LIST} ;",
+    "network ls": f"{_DOCKER_LIST} ;",
+    "context ls": "-q --quiet --format= ;",
+    "system df": "-v --verbose --format= ;",
+    "compose ls": "-a -q --all --quiet --format=(table|json) ;",
+    "compose version": "--short --format= -f= ;",
+    "version": "-f= --format= ;",
+    "info": "-f= --format= ;",
+    "stats": "--no-stream -a --all --format= --no-trunc ; text*",
+    "--version": ";",
+    "-v": ";",
+}
+_DOCKER_QUIET = frozenset({"--version", "-v", "compose version", "context ls"})
+
+
+def _judge_docker(words: tuple[Word, ...]) -> Judgement:
+    """`docker stats` without --no-stream never ends."""
+    texts = [word.text for word in words]
+    if texts[1:2] == ["stats"] and "--no-stream" not in texts:
+        raise UnknownWord("without --no-stream it never ends")
+    return _JUDGE_DOCKER(words)
+
+
+_JUDGE_DOCKER = judge_subcommands(_DOCKER, network=frozenset(_DOCKER) - _DOCKER_QUIET)
+
+_GH_REPOSITORY = "-R= --repo="
+_GH_LIST = f"""
+    {_GH_REPOSITORY} -L=number -s= -A= -a= -l= -S= --limit=number --state= --author= --assignee= --label= --search=
+    --json=
+    """
+_GH = {
+    "pr list": f"{_GH_LIST} -B= -H= -d --base= --head= --draft ;",
+    "pr view": f"{_GH_REPOSITORY} -c --comments --json= ; text?",
+    "pr status": f"{_GH_REPOSITORY} -c --conflict-status --json= ;",
+    "pr diff": f"{_GH_REPOSITORY} --name-only --patch --color=(always|never|auto) ; text?",
+    "pr checks": f"{_GH_REPOSITORY} --required --json= ; text?",
+    "issue list": f"{_GH_LIST} -m= --milestone= --mention= ;",
+    "issue view": f"{_GH_REPOSITORY} -c --comments --json= ; text",
+    "issue status": f"{_GH_REPOSITORY} --json= ;",
+    "run list": f"{_GH_REPOSITORY} -L=number -b= -w= -s= -e= -u= -c= -a --limit=number --branch= --workflow= --status="
+    " --event= --user= --commit= --all --json= ;",
+    "run view": f"{_GH_REPOSITORY} -v -j= -a=number --verbose --job= --log --log-failed --attempt=number --json="
+    " --exit-status ; number?",
+    "repo view": "-b= --branch= --json= ; text?",
+    "release list": f"{_GH_REPOSITORY} -L=number --limit=number --exclude-drafts --exclude-pre-releases --json= ;",
+    "release view": f"{_GH_REPOSITORY} --json= ; text?",
+    "label list": f"{_GH_REPOSITORY} -L=number -S= --limit=number --search= --json= ;",
+    "workflow list": f"{_GH_REPOSITORY} -L=number -a --limit=number --all --json= ;",
+    "--version": ";",
+    "version": ";",
+}
+
+
+def _check_gh(call: ParsedCall) -> None:
+    """Another host, in a URL or before the owner, might be given the token."""
+    if not all(map(_REPOSITORY.fullmatch, call.values("-R", "--repo"))):
+        raise UnknownWord("--repo is not OWNER/REPO")
+    if any(":" in word.text or word.text.count("/") > 1 or word.glob for word in call.operands):
+        raise UnknownWord("an operand may name another host")
+
+
+_COMPILER = "--version -v -dumpversion -dumpmachine -dumpfullversion -print-search-dirs -print-sysroot"
+
+DEVELOPER_TOOLS: dict[str, Judge] = {
+    **dict.fromkeys(("python", "python3", "pypy", "pypy3"), _judge_python),
+    **dict.fromkeys(("node", "nodejs"), _says("--version -v")),
+    "deno": _says("--version -V"),
+    "bun": _says("--version -v --revision"),
+    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _says("--version -v")),
+    **dict.fromkeys(("R", "Rscript", "julia", "ghc", "zig"), _says("--version")),
+    **dict.fromkeys(("bash", "sh", "dash", "zsh", "fish"), _says("--version")),
+    **dict.fromkeys(("rustc", "rustfmt", "rustdoc"), _says("--version -V -vV", conditions=("rust",))),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _says(_COMPILER)),
+    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc", "scala"), _says("--version -version")),
+    **dict.fromkeys(("make", "gmake"), _says("--version -v")),
+    **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version")),
+    **dict.fromkeys(
+        ("ruff", "black", "mypy", "isort", "pyright", "prettier", "tsc", "eslint", "uv", "uvx", "pipx", "rustup"),
+        _says("--version"),
+    ),
+    **dict.fromkeys(
+        ("curl", "wget", "ssh", "openssh", "rsync", "sqlite3", "psql", "mysql", "redis-cli", "shellcheck", "shfmt"),
+        _says("--version"),
+    ),
+    **dict.fromkeys(("podman", "docker-compose", "brew", "helm"), _says("--version")),
+    "cargo": _judge_cargo,
+    "go": judge_subcommands(_GO, long_single_dash=True),
+    "gofmt": judge_subcommands({"": "-l -s -e -d ; path*"}, long_single_dash=True),
+    **dict.fromkeys(("pip", "pip3"), judge_subcommands(_PIP)),
+    "npm": judge_subcommands(_NPM, conditions=("npm",)),
+    "docker": _judge_docker,
+    "gh": judge_subcommands(_GH, check=_check_gh, network=frozenset(_GH) - {"--version", "version"}, git=True),
+    "openssl": judge_subcommands({"version": "-a -b -c -d -e -f -m -o -p -r -v ;"}, long_single_dash=True),
+    "dpkg": judge_subcommands({"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";"}),
+    "apt-cache": judge_subcommands({"show": "; text+", "search": "-n ; text+", "policy": "; text*"}),
+    "apt": judge_subcommands({"list": "--installed --upgradable -a ; text*", "--version": ";"}),
+    "rpm": judge_subcommands({"-qa": "; text*", "-q": "; text+", "-qi": "; text+", "-ql": "; text+", "--version": ";"}),
+    "sw_vers": _judge_sw_vers,
+}

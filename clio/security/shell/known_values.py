@@ -1,0 +1,152 @@
+"""Which plain words the open words of a call stand for, where the line itself says so. Pure but for the environment.
+
+`for f in a b; do cat "$f"; done` runs `cat a` and `cat b`; `cat src/{a,b}.py` and `diff <(sort a) <(sort b)` are as
+plain. Everything else stays open: a value that comes from a command, a file, or from before the line.
+"""
+
+import os
+import re
+from itertools import product
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.shell.open_words import own_name
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, has_glob
+
+_MAX_CALLS = 64
+# No letter here parts a word, is a pattern, or is expanded a second time.
+_PLAIN = LatePattern(r"[\w./@:+,=%-]*", re.ASCII)
+_PATTERN = LatePattern(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
+_COUNT = LatePattern(r"\{(\d{1,4})\.\.(\d{1,4})\}")
+_BRACE = LatePattern(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
+_SUBSTITUTION = LatePattern(r"<\([^()$`{}\\*?\[]*\)")
+_READ = LatePattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_HERE = LatePattern(r"\$(?:PWD\b|\{PWD\})")
+_NUMBER = LatePattern(r"\$[?#]|\$\{#\}")
+_FREE = LatePattern(r"[$`{}\\]")
+_MISLEADS = ("\\$", "\\{", "\\\n")
+"""Where a line holds these, a word as it is read here may not be what the shell makes of it."""
+_FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"
+
+
+class KnownCalls(Struct, frozen=True):
+    """What an open call stands for. patterns: those whose matches must be plain names, as the shell parts them."""
+
+    calls: tuple[SimpleCommand, ...]
+    patterns: tuple[str, ...] = ()
+
+
+def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> KnownCalls | None:
+    """The calls with plain words that a call with open ones stands for; None where that cannot be told.
+
+    Args:
+        line: the parsed line; it must hold no script of its own (`sh -c`, `eval`).
+        text: the line as written.
+    """
+    if command.wrappers or any(mark in text for mark in _MISLEADS):
+        return None
+    choices: list[tuple[tuple[Word, ...], ...]] = []
+    bound: dict[str, tuple[Word, ...]] = {}
+    patterns: list[str] = []
+    for word in command.words:
+        if not word.dynamic:
+            choices.append(((word,),))
+        elif _SUBSTITUTION.fullmatch(word.text) and word.glob:
+            choices.append(((Word("/dev/stdin"),),))
+        elif expanded := _braces(word):
+            choices.append((expanded,))
+        elif not (_READ.search(word.text) or _NUMBER.search(word.text)) or (word.glob and _HERE.search(word.text)):
+            return None
+        else:
+            for match in _READ.finditer(_HERE.sub(".", word.text)):
+                name = match[1] or match[2]
+                values = bound.get(name) or _values(name, line, text)
+                if values is None:
+                    return None
+                bound[name] = values
+                patterns += [value.text for value in values if value.glob and word.glob]
+            choices.append(())
+    found: list[SimpleCommand] = []
+    many = 1
+    for values in bound.values():
+        many *= len(values)
+    if many > _MAX_CALLS:
+        return None
+    for taken in product(*bound.values()):
+        given = dict(zip(bound, taken, strict=True))
+        words: list[Word] = []
+        for word, choice in zip(command.words, choices, strict=True):
+            filled = choice[0] if choice else _filled(word, given)
+            if filled is None:
+                return None
+            words += filled
+        found.append(replace(command, words=tuple(words)))
+    return KnownCalls(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(patterns)))
+
+
+def _braces(word: Word) -> tuple[Word, ...]:
+    """The words of one brace expansion; none where it is not as plain as that."""
+    match = _BRACE.fullmatch(word.text)
+    if match is None:
+        return ()
+    texts = [f"{match[1]}{part}{match[3]}" for part in match[2].split(",")]
+    return tuple(Word(text, glob=word.glob and has_glob(text)) for text in texts)
+
+
+def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
+    """A word with its variables filled in, where nothing else in it is open; no word for nothing."""
+    text = _NUMBER.sub("1", _HERE.sub(".", word.text))
+    pattern = any(given[match[1] or match[2]].glob for match in _READ.finditer(text))
+    text = _READ.sub(lambda match: given[match[1] or match[2]].text, text)
+    if _FREE.search(text):
+        return None
+    if not text and word.glob:
+        return ()
+    return (Word(text, glob=pattern or (word.glob and has_glob(text))),)
+
+
+def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
+    """Everything a variable of the line may hold where it is read; None where that cannot be told.
+
+    Each place in which the name stands must give it a plain value, go through words, or read it.
+    """
+    if not own_name(name) or name in os.environ or re.search(rf"'[^']*\$\{{?{name}\b", text):
+        return None
+    given = [value for command in line.commands for other, value in command.env if other == name]
+    loops = [words for other, words in line.loops if other == name]
+    places = len(re.findall(rf"(?<![\w$]){name}=", text)), len(re.findall(rf"\bfor\s+{name}\s+in\b", text))
+    reads = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", text))
+    if (len(given), len(loops)) != places or len(re.findall(rf"\b{name}\b", text)) != sum(places) + reads:
+        return None
+    if any(word.text == name or word.text.startswith(f"{name}[") for each in line.commands for word in each.words):
+        return None
+    found: list[Word] = []
+    for value in given:
+        if not _PLAIN.fullmatch(value):
+            return None
+        found.append(Word(value))
+    for word in (word for words in loops for word in words):
+        if word.dynamic and (count := _COUNT.fullmatch(word.text)):
+            first, last = sorted((int(count[1]), int(count[2])))
+            found += [Word(str(number)) for number in range(first, min(last, first + _MAX_CALLS) + 1)]
+        elif word.dynamic or not (_PATTERN if word.glob else _PLAIN).fullmatch(word.text):
+            return None
+        else:
+            found.append(word)
+    if found and not _is_set(name, text):
+        found.append(Word(""))
+    return tuple(dict.fromkeys(found)) if found else None
+
+
+def _is_set(name: str, text: str) -> bool:
+    """Whether a variable is surely set wherever it is read: at the beginning of the line, or in the loop over it."""
+    if re.match(rf"{_FIRST}\s*{name}=[\w./@:+,%-]*\s*(?:;|&&|\n)", text):
+        return True
+    first = re.search(rf"\b{name}\b", text)
+    loop = re.search(rf"\bfor\s+{name}\s+in\b", text)
+    if loop is None or first is None or first.start() < loop.start():
+        return False
+    end = re.compile(r"\bdone\b").search(text, loop.end())
+    return end is not None and not re.search(rf"\b{name}\b", text[end.end() :])
