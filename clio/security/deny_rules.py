@@ -23,6 +23,7 @@ from clio.security.program_tables import (
     STANDS_FOR,
     SYNONYMS,
 )
+from clio.security.readonly.programs import PROGRAMS
 from clio.security.rule import FETCH, Rule
 from clio.security.shell.peel import Options, options
 from clio.security.shell.syntax import parse
@@ -40,7 +41,7 @@ _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
-_QUOTES_OTHERS = tables.LOW | tables.LOW_EXCEPT.keys() | tables.FILES | {"git", "gh"}
+_QUOTES_OTHERS = PROGRAMS.keys() | tables.FILES | {"git", "gh"}
 """Programs that do not run what their arguments name."""
 
 
