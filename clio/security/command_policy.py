@@ -15,6 +15,7 @@ from clio.security.command_risk import assess
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
+from clio.security.readonly.judge import judge_read_only
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
 from clio.security.rules import allows, denies, suggest, suggest_exact
@@ -137,7 +138,8 @@ class CommandView:
             return risk
         where = self._outside(command, writes=not reads)
         if not where:
-            return risk
+            why = self._explain_git(command) if reads and command.program == "git" else ""
+            return medium(why) if why else risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
         return medium(reason) if reads else high(reason)
 
@@ -153,24 +155,23 @@ class CommandView:
         for option, value in pairwise(argv):
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
-        if command.program == "git" and (bare := next((found for base in bases if (found := self._bare(base))), "")):
-            return f"the settings of {bare!r}, a repository git may be led to"
         for word in command.words[1:]:
             for text in _paths_in(word):
                 if why := self._why_not(text, word, bases, writes=writes):
                     return why
         return ""
 
-    def _bare(self, base: str) -> str:
-        """A folder at or above `base` that git takes for a repository though no `.git` is there; "" for none.
+    def _explain_git(self, command: SimpleCommand) -> str:
+        """Why a call that reads a git repository may run a program or read outside; "" where it does not."""
+        from clio.security.git_safety import explain_git_risk
 
-        Its settings, ordinary files of the project, may name programs that git starts.
-        """
-        place = Path(os.path.realpath(base))
-        while self._inside(place) and not (place / ".git").exists():
-            if (place / "HEAD").exists() and (place / "objects").is_dir() and place.name != ".git":
-                return self.workspace.display(place)
-            place = place.parent
+        judged = judge_read_only(command)
+        if isinstance(judged, str) or not judged.git:
+            return ""
+        for base in self._bases(command.folders) or ():
+            place = Path(os.path.realpath(posixpath.join(base, _expanded(judged.directory))))
+            if self._inside(place) and (why := explain_git_risk(self.workspace.root, place)):
+                return why
         return ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool) -> str:

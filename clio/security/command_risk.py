@@ -5,6 +5,8 @@ import re
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
+from clio.security.readonly.grammar import Judgement
+from clio.security.readonly.judge import judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell.open_words import own_name
 from clio.security.shell.state import decides
@@ -138,7 +140,8 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
     """Programs whose danger hangs on their arguments in a way of their own."""
     match program:
         case "git":
-            return assess_git(command)
+            reads = isinstance(judge_read_only(command), Judgement)
+            return low("git only reads") if reads else assess_git(command)
         case "rm" | "unlink":
             wide = any(word.glob or word.dynamic for word in command.words[1:])
             many = has_option(rest, "rRf", ("recursive", "force")) or wide

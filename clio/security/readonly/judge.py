@@ -4,11 +4,12 @@ To add a program: list it in the table of its family (`programs`, `developer_too
 known to be harmless. What is not listed is asked about.
 """
 
+from clio.security.readonly.git import GIT
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
 from clio.security.shell.words import SimpleCommand
 
-_JUDGES: dict[str, Judge] = {**PROGRAMS}
+_JUDGES: dict[str, Judge] = {**PROGRAMS, **GIT}
 
 
 def is_listed(program: str) -> bool:
