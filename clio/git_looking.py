@@ -51,15 +51,33 @@ _SETTLED_S = 2.0
 """A file that changed within this time may change again without its time telling."""
 
 
-class _Known(Struct, frozen=True):
-    """Filters of a folder, with the files that say so, as they were."""
+class Setting(Struct, frozen=True):
+    """One setting as git reads it.
 
-    names: tuple[str, ...]
-    files: tuple[Path, ...]
-    marks: tuple[object, ...]
+    scope: "system", "global", "local", "worktree" or "command" (environment); "" where git does not tell. origin: such
+    as "file:.git/config", relative to the top of the working tree. value: None for a key without `=`.
+    """
+
+    scope: str
+    origin: str
+    key: str
+    value: str | None
+
+    @property
+    def from_repository(self) -> bool:
+        """Whether the repository brings it, and not the user's own configuration or environment."""
+        return self.scope not in ("system", "global", "command")
 
 
-_known: dict[Path, _Known] = {}
+class Settings(Struct, frozen=True):
+    """The settings of a folder. marks: change whenever one of the files may say something else; None for unknown."""
+
+    items: tuple[Setting, ...]
+    files: tuple[Path, ...] | None
+    marks: tuple[object, ...] | None
+
+
+_known: dict[Path, Settings] = {}
 
 
 def command(folder: Path, *words: str) -> list[str]:
@@ -107,37 +125,54 @@ def without_filters(folder: Path) -> list[str]:
 
 
 def _filters(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted({name for setting in read_settings(folder).items if (name := _filter_of(setting.key))}))
+
+
+def read_settings(folder: Path) -> Settings:
+    """Every setting git reads in a folder; asks git only where one of the files involved has changed.
+
+    Raises OSError where git cannot be run, takes too long or cannot read its settings.
+    """
     known = _known.get(folder)
-    if known is not None and known.marks == _marks(known.files):
-        return known.names
+    if known is not None and known.files is not None and known.marks == _marks(known.files):
+        return known
     began = time.time()
-    listed = _listed(folder)
-    names = tuple(sorted({name for _, key, _ in listed if (name := _filter_of(key))}))
-    files = _files(folder, listed)
+    items = _list_settings(folder)
+    files = _files(folder, items)
     _known.pop(folder, None)
-    if files is not None:
-        marks = _marks(files)
-        changed = [path.stat().st_ctime for path in files if path.exists()]
-        if max(changed, default=0.0) < began - _SETTLED_S:
-            _known[folder] = _Known(names, files, marks)
-    return names
+    if files is None:
+        return Settings(items, None, None)
+    marks = _marks(files)
+    changed = [path.stat().st_ctime for path in files if path.exists()]
+    if max(changed, default=0.0) >= began - _SETTLED_S:
+        return Settings(items, files, None)
+    _known[folder] = Settings(items, files, marks)
+    return _known[folder]
 
 
-def _listed(folder: Path) -> list[tuple[str, str, str]]:
-    """Every setting git reads there: the file it stands in, its name, its value."""
+def _list_settings(folder: Path) -> tuple[Setting, ...]:
+    words = _run_list(folder, "--show-scope")
+    if words is not None:
+        rows = zip(words[::3], words[1::3], words[2::3], strict=False)
+    else:  # git before 2.26 cannot tell the scope
+        words = _run_list(folder)
+        if words is None:
+            raise OSError(errno.EINVAL, "git cannot read its settings")
+        rows = (("", origin, setting) for origin, setting in zip(words[::2], words[1::2], strict=False))
+    split = ((scope, origin, setting.partition("\n")) for scope, origin, setting in rows)
+    return tuple(Setting(scope, origin, key, value if sign else None) for scope, origin, (key, sign, value) in split)
+
+
+def _run_list(folder: Path, *options: str) -> list[str] | None:
     try:
         done = subprocess.run(
-            ["git", "config", "--null", "--show-origin", "--list"],
+            ["git", "config", "--null", "--show-origin", *options, "--list"],
             cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise OSError(errno.ETIMEDOUT, "git takes too long to read its settings") from error
-    if done.returncode:
-        raise OSError(errno.EINVAL, "git cannot read its settings")
-    words = os.fsdecode(done.stdout).split("\0")
-    settings = ((origin, setting.partition("\n")) for origin, setting in zip(words[::2], words[1::2], strict=False))
-    return [(origin, key, value) for origin, (key, _, value) in settings]
+    return None if done.returncode else os.fsdecode(done.stdout).split("\0")
 
 
 def _filter_of(key: str) -> str:
@@ -145,7 +180,7 @@ def _filter_of(key: str) -> str:
     return name if key.startswith("filter.") else ""
 
 
-def _files(folder: Path, listed: Iterable[tuple[str, str, str]]) -> tuple[Path, ...] | None:
+def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None:
     """All that could change the answer: files that were read, that are to be included, and those not there yet.
 
     None where it cannot be told, as where the folder lies in no working tree.
@@ -156,12 +191,20 @@ def _files(folder: Path, listed: Iterable[tuple[str, str, str]]) -> tuple[Path, 
         return None
     home = Path(os.environ.get("HOME", "/"))
     git = top / ".git"
+    if git.is_dir() and not os.path.lexists(git / "HEAD"):
+        return None  # git passes over such a directory and looks further up
     own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
     files = {home / ".gitconfig", own, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
     # A folder with a HEAD of its own may be a repository without a working tree, which git would find first.
     files |= {place / "HEAD" for place in ways if place.is_relative_to(top)}
-    for origin, key, value in listed:
-        kind, _, name = origin.partition(":")
+    if any(setting.key == "extensions.worktreeconfig" for setting in settings):
+        if not git.is_dir():
+            return None  # the worktree's own file may come into being elsewhere
+        files.add(git / "config.worktree")
+    files |= {place / ".git" for place in ways if place.is_relative_to(top) and place != top}
+    for setting in settings:
+        kind, _, name = setting.origin.partition(":")
+        key, value = setting.key, setting.value or ""
         if kind != "file":
             continue
         included = key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))

@@ -19,7 +19,7 @@ from clio.security.path_policy import Workspace
 from clio.security.program_aliases import ConfiguredAliases
 from clio.security.protected import is_protected
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import is_listed
+from clio.security.readonly.judge import is_listed, is_started
 from clio.security.readonly.project_files import project_decides
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
@@ -152,6 +152,8 @@ class CommandView:
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""
+        if is_started(command) and isinstance(judge_reading(command, self.line), Judgement):
+            return False
         return not settled(command, None if self._nested else self.text) and self._stands_for(command) is None
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
@@ -169,7 +171,7 @@ class CommandView:
 
     def _needed(self, command: SimpleCommand, risk: Risk) -> Level:
         """The danger a rule must cover: a reader that leaves the workspace needs its path spelled out."""
-        return "high" if risk.level == "medium" and assess(command).level == "low" else risk.level
+        return "high" if risk.level == "medium" and assess(command, self.line).level == "low" else risk.level
 
     def _risk(self, command: SimpleCommand) -> Risk:
         """How dangerous a command is where it runs, each call it stands for considered."""
@@ -182,7 +184,7 @@ class CommandView:
         return worst([self._risk_of(call) for call in known.calls])
 
     def _risk_of(self, command: SimpleCommand) -> Risk:
-        risk = assess(command)
+        risk = assess(command, self.line)
         if risk.level == "high":
             return risk
         if risk.level == "low" and is_listed(command.program):
@@ -200,7 +202,7 @@ class CommandView:
 
     def _reads_more(self, command: SimpleCommand) -> str:
         """What a command that only reads would read besides files inside the workspace; "" for nothing."""
-        judgement = judge_reading(command)
+        judgement = judge_reading(command, self.line)
         if isinstance(judgement, str):
             return judgement
         bases = self._bases(command.folders)
@@ -209,13 +211,14 @@ class CommandView:
         for base in bases:
             if not all(map(self._inside, _places(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
-            if judgement.git and (bare := self._bare(base)):
-                return f"reads the settings of {bare!r}, a repository git may be led to"
+            if judgement.git and (why := self._explain_git(base, judgement.directory)):
+                return why
             for condition in judgement.conditions:
                 if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
                     return why
+        there = [*bases, *(posixpath.join(base, _expanded(judgement.directory)) for base in bases)]
         for word in judgement.paths:
-            if why := self._why_not(word.text, word, bases, writes=False, named=True):
+            if why := self._why_not(word.text, word, there, writes=False, named=True):
                 return f"reads {why}"
         if judgement.follows_links or judgement.lists_arguments:
             starts = [posixpath.join(base, _expanded(word.text)) for base in bases for word in judgement.paths]
@@ -223,6 +226,13 @@ class CommandView:
             starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
             return self._tree_leaves(starts, plain_names=judgement.lists_arguments)
         return ""
+
+    def _explain_git(self, base: str, directory: str) -> str:
+        """Why a call of git may run a program or read outside, by what the repository brings; "" where it does not."""
+        from clio.security.git_safety import explain_git_risk
+
+        place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
+        return explain_git_risk(self.workspace.root, place)
 
     def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
@@ -260,7 +270,7 @@ class CommandView:
         """What each command that only reads reads."""
         known = map(self._stands_for, self.line.commands)
         calls = (one.calls if one else (command,) for one, command in zip(known, self.line.commands, strict=True))
-        found = (judge_reading(call) for each in calls for call in each)
+        found = (judge_reading(call, self.line) for each in calls for call in each)
         return tuple(one for one in found if isinstance(one, Judgement))
 
     @property
@@ -285,24 +295,10 @@ class CommandView:
         for option, value in pairwise(argv):
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
-        if command.program == "git" and (bare := next((found for base in bases if (found := self._bare(base))), "")):
-            return f"the settings of {bare!r}, a repository git may be led to"
         for word in command.words[1:]:
             for text in _paths_in(word):
                 if why := self._why_not(text, word, bases, writes=writes):
                     return why
-        return ""
-
-    def _bare(self, base: str) -> str:
-        """A folder at or above `base` that git takes for a repository though no `.git` is there; "" for none.
-
-        Its settings, ordinary files of the project, may name programs that git starts.
-        """
-        place = Path(os.path.realpath(base))
-        while self._inside(place) and not (place / ".git").exists():
-            if (place / "HEAD").exists() and (place / "objects").is_dir() and place.name != ".git":
-                return self.workspace.display(place)
-            place = place.parent
         return ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool, named: bool = False) -> str:

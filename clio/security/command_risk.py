@@ -1,19 +1,18 @@
 """How dangerous each simple command is, from its words alone. Pure: where its paths lie is judged elsewhere."""
 
-import re
-
 from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
+from clio.security.readonly.find import STARTERS
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import is_listed, judge_read_only
+from clio.security.readonly.judge import is_listed, is_started, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell.open_words import own_name
 from clio.security.shell.state import decides
-from clio.security.shell.words import SimpleCommand, Word, names
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
@@ -32,18 +31,9 @@ _DO_MORE = names("sort uniq xxd date diff tree file hostname rg wc du grep egrep
 """Programs that only read in the form that is written, and do more with other arguments."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
 _SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
-_SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
-_SED_SUBSTITUTE = "|".join(
-    rf"s{mark}(?:[^{mark}\\\n]|\\.)*{mark}(?:[^{mark}\\\n]|\\.)*{mark}[gpiI0-9]*"
-    for mark in ("/", r"\|", "#", ",", ":", "@")
-)
-_SED_COMMAND = rf"(?:{_SED_PART}(?:,\s?[+~]?{_SED_PART})?)?\s?!?\s?(?:[pdq=]|{_SED_SUBSTITUTE})"
-_SED_SAFE = LatePattern(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?")
-# A `>` compares, unless `print` stands before it; `>=` compares everywhere.
-_AWK_RISKY = LatePattern(r"system|getline|[|@`]|\\\n|ARGV|ENVIRON|close\s*\(|print(?s:.*)>(?!=)")
 
 
-def assess(command: SimpleCommand) -> Risk:
+def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """The danger of one simple command as it is written, wrappers and pipes considered."""
     for wrapper in command.wrappers:
         if wrapper in _AS_ANOTHER:
@@ -54,7 +44,7 @@ def assess(command: SimpleCommand) -> Risk:
         return assess_env(command)
     if command.words[0].dynamic:
         return high("its program is only known when it runs")
-    own, env = _program(command), assess_env(command)
+    own, env = _program(command, line), assess_env(command)
     return env if exceeds(env.level, own.level) else own
 
 
@@ -99,21 +89,23 @@ def known_name(text: str) -> bool:
     return "/" not in text or text[: text.rindex("/") + 1] in tables.STANDARD_FOLDERS
 
 
-def judge_reading(command: SimpleCommand) -> Judgement | str:
+def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """What a call reads where its grammar says that it does nothing else; otherwise why that is not known.
 
     A word that is only known when the command runs counts as any plain one here: whether that is so is judged by
-    `open_words`, and a call with a word that matters is asked about.
+    `open_words`, and a call with a word that matters is asked about. What find or xargs starts is judged whole.
     """
     if not command.words:
         return Judgement()
     if not is_listed(command.program) or not known_name(command.words[0].text):
         return f"clio does not know the program {command.words[0].text!r}"
+    if is_started(command) or command.program in STARTERS:
+        return judge_read_only(command, line)
     words = tuple(Word(_ANY_WORD) if word.dynamic else word for word in command.words)
     return judge_read_only(replace(command, words=(*words, *map(Word, command.declares))))
 
 
-def _program(command: SimpleCommand) -> Risk:
+def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     program = command.program
     if program in tables.HIGH:
         return high(tables.HIGH[program])
@@ -125,9 +117,9 @@ def _program(command: SimpleCommand) -> Risk:
         return medium(f"it runs the program {command.words[0].text!r}")
     if not is_listed(program):
         return _danger(command)
-    judged = judge_reading(command)
+    judged = judge_reading(command, line)
     if isinstance(judged, Judgement):
-        more = command.dynamic and (program in _DO_MORE or program in DEVELOPER_TOOLS)
+        more = command.dynamic and not is_started(command) and (program in _DO_MORE or program in DEVELOPER_TOOLS)
         return medium("an argument is only known when it runs") if more else low(f"{program} only reads")
     danger = _danger(command)
     return danger if danger.level == "high" else medium(f"{program}: {judged}")
@@ -161,18 +153,8 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
             wide = any(word.glob or word.dynamic for word in command.words[1:])
             many = has_option(rest, "rRf", ("recursive", "force")) or wide
             return high("it deletes without a way back") if many else medium("it deletes a file")
-        case "find":
-            return _find(command, rest)
-        case "sed":
-            return _sed(command, rest)
-        case "awk" | "gawk" | "mawk" | "nawk":
-            return _awk(command, rest)
-        case "jq":
-            shows = any(re.search(r"\benv\b|ENV", word) for word in rest)
-            return medium("it shows the environment, secrets included") if shows else low("jq only reads")
-        case "fd" | "fdfind":
-            more = has_option(rest, "xXLl", ("exec", "exec-batch", "follow", "list-details"))
-            return medium("fd may run a program or follow links") if more else low("fd only looks")
+        case "find" if "-delete" in rest:
+            return high("find deletes what it finds")
         case "chmod" | "chown" | "chgrp":
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
             return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")
@@ -202,61 +184,3 @@ def _interpreter(command: SimpleCommand) -> Risk:
 
 def _has_code(rest: tuple[str, ...]) -> bool:
     return any(word.startswith(("-c", "-e", "-m", "-r", "--eval", "--print", "-p")) for word in rest)
-
-
-def _find(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
-    for word in rest:
-        if word == "-delete":
-            return high("find deletes what it finds")
-        if word in ("-fprint", "-fprint0", "-fprintf", "-fls"):
-            return medium("find writes a file")
-        if word in ("-L", "-follow") or word.startswith("-files0-from"):
-            return medium("find follows links")
-    inside = False
-    for word in command.words[1:]:
-        if word.text in ("-exec", "-execdir", "-ok", "-okdir"):
-            inside = True
-        elif inside:
-            inside = word.text not in (";", "+")
-        elif word.dynamic:
-            return medium("an argument is only known when it runs")
-        elif word.text.startswith("-") and word.text not in tables.FIND_READS and not word.text[1:2].isdigit():
-            return medium(f"clio does not know find's {word.text}")
-    return low("find only looks")
-
-
-def _sed(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
-    if has_option(rest, "i", ("in-place",)):
-        return medium("sed changes files in place")
-    scripts: list[str] = []
-    files: list[str] = []
-    place = 0
-    while place < len(rest):
-        word = rest[place]
-        if word in ("-e", "--expression"):
-            scripts += rest[place + 1 : place + 2]
-            place += 1
-        elif word not in ("-n", "-E", "-r", "-s", "-z", "-u", "--quiet", "--silent", "--posix", "--sandbox"):
-            if word.startswith("-") and len(word) > 1 and word not in ("-nE", "-nr", "-En", "-rn"):
-                return medium("clio does not know an option of sed")
-            files.append(word)
-        place += 1
-    scripts = scripts or files[:1]
-    if command.dynamic or not scripts or not all(_SED_SAFE.fullmatch(script) for script in scripts):
-        return medium("the sed script may write or run")
-    return low("sed only prints")
-
-
-def _awk(command: SimpleCommand, rest: tuple[str, ...]) -> Risk:
-    place = 0
-    while place < len(rest) and rest[place].startswith("-"):
-        if rest[place] in ("-F", "-v"):
-            place += 2
-        elif rest[place].startswith(("-F", "-v")):
-            place += 1
-        else:
-            return medium("awk gets an option clio does not know")
-    program = rest[place] if place < len(rest) else ""
-    if command.dynamic or not program or _AWK_RISKY.search(program.replace("||", "")):
-        return medium("the awk program may write or run")
-    return low("awk only prints")

@@ -176,7 +176,7 @@ def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytes
     root = make(tmp_path / "calm", {"a": "one\n"})
     monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the settings had been there for long
     without_filters(root)
-    monkeypatch.setattr("clio.git_looking._listed", None)
+    monkeypatch.setattr("clio.git_looking._list_settings", None)
     assert without_filters(root) == []
 
 

@@ -7,6 +7,7 @@ known to be harmless. What is not listed is asked about.
 from clio.security.readonly import archives, awk, jq, sed
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.find import STARTERS, build_judges, judge_started_call
+from clio.security.readonly.git import GIT
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
 from clio.security.readonly.shell_builtins import BUILTINS
@@ -26,6 +27,7 @@ _JUDGES: dict[str, Judge] = {
     **PROGRAMS,
     **BUILTINS,
     **DEVELOPER_TOOLS,
+    **GIT,
     **sed.JUDGES,
     **awk.JUDGES,
     **jq.JUDGES,
@@ -39,6 +41,11 @@ def is_listed(program: str) -> bool:
     return program in _JUDGES
 
 
+def is_started(command: SimpleCommand) -> bool:
+    """Whether find, fd or xargs starts a command, so that some of its words are names of files."""
+    return bool(command.wrappers) and command.wrappers[-1] in STARTERS
+
+
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """What a command reads, where it provably does nothing else; otherwise why that is not known.
 
@@ -49,7 +56,7 @@ def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> 
         line: the line the command is of. What xargs starts is known only with it.
     """
     try:
-        if command.wrappers and command.wrappers[-1] in STARTERS:
+        if is_started(command):
             return judge_started_call(command, line, _judge_words)
         return _judge_words(command.words)
     except UnknownWord as error:

@@ -1,0 +1,542 @@
+"""What a repository can make git run or read, and the environment in which an unasked call of git runs.
+
+A folder that was unpacked or copied brings its `.git` directory along, and a plain clone can hold a bare repository in
+an ordinary folder. Both name programs in their configuration. Before an unasked call, `find_program_keys` looks at all
+that the repository brings; what is not known to be harmless makes the call asked. The user's own configuration
+(global, system, environment) never does. `git_environment` is the second line: with it git starts no program and
+fetches nothing even where the first one missed something.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.git_looking import Setting, Settings, command, environment, read_settings
+from clio.security.readonly.git import LISTED, is_plain_format, is_plain_sort_key
+
+_OVERRIDES = (
+    ("safe.bareRepository", "explicit"),
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.askPass", ""),
+    ("core.editor", ":"),
+    ("core.alternateRefsCommand", ":"),
+    ("credential.helper", ""),
+    ("credential.interactive", "false"),
+    ("protocol.allow", "never"),
+    ("log.showSignature", "false"),
+    ("status.submoduleSummary", "false"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("maintenance.auto", "false"),
+    ("gc.auto", "0"),
+)
+_VARIABLES: Mapping[str, str] = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # blocks lazy fetching in git before 2.45 too
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+}
+_MAX_SUBMODULES = 64
+_MAX_ENTRIES = 2_000
+_TIMEOUT_S = 10.0
+_GITLINK = b"\x00\x00\xe0\x00"
+"""The mode of a submodule in the index file."""
+_OWN_STATE = ("info", "rebase-merge", "rebase-apply", "sequencer", "logs", "bisect")
+"""Directories of a repository whose files git prints, besides its top: a link there would show another file."""
+
+
+class FoundKey(Struct, frozen=True):
+    """Something of a repository that is not known to be harmless.
+
+    name: the configuration key, or what else it is. file: where, as shown to the user. effect: completes "which …".
+    """
+
+    name: str
+    file: str
+    effect: str = "is not known to be harmless"
+
+    @property
+    def sentence(self) -> str:
+        """For the question: "git reads diff.external from .git/config, which names a program"."""
+        return f"git reads {self.name} from {self.file}, which {self.effect}"
+
+
+class _Layout(Struct, frozen=True):
+    """Where a repository is.
+
+    git_dir: of this worktree. common_dir: shared by its worktrees. found_in: the directory whose `.git` led there; None
+    where git is in the repository's own directory. top: of the working tree; None without one.
+    """
+
+    git_dir: Path
+    common_dir: Path
+    hooks: Path
+    index: Path
+    found_in: Path | None
+    top: Path | None
+
+
+_layouts: dict[Path, tuple[tuple[object, ...], _Layout | None]] = {}
+_submodules: dict[Path, tuple[tuple[int, ...], tuple[Path, ...]]] = {}
+
+
+def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables to add for a git call that runs unasked in a project: no program, question, fetch or lock.
+
+    Configuration the user gives by GIT_CONFIG_* is kept; these settings come after it. git never climbs out of the
+    repository that holds `root`, nor out of `root` where there is none.
+    """
+    count = env.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() else 0
+    variables = dict(_VARIABLES)
+    for number, (key, value) in enumerate(_OVERRIDES, start=first):
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = value
+    variables["GIT_CONFIG_COUNT"] = str(first + len(_OVERRIDES))
+    real = Path(os.path.realpath(root))
+    tops = {
+        next((place for place in (start, *start.parents) if (place / ".git").exists()), start) for start in (root, real)
+    }
+    ceilings = [str(top.parent) for top in sorted(tops) if top.parent != top]
+    given = env.get("GIT_CEILING_DIRECTORIES", "")
+    variables["GIT_CEILING_DIRECTORIES"] = os.pathsep.join([*filter(None, [given]), *ceilings])
+    return variables
+
+
+def explain_git_risk(root: Path, cwd: Path) -> str:
+    """Why git in `cwd` may run a program or read outside the project; "" where it does not."""
+    found = find_program_keys(root, cwd)
+    return found[0].sentence if found else ""
+
+
+def find_program_keys(root: Path, cwd: Path) -> tuple[FoundKey, ...]:
+    """All that the repository git finds in `cwd` brings and that is not known to be harmless, submodules included.
+
+    Asks git (about 10 ms) the first time and where a file of configuration has changed, else only looks at files.
+    """
+    root = Path(os.path.realpath(root))
+    waiting, seen, found = [Path(os.path.realpath(cwd))], set[Path](), list[FoundKey]()
+    while waiting:
+        place = waiting.pop()
+        try:
+            settings = read_settings(place)
+            layout = _find_layout(place, settings)
+        except FileNotFoundError:
+            return tuple(found)  # no git, or no such directory: the call itself fails
+        except OSError as error:
+            found.append(FoundKey("its configuration", _show(place, root), f"cannot be checked ({error.strerror})"))
+            break
+        own = [setting for setting in settings.items if setting.from_repository]
+        bare = _find_bare(place, layout.found_in if layout else None)
+        if bare is not None:
+            effect = "is a repository inside the project, so that its files may name programs"
+            found.append(FoundKey("the configuration", _show(bare, root), effect))
+        if layout is None:
+            found += [FoundKey(_printable(one.key), _show(place, root)) for one in own[:1]]
+            continue
+        if layout.git_dir in seen:
+            continue
+        seen.add(layout.git_dir)
+        found += _check_layout(layout, own, root)
+        found += _check_settings(layout, own, root)
+        found += _check_hooks(layout, settings, root)
+        if layout.top is not None and not found:
+            try:
+                waiting += _list_submodules(layout)
+            except (OSError, subprocess.TimeoutExpired):
+                found.append(FoundKey("the index", _show(layout.index, root), "cannot be checked"))
+        if len(waiting) + len(seen) > _MAX_SUBMODULES:
+            found.append(FoundKey("submodules", _show(layout.index, root), "are too many to check"))
+            break
+    return tuple(found)
+
+
+def _find_layout(place: Path, settings: Settings) -> _Layout | None:
+    """The repository git finds there; None for none. Raises OSError."""
+    known = _layouts.get(place)
+    if known is not None and settings.marks is not None and known[0] == settings.marks:
+        return known[1]
+    words = ("--absolute-git-dir", "--git-common-dir", "--git-path", "hooks", "--git-path", "index", "--show-toplevel")
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", *words],
+            cwd=place, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise OSError(0, "git takes too long") from error
+    lines = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
+    layout = None
+    if len(lines) in (4, 5):  # without a working tree the last one is missing
+        git_dir, common, hooks, index = (Path(os.path.realpath(place / line)) for line in lines[:4])
+        top = Path(os.path.realpath(lines[4])) if len(lines) == 5 else None
+        layout = _Layout(git_dir, common, hooks, index, _found_in(place, git_dir), top)
+    elif lines != [""]:
+        raise OSError(0, "its paths are not plain names")
+    if settings.marks is not None:
+        _layouts[place] = settings.marks, layout
+    return layout
+
+
+def _found_in(place: Path, git_dir: Path) -> Path | None:
+    for folder in (place, *place.parents):
+        inner = folder / ".git"
+        if inner.is_file():
+            target = _read_small(inner).strip().removeprefix("gitdir:").strip()
+            inner = folder / target
+        if os.path.lexists(folder / ".git") and Path(os.path.realpath(inner)) == git_dir:
+            return folder
+        if folder == git_dir:
+            return None
+    return None
+
+
+def _find_bare(place: Path, top: Path | None) -> Path | None:
+    """A directory, from `place` up to `top`, that git may take for a repository though it is not named `.git`.
+
+    git before 2.38 cannot be told to pass over it, and what it needs in detail differs between versions.
+    """
+    for folder in (place, *place.parents):
+        holds = any(os.path.lexists(folder / name) for name in ("objects", "refs", "commondir"))
+        if holds and os.path.lexists(folder / "HEAD") and folder.name != ".git":
+            return folder
+        if folder == top:
+            break
+    return None
+
+
+def _check_layout(layout: _Layout, own: list[Setting], root: Path) -> Iterator[FoundKey]:
+    """What leads git to another repository, or to files that are neither the repository's nor the project's."""
+    here = layout.found_in
+    shown = _show(layout.git_dir, root)
+    if here is None:
+        yield FoundKey(
+            "the configuration", shown, "is a repository inside the project, so that its files may name programs"
+        )
+        return
+    worktree = next((_path(one.value or "", layout.git_dir) for one in own if one.key == "core.worktree"), None)
+    if layout.top is not None and layout.top != here and not layout.top.is_relative_to(root):
+        yield FoundKey("core.worktree", f"{shown}/config", "leads git outside the project")
+    home = Path(os.path.realpath(here / ".git"))
+    linked = _read_small(layout.git_dir / "gitdir").strip()
+    points_back = worktree == here or (linked != "" and os.path.realpath(layout.git_dir / linked) == str(home))
+    plain = layout.git_dir == here / ".git" and not (here / ".git").is_symlink()
+    if not plain and not layout.git_dir.is_relative_to(root) and not points_back:
+        yield FoundKey("a repository", _show(here / ".git", root), f"leads to {shown}, outside the project")
+    common = layout.common_dir
+    if common not in (layout.git_dir, layout.git_dir.parent.parent) and not common.is_relative_to(root):
+        yield FoundKey("commondir", shown, f"leads to {_show(common, root)}, outside the project")
+    allowed = tuple(filter(None, (root, layout.top, common, layout.git_dir)))
+    yield from _check_links({layout.git_dir, common}, allowed, root)
+    alternates = common / "objects" / "info" / "alternates"
+    for line in _read_small(alternates).splitlines():
+        if line and not line.startswith("#") and not _is_inside(_path(line, common / "objects"), allowed):
+            yield FoundKey("objects", _show(alternates, root), f"leads to {_printable(line)}, outside the project")
+
+
+def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[FoundKey]:
+    """Links among the files that git reads and prints, where they lead outside."""
+    folders = [
+        folder
+        for place in places
+        for folder in (place, *(place / name for name in _OWN_STATE), *_list_folder(place / "worktrees"))
+    ]
+    for folder in folders:
+        for entry in _list_folder(folder):
+            if entry.is_symlink() and not _is_inside(Path(os.path.realpath(entry)), allowed):
+                yield FoundKey("a link", _show(entry, root), "leads outside the project")
+
+
+def _check_hooks(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
+    """The one hook that reading can start: git refreshes the index while it compares."""
+    named = [one for one in settings.items if one.key == "core.hookspath"]
+    if named and not named[-1].from_repository:
+        return
+    hook = layout.hooks / "post-index-change"
+    if hook.is_file() and os.access(hook, os.X_OK):
+        yield FoundKey("the hook post-index-change", _show(hook, root), "runs when git refreshes its index")
+
+
+def _check_settings(layout: _Layout, own: list[Setting], root: Path) -> Iterator[FoundKey]:
+    for setting in own:
+        if not _is_harmless(setting, layout, root):
+            kind, _, name = setting.origin.partition(":")
+            file = _show(_path(name, layout.top or layout.git_dir), root) if kind == "file" else setting.origin
+            yield FoundKey(_printable(setting.key), file, _effect_of(setting.key))
+
+
+def _effect_of(key: str) -> str:
+    return "may lead git outside the project" if key in _FILES or _is_include(key) else "may name a program"
+
+
+def _list_submodules(layout: _Layout) -> tuple[Path, ...]:
+    """The checked-out submodules, which `git status` and `git diff` enter with their own configuration."""
+    top = layout.top
+    if top is None:
+        return ()
+    status = layout.index.stat() if layout.index.exists() else None
+    if status is None:
+        return ()
+    mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    known = _submodules.get(layout.index)
+    if known is None or known[0] != mark:
+        data = layout.index.read_bytes()
+        split = any(name.name.startswith("sharedindex.") for name in _list_folder(layout.git_dir))
+        known = mark, (_ask_submodules(top) if split or _GITLINK in data or b"sdir" in data else ())
+        _submodules[layout.index] = known
+    return tuple(folder for folder in known[1] if os.path.lexists(folder / ".git"))
+
+
+def _ask_submodules(top: Path) -> tuple[Path, ...]:
+    done = subprocess.run(
+        command(top, "ls-files", "--stage", "-z"),
+        cwd=top, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise OSError(0, "git cannot list the index")
+    entries = (entry.partition("\t") for entry in os.fsdecode(done.stdout).split("\0"))
+    return tuple(top / path for head, _, path in entries if head.startswith("160000 "))
+
+
+def _is_inside(place: Path, allowed: Iterable[Path]) -> bool:
+    return any(place.is_relative_to(folder) for folder in allowed)
+
+
+def _path(text: str, base: Path) -> Path:
+    return Path(os.path.realpath(base / Path(text.removeprefix(":(optional)")).expanduser()))
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False)]
+    except OSError:
+        return []
+
+
+def _read_small(path: Path) -> str:
+    """The beginning of a regular file; "" where there is none."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(65_536)
+    except OSError:
+        return ""
+
+
+def _show(path: Path, root: Path) -> str:
+    return _printable(path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path))
+
+
+def _printable(text: str) -> str:
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+_HARMLESS = """
+    add: ignoreerrors ignore-errors
+    am: keepcr threeway
+    apply: ignorewhitespace whitespace
+    author: name email
+    blame: blankboundary coloring date showemail showroot markunblamablelines markignoredlines
+    branch: autosetupmerge autosetuprebase
+    branch.*: remote pushremote merge mergeoptions rebase description base gh-merge-base vscode-merge-base
+        github-pr-owner-number github-pr-base-branch
+    checkout: defaultremote guess workers thresholdforparallelism
+    clean: requireforce
+    clone: defaultremotename rejectshallow filtersubmodules
+    committer: name email
+    commit: cleanup gpgsign status template verbose
+    commitgraph: generationversion maxnewfilters readchangedpaths changedpathsversion
+    completion: commands
+    core: repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
+        safecrlf quotepath hidedotfiles protecthfs protectntfs trustctime checkstat ignorestat whitespace abbrev
+        compression loosecompression bigfilethreshold packedgitwindowsize packedgitlimit deltabasecachelimit
+        preloadindex untrackedcache splitindex commitgraph multipackindex usereplacerefs warnambiguousrefs
+        sharedrepository commentchar commentstring sparsecheckout sparsecheckoutcone notesref filesreflocktimeout
+        packedrefstimeout fsync fsyncmethod fsyncobjectfiles createobject prefersymlinkrefs checkroundtripencoding
+        longpaths fscache maxtreedepth fsmonitorhookversion unsetenvvars restrictinheritedhandles
+    credential: username usehttppath interactive sanitizeprompt protectprotocol
+    credential.*: username usehttppath provider
+    diff: renames renamelimit context interhunkcontext algorithm colormoved colormovedws mnemonicprefix noprefix
+        srcprefix dstprefix relative dirstat statgraphwidth statnamewidth indentheuristic wserrorhighlight
+        suppressblankempty ignoresubmodules wordregex autorefreshindex tool guitool trustexitcode submodule
+    diff.*: xfuncname funcname binary wordregex algorithm
+    difftool: prompt trustexitcode
+    extensions: worktreeconfig objectformat compatobjectformat refstorage noop noop-v1 relativeworktrees partialclone
+        preciousobjects
+    feature: manyfiles experimental
+    fetch: recursesubmodules fsckobjects unpacklimit prune prunetags output negotiationalgorithm showforcedupdates
+        parallel writecommitgraph all
+    filter.*: required
+    format: attach from forceinbodyfrom numbered headers to cc subjectprefix coverfromdescription signature suffix
+        encodeemailheaders thread signoff coverletter outputdirectory filenamemaxlength useautobase notes mboxrd
+        noprefix
+    gc: aggressivedepth aggressivewindow auto autopacklimit autodetach bigpackthreshold writecommitgraph logexpiry
+        packrefs cruftpacks maxcruftsize pruneexpire worktreepruneexpire reflogexpire reflogexpireunreachable
+        rerereresolved rerereunresolved
+    gc.*: reflogexpire reflogexpireunreachable
+    git-town: *
+    git-town-branch.*: *
+    github: user
+    gitflow.*: *
+    gitreview: remote username branch
+    gpg: format mintrustlevel
+    gpg.ssh: allowedsignersfile revocationfile
+    grep: linenumber column patterntype extendedregexp threads fullname fallbacktonoindex
+    gui: *
+    http: *
+    http.*: *
+    i18n: *
+    index: recordendofindexentries recordoffsettable sparse threads version skiphash
+    init: defaultbranch
+    interactive: singlekey
+    lfs: repositoryformatversion allowincompletepush fetchinclude fetchexclude concurrenttransfers locksverify
+    lfs.*: access locksverify
+    log: abbrevcommit date decorate initialdecorationset excludedecoration follow graphcolors showroot mailmap
+    lsrefs: unborn
+    mailinfo: scissors
+    mailmap: blob
+    maintenance: auto strategy autodetach
+    maintenance.*: enabled schedule auto
+    merge: conflictstyle defaulttoupstream ff verifysignatures branchdesc log suppressdest renamelimit renames
+        directoryrenames renormalize stat autostash tool guitool verbosity
+    merge.*: name recursive
+    mergetool: hideresolved keepbackup keeptemporaries writetotemp prompt
+    notes: mergestrategy displayref rewritemode rewriteref
+    notes.*: mergestrategy
+    notes.rewrite: *
+    pack: window depth windowmemory compression allowpackreuse island islandcore deltacachesize deltacachelimit threads
+        indexversion packsizelimit usebitmaps usesparse preferbitmaptips writebitmaps writebitmaphashcache
+        writebitmaplookuptable writereverseindex readreverseindex
+    protocol: version
+    pull: ff rebase octopus twohead
+    push: autosetupremote default followtags gpgsign pushoption recursesubmodules useforceifincludes negotiate
+        usebitmaps
+    rebase: backend stat autosquash autostash updaterefs missingcommitscheck abbreviatecommands rescheduleFailedExec
+        forkpoint rebasemerges maxlabellength
+    receive: advertiseatomic advertisepushoptions autogc fsckobjects keepalive unpacklimit maxinputsize denydeletes
+        denydeletecurrent denycurrentbranch denynonfastforwards hiderefs updateserverinfo shallowupdate
+    remote: pushdefault
+    remote.*: fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall promisor partialclonefilter proxy
+        proxyauthmethod followremotehead gh-resolved glab-resolved lfsurl lfspushurl
+    remotes: *
+    repack: usedeltabaseoffset packkeptobjects usedeltaislands writebitmaps updateserverinfo
+    rerere: autoupdate enabled
+    revert: reference
+    safe: directory barerepository
+    sendemail: to cc bcc from suppresscc suppressfrom signedoffbycc thread chainreplyto confirm annotate validate
+        transferencoding
+    showbranch: default
+    sparse: expectfilesoutsideofpatterns
+    splitindex: maxpercentchange sharedindexexpire
+    ssh: variant
+    stash: showincludeuntracked showpatch showstat index
+    status: relativepaths short branch aheadbehind displaycommentprefix renamelimit renames showstash
+        showuntrackedfiles submodulesummary comparebranches
+    submodule: active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy
+    submodule.*: active branch ignore fetchrecursesubmodules shallow
+    svn: *
+    svn-remote.*: *
+    tag: forcesignannotated gpgsign
+    tar: umask
+    trailer: separators where ifexists ifmissing
+    trailer.*: key where ifexists ifmissing
+    transfer: credentialsinurl fsckobjects hiderefs unpacklimit advertisesid
+    uploadpack: hiderefs allowtipsha1inwant allowreachablesha1inwant allowanysha1inwant keepalive allowfilter
+        allowrefinwant
+    user: name email useconfigonly signingkey
+    versionsort: prereleasesuffix suffix
+    windows: appendatomically
+    worktree: guessremote userelativepaths
+    advice: *
+    color: *
+    color.*: *
+    column: *
+    """
+"""Keys that name neither a program nor a file, whatever their value; `section.*` for those with a subsection."""
+_BOOLEAN = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
+_FILES = frozenset(
+    {"core.excludesfile", "core.attributesfile", "mailmap.file", "blame.ignorerevsfile", "core.worktree"}
+)
+"""Keys that name a file or directory, which must be in the project."""
+_DIFF_MERGES = frozenset(
+    {"off", "none", "on", "m", "first-parent", "1", "separate", "combined", "c", "dense-combined", "cc"}
+)
+
+
+@cache
+def _harmless_keys() -> dict[str, frozenset[str]]:
+    table: dict[str, set[str]] = {}
+    section = ""
+    for word in _HARMLESS.split():
+        if word.endswith(":"):
+            section = word[:-1]
+        else:
+            table.setdefault(section, set()).add(word.lower())
+    return {section: frozenset(words) for section, words in table.items()}
+
+
+def _is_include(key: str) -> bool:
+    return key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
+
+
+def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
+    """Whether a setting of the repository can make a reading call neither run a program nor read outside."""
+    key, value = setting.key, setting.value or ""
+    section, _, rest = key.partition(".")
+    middle, _, name = rest.rpartition(".")
+    allowed = tuple(filter(None, (root, layout.top, layout.common_dir, layout.git_dir)))
+    if key in _FILES:
+        base = layout.git_dir if key == "core.worktree" else layout.top or layout.git_dir
+        return "%" not in value and _is_inside(_path(value, base), allowed)
+    if _is_include(key):
+        file = _path(setting.origin.partition(":")[2], layout.top or layout.git_dir)
+        target = _path(value, file.parent)
+        plain = not os.path.lexists(target) or target.is_file()
+        return "%" not in value and plain and _is_inside(target, allowed)
+    if key == "core.hookspath":
+        return True  # see _check_hooks
+    if key == "core.fsmonitor" or section == "pager":
+        return setting.value is None or value.lower() in _BOOLEAN  # true: git's own daemon
+    if key == "log.diffmerges":
+        return value in _DIFF_MERGES
+    if key == "log.showsignature":
+        return value.lower() in ("false", "no", "off", "0")
+    if key == "format.pretty" or section == "pretty":
+        return is_plain_format(value)
+    if key in ("branch.sort", "tag.sort"):
+        return is_plain_sort_key(value)
+    if section in ("remote", "submodule") and middle and name in ("url", "pushurl"):
+        return not _names_helper(value)
+    if section == "url" and name in ("insteadof", "pushinsteadof"):
+        return not _names_helper(middle) and not _names_helper(value)
+    if section == "submodule" and middle and name == "update":
+        return value in ("checkout", "rebase", "merge", "none")
+    if section == "alias" and not middle:
+        # An alias never goes before a command of git's own, unless a later git no longer has that command.
+        return not value.lstrip().startswith("!") and name not in LISTED
+    table = _harmless_keys()
+    names = table.get(f"{section}.{middle}" if middle else section, frozenset())
+    if middle:
+        names |= table.get(f"{section}.*", frozenset())
+    return name in names or "*" in names
+
+
+def _names_helper(url: str) -> bool:
+    """Whether an address names a program of git's, `ext::sh -c …`, or looks like an option of ssh."""
+    return "::" in url or url.startswith("-")
