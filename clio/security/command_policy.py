@@ -36,7 +36,8 @@ _MAX_MATCHES = 500
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 _STRANGE_NAME = LatePattern(r"^-|[\s'\"\\]")
 _PARTED = LatePattern(r"[\s*?\[\\]|^-")
-_MAX_ENTRIES = 20_000
+_PYTHON = LatePattern(r"python[\d.]*t?")
+_MAX_ENTRIES = 50_000
 _MACHINE = ("/proc/", "/sys/", "/dev/")
 """They show processes and devices, wherever the workspace is."""
 _BRACKETS = LatePattern(r"[^/]*\[[^/]*")
@@ -245,6 +246,8 @@ class CommandView:
         while waiting:
             place = waiting.pop()
             if not self._inside(place):
+                if _is_interpreter(place):
+                    continue
                 return f"may follow a link to {str(place)!r}, outside the workspace"
             if place in seen or not place.is_dir():
                 continue
@@ -351,6 +354,11 @@ class CommandView:
 
     def _inside(self, place: Path) -> bool:
         return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
+
+
+def _is_interpreter(place: Path) -> bool:
+    """Whether a path is a program named python, which the links of a virtual environment lead to."""
+    return _PYTHON.fullmatch(place.name) is not None and place.is_file() and os.access(place, os.X_OK)
 
 
 def _expanded(text: str) -> str:

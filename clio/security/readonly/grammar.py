@@ -162,7 +162,8 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
             only_operands = True
             continue
         if word.glob:
-            raise UnknownWord(f"the option {text!r} contains an unquoted pattern")
+            options.append(_match_pattern_option(grammar, text))
+            continue
         if grammar.number and _NUMBERED.match(text):
             options.append(("-#", text[1:]))
             continue
@@ -184,6 +185,19 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
             options.append((name, given))
     paths += _match_operands(grammar.operands, operands)
     return ParsedCall(options=tuple(options), operands=tuple(operands), paths=tuple(paths))
+
+
+def _match_pattern_option(grammar: Grammar, text: str) -> tuple[str, str]:
+    """`--include=*.py`, unquoted: whatever names it matches begin with that option, and are texts for it.
+
+    Raises:
+        UnknownWord: where a match may be read otherwise.
+    """
+    name, sign, value = text.partition("=")
+    listed = grammar.options.get(name)
+    if not (sign and name.startswith("--") and listed) or listed.kind != "text" or listed.choices:
+        raise UnknownWord(f"the option {text!r} contains an unquoted pattern")
+    return name, value
 
 
 def _split_option(grammar: Grammar, text: str) -> list[tuple[str, str, bool]]:

@@ -163,6 +163,11 @@ def _check_ps(call: ParsedCall) -> None:
         raise UnknownWord("options with and without a dash are mixed")
 
 
+def _check_netstat(call: ParsedCall) -> None:
+    if not call.has("-n", "--numeric"):
+        raise UnknownWord("without -n it asks a name server")
+
+
 def _judge_echo(words: tuple[Word, ...]) -> Judgement:
     """echo prints whatever it is given; of its words the shell itself opens the patterns."""
     return Judgement(paths=tuple(word for word in words[1:] if word.glob))
@@ -351,7 +356,8 @@ PROGRAMS: dict[str, Judge] = {
     "free": _reads(
         "-b -k -m -g -h -w -t -l -v --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si ;"
     ),
-    "hostname": _reads("-A -d -f -i -I -s --all-fqdns --domain --fqdn --ip-address --all-ip-addresses --short ;"),
+    # Its other forms ask a name server, or set the name.
+    "hostname": _reads("-I -s --all-ip-addresses --short ;"),
     "getconf": _reads("-a ; text? text?"),
     "locale": _reads("-a -c -k -m --all-locales --category-name --keyword-name --charmaps ; text*"),
     "tty": _reads("-s --silent --quiet ;"),
@@ -372,7 +378,9 @@ PROGRAMS: dict[str, Judge] = {
     "ss": _reads(
         "-h -a -l -n -p -t -u -w -x -s -4 -6 -e -m -i -o -H -O --all --listening --numeric --processes --tcp --udp ;"
     ),
-    "netstat": _reads("-a -l -n -t -u -r -i -s -4 -6 -p -e -w -x -W --all --listening --numeric --tcp --udp ;"),
+    "netstat": _reads(
+        "-a -l -n -t -u -r -i -s -4 -6 -p -e -w -x -W --all --listening --numeric --tcp --udp ;", check=_check_netstat
+    ),
     "which": _reads("-a -s ; text+"),
     "whereis": _reads("-b -m -s -u ; text+"),
 }

@@ -118,7 +118,9 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
     loops = [words for other, words in line.loops if other == name]
     places = len(re.findall(rf"(?<![\w$]){name}=", text)), len(re.findall(rf"\bfor\s+{name}\s+in\b", text))
     reads = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", text))
-    if (len(given), len(loops)) != places or len(re.findall(rf"\b{name}\b", text)) != sum(places) + reads:
+    # `-n` is an option, but in arithmetic `--n` sets a variable.
+    bare = rf"\b{name}\b" if "((" in text or "let" in text else rf"(?<![\w-]){name}\b"
+    if (len(given), len(loops)) != places or len(re.findall(bare, text)) != sum(places) + reads:
         return None
     if any(word.text == name or word.text.startswith(f"{name}[") for each in line.commands for word in each.words):
         return None

@@ -3,8 +3,8 @@
 import re
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.security.shell.state import decides
-from clio.security.shell.words import SimpleCommand, Word, names
+from clio.security.shell.state import counted, decides
+from clio.security.shell.words import SimpleCommand, Word, has_glob, names
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
 # So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
@@ -42,9 +42,13 @@ def settled(command: SimpleCommand, line: str | None) -> bool:
         return False
     if not fed and not any(_FREE.search(_NUMBERS.sub("", word.text)) for word in opened):
         return True
-    if line is None or any(word.glob for word in opened):
+    if line is None:
         return False
     text = line.replace("\\\n", "")
+    # Without quotes the shell parts what a variable holds, and takes it for a pattern; not so a number.
+    numbers = counted(text)
+    if any(word.glob and not numbers.issuperset(_parts(word.text)) for word in opened):
+        return False
     return all(name in _PLAIN or _set_in(text, name) for name in set(_VARIABLE.findall(text)))
 
 
@@ -63,6 +67,12 @@ def _only_shows(command: SimpleCommand) -> bool:
             return not tests_files(command)
         case _:
             return False
+
+
+def _parts(text: str) -> set[str]:
+    """The variables of a word, or the word itself where something else in it is open."""
+    rest = _VARIABLE.sub("", text).replace("}", "")
+    return {text} if _FREE.search(rest) or has_glob(rest) else set(_VARIABLE.findall(text))
 
 
 def _set_in(line: str, name: str) -> bool:

@@ -1,0 +1,79 @@
+"""The lines in `everyday_lines.txt`, which only read: each runs without a question in every mode."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Policy
+from clio.security.path_policy import Workspace
+
+TABLE = Path(__file__).parent / "everyday_lines.txt"
+LINES = [
+    line.replace("␤", "\n")
+    for line in TABLE.read_text(encoding="utf-8").splitlines()
+    if line and (not line.startswith("# ")) or "␤" in line
+]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
+
+
+def make_project(root: Path) -> Path:
+    """A project without surprises."""
+    for folder in ("src", "tests", "docs", "sub", ".git"):
+        (root / folder).mkdir(parents=True)
+    names = ("README.md", "src/app.py", "src/util.py", "tests/test_app.py", "docs/guide.md", ".gitignore")
+    for name in names:
+        (root / name).write_text("def main(): pass\n", encoding="utf-8")
+    for name in ("package.json", "data.json"):
+        (root / name).write_text('{"version": 1}', encoding="utf-8")
+    return root
+
+
+def test_the_table_is_large() -> None:
+    assert len(set(LINES)) == len(LINES) >= 350
+
+
+def test_every_line_runs_without_a_question(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project")
+    policy = Policy(Workspace(root), "ask")
+    verdicts = {line: policy.judge(RunCommand(command=line, cwd=root)) for line in LINES}
+    assert {line: verdict for line, verdict in verdicts.items() if not isinstance(verdict, Allow)} == {}
+
+
+def test_a_project_that_decides_what_a_tool_runs_is_asked_about(tmp_path: Path) -> None:
+    """The same calls, in projects whose files name programs or stand in for modules."""
+    cases = {
+        "python3 -m json.tool data.json": [("json.py", ""), ("argparse.py", ""), ("json/__init__.py", "")],
+        "cargo --version": [
+            ("rust-toolchain.toml", '[toolchain]\npath = "evil"\n'),
+            (".cargo/config.toml", '[build]\nrustc-wrapper = "./evil"\n'),
+            (".cargo/config", '[target.x86_64-unknown-linux-gnu]\nrunner = "./evil"\n'),
+        ],
+        "rustc --version": [("rust-toolchain", '[toolchain]\npath = "evil"\n')],
+        "cargo tree": [("Cargo.toml", "[package]\n"), (".cargo/config.toml", '[alias]\ntree = "run"\n')],
+        "npm ls": [(".npmrc", "node-options=--require ./evil.js\n"), (".npmrc", "script-shell = ./evil\n")],
+    }
+    for line, files in cases.items():
+        for number, (name, text) in enumerate(files):
+            root = make_project(tmp_path / f"{line.split()[0]}{number}{len(line)}")
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+            policy = Policy(Workspace(root), "ask")
+            for each in (line, f"cd sub && {line}"):
+                below = "json.tool" in line and each != line  # a module is looked for in the directory alone
+                allowed = isinstance(policy.judge(RunCommand(command=each, cwd=root)), Allow)
+                assert allowed == below, (each, name)
+
+
+def test_directories_with_links_that_leave_are_asked_about(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project")
+    (tmp_path / "outside.txt").write_text("x", encoding="utf-8")
+    (root / "src" / "link").symlink_to(tmp_path / "outside.txt")
+    policy = Policy(Workspace(root), "ask")
+    lines = ("grep -R x src", "grep -R x .", "ls -LR src", "diff -r src tests", "diff src tests", "tree -l", "du -L src")
+    asked = (*lines, "rg -L x", "cat src/*", "cat src/link", "zcat src/link", "strings ./src/l*", "diff README.md src/link")
+    for line in (*asked, "for f in src/*; do cat $f; done", "cd src && cat l*", "cat < src/link"):
+        assert not isinstance(policy.judge(RunCommand(command=line, cwd=root)), Allow), line
+    for line in ("grep -r x src", "grep -R x docs", "diff -r docs tests", "ls -R", "du src", "rg x", "tree"):
+        assert isinstance(policy.judge(RunCommand(command=line, cwd=root)), Allow), line
