@@ -1,4 +1,8 @@
-"""What clio refuses in every mode, because no session needs it and nothing brings back what it destroys. Pure."""
+"""What clio refuses in every mode, because no session needs it and nothing brings back what it destroys.
+
+Words are judged by what the shell makes of them: braces, variables the line sets, loops, what a pipe or `$(…)` brings
+in, and links are followed as far as the line itself tells. Reads the file system for links; changes nothing.
+"""
 
 import posixpath
 import re
@@ -7,37 +11,54 @@ from fnmatch import fnmatchcase
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
+from clio.security.device_paths import is_device, is_disk
+from clio.security.expansion import Expansion
 from clio.security.risk import has_option
-from clio.security.shell.words import CommandLine, Redirect, SimpleCommand, Word
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
+from clio.security.targets import is_narrowed_find, names_many_processes, operands_of
+from clio.security.whole_paths import WholePaths
 
-_DEVICE = LatePattern(
-    r"/proc/sysrq-trigger\b"
-    r"|/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|md|dm-|loop|mem\b|kmem\b|port\b|block/|sg\d)",
-    re.IGNORECASE,
-)
-_HOME_NAMES = LatePattern(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
-_HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _CRUDE = LatePattern(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
-    r"|\bmkfs(?:\.\w+)?\s|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)|:\(\)\s*\{\s*:\s*\|\s*:"
-    r"|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
+    r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
+    r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)|\brmtree\(\s*r?[\"'](?:/|~)/?[\"']"
+)
+_SPAWNS_FOREVER = LatePattern(
+    r"\b(?:while|until)\s+(?:true|false|:|1|\[ 1 \]|\(\(\s*1\s*\)\))\s*[;\n]\s*do\b(?P<body>.{0,400}?)\bdone\b"
+    r"|\bfor\s*\(\(\s*;\s*;\s*\)\)\s*[;\n]?\s*do\b(?P<other>.{0,400}?)\bdone\b",
+    re.DOTALL,
+)
+_BACKGROUND = LatePattern(r"(?<![&>|])&(?![&>|\d])")
+_PAUSES = LatePattern(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
+_FORKS = LatePattern(
+    r"(?:while|until)\s*\(?\s*(?:1|true|True)\b.{0,80}\bfork\b|\bfork\b.{0,40}\bwhile\b\s*\(?(?:1|true)|\bloop\b.{0,20}\bfork\b"
+    r"|for\s*\(\s*;\s*;\s*\).{0,40}\bfork\b|\bfork\s+and\s+redo\b",
+    re.DOTALL,
+)
+_ITSELF = LatePattern(
+    r"(?:\$0|\$\{0\}|\$BASH_SOURCE)[\"']?\s*(?:\||&(?!&)).{0,20}(?:\$0|\$\{0\}|\$BASH_SOURCE)", re.DOTALL
 )
 
 
 def never(line: CommandLine, text: str, start: str, home: str) -> str | None:
     """Why a line must not run even in mode `all`; None where it may be judged.
 
-    text: the line as typed, for what the grammar could not follow. start: the folder it starts in. home: the person's.
+    text: the line as typed. start: the folder it starts in. home: the user's.
     """
-    if line.fork_bomb:
+    if line.fork_bomb or _starts_itself(line, text):
         return "it starts itself without end"
+    expansion = Expansion(line, text, start, home)
     for redirect in line.redirects:
-        if redirect.writes and _is_device(redirect, start):
-            return f"it writes to the device {redirect.target.text}"
+        if not redirect.writes:
+            continue
+        for target in expansion.values(redirect.target):
+            for folder in redirect.folders or (start,):
+                if is_device(posixpath.join(start, folder, target.text)):
+                    return f"it writes to the device {redirect.target.text}"
     for command in line.commands:
-        if reason := _never_command(command, start, home):
+        if reason := _Judge(command, expansion, start, home).reason():
             return reason
     unseen = line.unknown or any(map(_runs_text, line.commands))
     if unseen and _CRUDE.search(text):
@@ -45,143 +66,281 @@ def never(line: CommandLine, text: str, start: str, home: str) -> str | None:
     return None
 
 
+def _starts_itself(line: CommandLine, text: str) -> bool:
+    """Whether a line starts processes without end: a loop with `&` and no pause, a script that runs itself twice."""
+    for loop in _SPAWNS_FOREVER.finditer(text):
+        body = loop["body"] or loop["other"] or ""
+        if _BACKGROUND.search(body) and not _PAUSES.search(body):
+            return True
+    if _ITSELF.search(text):
+        return True
+    return any(map(_runs_text, line.commands)) and _FORKS.search(text) is not None
+
+
 def _runs_text(command: SimpleCommand) -> bool:
     """Whether it runs a text the parser has not looked into: what a pipe brings to a shell, or an interpreter's own."""
-    text = any(word.text.startswith(("-c", "-e", "-r", "--eval")) for word in command.words[1:])
+    text = any(word.text.startswith(("-c", "-e", "-r", "-E", "--eval")) for word in command.words[1:])
     return (command.program in SHELLS and bool(command.upstream)) or (command.program in tables.INTERPRETERS and text)
 
 
-def _is_device(redirect: Redirect, start: str) -> bool:
-    folders = redirect.folders or (start,)
-    return any(
-        _DEVICE.match(posixpath.normpath(posixpath.join(start, folder, redirect.target.text))) for folder in folders
-    )
+_STARTERS = names("npx pnpx bunx")
+_REMOVES = frozenset(
+    {"rm", "unlink", "shred", "srm", "wipe", "rimraf", "trash", "trash-put", "truncate", "rmdir", "mv"}
+)
+_PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr"})
+_FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
+_READS_DEVICES = tables.LOW | names(
+    """
+    mount umount lsblk blkid file stat ls head tail hexdump xxd od strings md5sum sha256sum smartctl df findmnt lsof
+    udevadm fsck e2fsck dumpe2fs blockdev test [ echo printf cat grep find docker podman ssh fuser eject sort wc cmp
+    diff git
+    """
+)
+_LISTS_ONLY = {
+    "fdisk": ("-l", "--list", "-s", "-x"),
+    "sfdisk": ("-l", "--list", "-d", "--dump", "-s", "-J", "--json"),
+    "sgdisk": ("-p", "--print", "-i", "--info", "-v", "--verify"),
+    "gdisk": ("-l",),
+    "parted": ("-l", "--list", "print"),
+    "badblocks": ("-v", "-s", "-sv", "-b"),
+    "hdparm": ("-I", "-i", "-t", "-T", "-tT", "-g", "-C"),
+    "wipefs": ("-n", "--no-act"),
+    "cryptsetup": ("luksDump", "isLuks", "status", "open", "luksOpen", "close"),
+    "tune2fs": ("-l",),
+    "nvme": ("list", "id-ctrl", "id-ns", "smart-log"),
+    "diskutil": ("list", "info", "mount", "unmount", "eject"),
+    "losetup": ("-a", "-l", "-f", "-d", "--list", "--find", "--detach", "--show"),
+    "mdadm": ("--detail", "-D", "--examine", "-E"),
+}
+"""Programs for disks, with the words that make them only look."""
+_LAST_ONLY = frozenset({"cp", "mv", "install", "rsync", "ln", "qemu-img", "ddrescue", "scp"})
+_OUTPUT_OPTIONS = {
+    "pv": ("-o", "--output"),
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document"),
+    "sort": ("-o", "--output"),
+    "tar": ("-f", "--file"),
+    "dd": ("of",),
+    "dcfldd": ("of",),
+    "dc3dd": ("of", "hof", "wipe"),
+}
+_WRITERS = _LAST_ONLY | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
+_NUMBERS = LatePattern(r"\{(\d+)\.\.(\d+)\}")
 
 
-def _never_command(command: SimpleCommand, start: str, home: str) -> str | None:
-    # A dynamic first word may turn out empty; then the next one is the program.
-    words = command.words
-    while words and words[0].dynamic:
-        words = words[1:]
-    if not words:
+class _Judge:
+    """One simple command, its words expanded."""
+
+    def __init__(self, command: SimpleCommand, expansion: Expansion, start: str, home: str) -> None:
+        self.command = command
+        self.expansion = expansion
+        folders = command.folders if command.folders is not None else expansion.folders
+        self.whole = WholePaths(folders, start, home)
+        self.words = command.words
+        self.rest: tuple[Word, ...] = ()
+        self.argv: tuple[str, ...] = ()
+        self.operands: tuple[Word, ...] = ()
+
+    def reason(self) -> str | None:
+        """Why it must never run."""
+        words = self.words
+        while words:
+            values = self.expansion.values(words[0])
+            known = [place for place, value in enumerate(values) if not value.dynamic]
+            self.words = words = words[1:]
+            after = tuple(each for word in words for each in self.expansion.values(word))
+            for place in known:
+                self.rest = (*values[place + 1 :], *after)
+                self.argv = tuple(word.text for word in self.rest)
+                self.operands = operands_of(self.rest)
+                if why := self._named(values[place]):
+                    return why
+            if known and not any(values[place].text in _STARTERS for place in known):
+                break  # else the word may turn out empty, and the next one is the program
+            while known and words and words[0].text.startswith("-"):
+                words = words[1:]
         return None
-    program = words[0].text.rsplit("/", 1)[-1]
-    rest = words[1:]
-    argv = tuple(word.text for word in rest)
-    whole = _Whole(command.folders, start, home)
-    if words[0].glob:  # `/bin/r?` is the first of these programs it may stand for
-        found = [name for name in _CHECKS if fnmatchcase(name, program)]
-    else:
-        found = ["mkfs" if program.startswith("mkfs") else program]
-    checks = [(name, _CHECKS[name]) for name in found if name in _CHECKS]
-    return next((why for name, check in checks if (why := check(name, rest, argv, whole))), None)
 
+    def _named(self, first: Word) -> str | None:
+        name = first.text.rsplit("/", 1)[-1]
+        found = [each for each in _CHECKS if fnmatchcase(each, name)] if first.glob else [name]
+        whys = (self._program("mkfs" if each.startswith(_FORMATS) else each) for each in found)
+        return next(filter(None, whys), None)
 
-class _Whole:
-    """Tells whether a path is the root, the home folder or one of the system's own folders, or everything in one."""
+    def _program(self, program: str) -> str | None:
+        check = _CHECKS.get(program)
+        return (check(self, program) if check is not None else None) or self._devices(program)
 
-    def __init__(self, folders: tuple[str, ...] | None, start: str, home: str) -> None:
-        self.folders = folders if folders is not None else ("",)
-        self.start = start
-        self.home = posixpath.normpath(home)
+    # What removes, or changes the rights of, a whole folder.
 
-    def __call__(self, word: Word) -> bool:
-        text = _HOME_NAMES.sub(lambda _: self.home, word.text)
-        if "$" in text or "`" in text:
-            return False
-        if _HOMES.fullmatch(text):
-            return True
-        return any(self._is_whole(text, folder) for folder in self.folders)
-
-    def _is_whole(self, text: str, folder: str) -> bool:
-        folder = _HOME_NAMES.sub(lambda _: self.home, folder)
-        path = posixpath.normpath(posixpath.join(self.start, folder, text))
-        path = "/" + path.lstrip("/")
-        if path.count("/") == 1 and any(mark in path for mark in "*?["):
-            return True  # `/e*` is at least one of the system's folders
-        if path.rsplit("/", 1)[-1] in ("*", ".*", "{*,.*}", "**"):
-            path = posixpath.dirname(path)
-        inside_home = self.home == path or self.home.startswith(path.rstrip("/") + "/")
-        return path == "/" or inside_home or path in tables.SYSTEM_FOLDERS
-
-
-_Check = Callable[[str, tuple[Word, ...], tuple[str, ...], _Whole], str | None]
-
-
-def _removes(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    recursive = has_option(argv, "rR", ("recursive", "no-preserve-root"))
-    if not recursive:
+    def removes(self, program: str) -> str | None:
+        options = tuple(text for text in self.argv if text.startswith("-"))
+        may_recurse = any(word.dynamic and not word.text.startswith("/") and word.glob for word in self.words)
+        recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
+        always = program in ("rimraf", "trash", "trash-put", "srm", "wipe", "mv")
+        operands = self.operands[1:] if program in _PERMITS else self.operands
+        for word in operands:
+            if self.whole.is_everything_in(word) or ((recursive or always) and self.whole.is_whole(word)):
+                return f"{program} would take the whole of {word.text!r}"
+            if may_recurse and not word.dynamic and self.whole.is_whole(word):
+                return f"{program} would take the whole of {word.text!r}"
+        fed = self.expansion.fed_with_whole(self.command, self.whole)
+        if fed and (recursive or always or program in _REMOVES):
+            return f"{program} would take the whole of {fed!r}"
         return None
-    found = next((word for word in rest if not word.text.startswith("-") and whole(word)), None)
-    return f"{program} would take the whole of {found.text!r}" if found else None
 
+    def moves(self, program: str) -> str | None:
+        aimed = any(text.startswith(("-t", "--target-directory")) for text in self.argv)
+        sources = self.operands if aimed else self.operands[:-1]
+        found = next((word for word in sources if self.whole.is_whole(word) or self.whole.is_everything_in(word)), None)
+        fed = self.expansion.fed_with_whole(self.command, self.whole)
+        name = found.text if found else fed
+        return f"mv would take the whole of {name!r}" if name else None
 
-def _finds(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    starts: list[Word] = []
-    for word in rest:
-        if word.text.startswith(("-", "(", "!")) and word.text not in ("-H", "-L", "-P"):
-            break
-        starts.append(word)
-    executes = any(text in ("-exec", "-execdir") for text in argv)
-    deletes = "-delete" in argv or (executes and any(text in ("rm", "shred") for text in argv))
-    if not deletes:
+    def overwrites(self, program: str) -> str | None:
+        if program == "shred" and (why := self.removes(program)):
+            return why
+        found = next((word for word in self.operands if self.whole.is_system_file(word)), None)
+        return f"{program} would destroy the system's file {found.text!r}" if found else self.removes(program)
+
+    def finds(self, program: str) -> str | None:
+        starts: list[Word] = []
+        for word in self.rest:
+            if word.text.startswith(("-", "(", "!")) and word.text not in ("-H", "-L", "-P", "--"):
+                break
+            if not word.text.startswith("-"):
+                starts.append(word)
+        if not _find_destroys(self.argv) or is_narrowed_find(self.argv, self.whole):
+            return None
+        found = next((word for word in starts or [Word(".")] if self.whole.is_whole(word, follows=True)), None)
+        if found is None:
+            found = next((word for word in starts if self.whole.is_everything_in(word)), None)
+        return f"find would delete the whole of {found.text!r}" if found else None
+
+    def empties(self, program: str) -> str | None:
+        if program == "tar":
+            taken = next((word for word in self.operands if self.whole.is_whole(word)), None)
+            return f"tar would remove {taken.text!r}" if taken and "--remove-files" in self.argv else None
+        if not self.operands:
+            return None
+        target, sources = self.operands[-1], self.operands[:-1]
+        if any(text.startswith("--del") for text in self.argv) and self.whole.is_whole(target, follows=True):
+            return f"{program} would empty {target.text!r}"
+        if any(text.startswith("--remove-s") for text in self.argv) and any(map(self.whole.is_whole, sources)):
+            return f"{program} would empty {sources[0].text!r}"
         return None
-    narrowed = any(text in ("-name", "-iname", "-path", "-regex", "-iregex", "-ipath", "-newer") for text in argv)
-    found = next((word for word in starts if whole(word)), None)
-    return f"find would delete the whole of {found.text!r}" if found and not narrowed else None
+
+    def cleans(self, program: str) -> str | None:
+        if "clean" not in self.argv or "-n" in self.argv or "--dry-run" in self.argv:
+            return None
+        where, paths = [Word(".")], self.argv[self.argv.index("clean") + 1 :]
+        for place, text in enumerate(self.argv[:-1]):
+            if text in ("-C", "--work-tree"):
+                where = [self.rest[place + 1]]
+            elif text.startswith("--work-tree="):
+                where = [Word(text.partition("=")[2])]
+        where += [Word(text) for text in paths if not text.startswith("-")]
+        found = next((word for word in where if self.whole.is_whole(word, follows=True)), None)
+        return f"git clean would empty {found.text!r}" if found else None
+
+    # What ends processes, or the machine.
+
+    def stops(self, program: str) -> str | None:
+        asks = program not in _STOPS and not any(
+            text.removesuffix(".target") in ("0", "6", *_STOPS, "kexec", "emergency", "halt") for text in self.argv
+        )
+        if program == "loginctl" and any(text.startswith(("terminate-", "kill-")) for text in self.argv):
+            return "loginctl would end every process of a session"
+        return None if asks or "-c" in self.argv or "--help" in self.argv else f"{program} stops the machine"
+
+    def kills(self, program: str) -> str | None:
+        signal_first = self.argv[:1] and re.fullmatch(r"-(?:\d+|[A-Z][A-Z\d+-]*|[a-z]+)", self.argv[0])
+        targets = self.argv[1:] if signal_first and len(self.argv) > 1 else self.argv if "--" in self.argv else ()
+        if "-1" in targets:
+            return "kill would end every process"
+        for word in self.words:
+            numbers = _NUMBERS.search(word.text) if word.dynamic else None
+            if numbers and int(numbers[2]) - int(numbers[1]) > 100:
+                return "kill would end every process"
+        return "kill would end every process" if self.expansion.fed_with_processes(self.command) else None
+
+    def kills_by_name(self, program: str) -> str | None:
+        return f"{program} would end every process" if names_many_processes(program, self.rest) else None
+
+    def ends_all(self, program: str) -> str | None:
+        return f"{program} would end every process"
+
+    # What writes to a disk past its file system.
+
+    def formats(self, program: str) -> str | None:
+        return None if self.argv in (("--help",), ("-V",), ("--version",)) else f"{program} formats a disk"
+
+    def destroys_pool(self, program: str) -> str | None:
+        destroys = program in ("vgremove", "pvremove", "pvcreate") or "destroy" in self.argv
+        return f"{program} destroys a volume" if destroys else None
+
+    def no_reason(self, program: str) -> None:
+        """It is judged by the devices it names alone."""
+
+    def _devices(self, program: str) -> str | None:
+        if program in _READS_DEVICES:
+            return None
+        looks = _LISTS_ONLY.get(program, ())
+        overwrites = program == "badblocks" and {"-w", "-n"} & set(self.argv)
+        if not overwrites and any(text in looks for text in self.argv):
+            return None
+        texts = list(self.argv)
+        if program in _OUTPUT_OPTIONS:
+            texts = _values_of(self.argv, _OUTPUT_OPTIONS[program])
+        elif program in _LAST_ONLY:
+            texts = [*(word.text for word in self.operands[-1:]), *_values_of(self.argv, ("-t", "--target-directory"))]
+        values = [text.partition("=")[2] if "=" in text else text for text in texts]
+        writes = program in _WRITERS
+        found = next((text for text in values if self._is_device(text, strictly=writes)), None)
+        return f"{program} writes to the device {found}" if found else None
+
+    def _is_device(self, text: str, *, strictly: bool = False) -> bool:
+        known = is_device if strictly else is_disk
+        return any(known(posixpath.join(folder, text)) for folder in self.whole.folders)
 
 
-def _writes_device(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    targets = [text.removeprefix("of=") for text in argv if program != "dd" or text.startswith("of=")]
-    found = next((text for text in targets if _DEVICE.match(posixpath.normpath(text))), None)
-    return f"{program} writes to the device {found}" if found else None
+def _values_of(argv: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
+    """What is given to these options, as the next word, behind `=` or attached."""
+    found: list[str] = []
+    for place, text in enumerate(argv):
+        for option in options:
+            if text == option and place + 1 < len(argv):
+                found.append(argv[place + 1])
+            elif text.startswith(f"{option}="):
+                found.append(text.partition("=")[2])
+            elif len(option) == 2 and option[0] == "-" and text.startswith(option):
+                found.append(text[2:])
+            elif option == "-f" and place == 0 and text.endswith("f") and place + 1 < len(argv):
+                found.append(argv[place + 1])  # `tar cf file`
+    return found
 
 
-def _formats(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    return f"{program} formats a disk"
+def _find_destroys(argv: tuple[str, ...]) -> bool:
+    executes = any(text in ("-exec", "-execdir", "-ok", "-okdir") for text in argv)
+    destroys = any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS | {"dd"} for text in argv)
+    scripted = any(re.search(r"\b(?:rm|unlink|shred|truncate|mv|chmod|chown)\b", text) for text in argv if " " in text)
+    return "-delete" in argv or (executes and (destroys or scripted))
 
 
-def _stops(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    asks = program not in _STOPS and not any(
-        text.removesuffix(".target") in ("0", "6", *_STOPS, "kexec", "emergency") for text in argv
-    )
-    return None if asks or "-c" in argv or "--help" in argv else f"{program} stops the machine"
-
-
-def _kills_all(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    targets = argv[1:] if argv[:1] and argv[0].startswith("-") else argv
-    return "kill would end every process" if "-1" in targets else None
-
-
-def _ends_all(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    return f"{program} would end every process"
-
-
-def _shreds(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    return _removes(program, rest, argv, whole) or _writes_device(program, rest, argv, whole)
-
-
-def _empties(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    deletes = any(text.startswith("--del") for text in argv)
-    return f"{program} would empty {argv[-1]!r}" if deletes and argv and whole(rest[-1]) else None
-
-
-def _moves(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], whole: _Whole) -> str | None:
-    found = next((word for word in rest[:-1] if not word.text.startswith("-") and whole(word)), None)
-    if found:
-        return f"mv would take the whole of {found.text!r}"
-    return _writes_device(program, rest, argv, whole)
-
-
+_Check = Callable[[_Judge, str], str | None]
 _CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(("rm", "chmod", "chown", "chgrp", "setfacl"), _removes),
-    **dict.fromkeys(("dd", "tee", "cp", "truncate", "install"), _writes_device),
-    **dict.fromkeys(("mkfs", "wipefs", "mkswap", "newfs"), _formats),
-    **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _stops),
-    "killall5": _ends_all,
-    "shred": _shreds,
-    "rsync": _empties,
-    "find": _finds,
-    "kill": _kills_all,
-    "mv": _moves,
+    **dict.fromkeys(_PERMITS, _Judge.removes),
+    **dict.fromkeys(("rm", "unlink", "rimraf", "srm", "wipe", "trash", "trash-put"), _Judge.removes),
+    **dict.fromkeys(("truncate", "shred"), _Judge.overwrites),
+    "mkfs": _Judge.formats,
+    **dict.fromkeys(("zpool", "vgremove", "pvremove", "pvcreate"), _Judge.destroys_pool),
+    **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _Judge.stops),
+    "killall5": _Judge.ends_all,
+    **dict.fromkeys(("rsync", "tar"), _Judge.empties),
+    "find": _Judge.finds,
+    "git": _Judge.cleans,
+    "kill": _Judge.kills,
+    **dict.fromkeys(("pkill", "killall", "skill"), _Judge.kills_by_name),
+    "mv": _Judge.moves,
+    **dict.fromkeys(("dd", "tee", "cp", "install", "wipefs", "badblocks", "blkdiscard"), _Judge.no_reason),
 }

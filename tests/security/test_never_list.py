@@ -1,0 +1,97 @@
+"""The never-list refuses every way to destroy a machine that a line plainly says, and no ordinary line."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clio.config.schema import ApprovalMode
+from clio.security.actions import RunCommand
+from clio.security.approval import Deny, Policy
+from clio.security.never_list import never
+from clio.security.path_policy import Workspace
+from clio.security.shell.syntax import parse
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
+HERE = Path(__file__).parent
+
+
+def lines_of(name: str) -> list[str]:
+    text = (HERE / name).read_text(encoding="utf-8")
+    return [line.replace("␤", "\n") for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in a home, with a link to the root."""
+    for name in ("NOT_SET_ANYWHERE", "BUILD_DIR", "D", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "rootlink").symlink_to("/")
+    return project
+
+
+def refused(line: str, start: Path) -> str | None:
+    """Why a line is refused; only those about the link need the folder to be there."""
+    folder, home = (str(start), str(start.parent)) if "rootlink" in line else ("/home/someone/project", "/home/someone")
+    return never(parse(line), line, folder, home)
+
+
+def test_what_no_mode_may_run(start: Path) -> None:
+    lines = lines_of("never_lines.txt")
+    assert len(set(lines)) == len(lines) >= 280
+    assert [line for line in lines if refused(line, start) is None] == []
+
+
+def test_what_is_ordinary_is_not_refused(start: Path) -> None:
+    lines = lines_of("never_ordinary.txt")
+    assert len(set(lines)) == len(lines) >= 250
+    assert [(line, why) for line in lines if (why := refused(line, start))] == []
+
+
+def test_ordinary_lines_of_the_other_corpora_are_not_refused(start: Path) -> None:
+    pieces = [line for line in lines_of("command_ordinary.txt") if not line.startswith("[")]
+    pieces = [line for line in pieces if "«" not in line and "␠" not in line]
+    assert len(pieces) > 250
+    assert [(line, why) for line in pieces if (why := refused(line, start))] == []
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "all", "plan"])
+def test_every_mode_refuses(mode: ApprovalMode, start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(start.parent))
+    judge = Policy(Workspace(start), mode, allow=("*", "rm -rf *", "find / -delete"))
+    action = RunCommand(command="find / -delete", cwd=start)
+    judge.allow_for_session(action)
+    assert isinstance(judge.judge(action), Deny)
+
+
+WHOLE = (
+    "/",
+    "/*",
+    "/usr",
+    "/etc/",
+    "/bin/*",
+    "~",
+    "~/",
+    "~/*",
+    "$HOME",
+    '"$HOME"/',
+    "/{usr,etc}",
+    "/proc/self/root/",
+    "/us?",
+)
+REMOVERS = ("rm -rf {}", "rm -r -- {}", "sudo rm -fr {}", "find {} -delete", "find {} -type f -exec rm {{}} +", "chmod -R 0 {}",
+            "chown -R x {}", "mv {} /tmp/x", "rsync -a --delete x/ {}", "for d in {}; do rm -rf \"$d\"; done",
+            "D={}; rm -rf $D", "ls -d {} | xargs rm -rf", "f() {{ rm -rf \"$@\"; }}; f {}", "sh -c 'rm -rf {}'",
+            "rm -rf build {}", "cd sub; rm -rf {}", "true && (rm -rf {})", "rm -rf {} || true", "x=$(rm -rf {})")  # fmt: skip
+
+
+@pytest.mark.parametrize("remover", REMOVERS)
+def test_every_whole_folder_by_every_way(remover: str, start: Path) -> None:
+    lines = [remover.format(path) for path in WHOLE]
+    skipped = [
+        line for line in lines if "D=" in line and ("*" in line or "{" in line or "?" in line)
+    ]  # not expanded there
+    assert [line for line in lines if line not in skipped and refused(line, start) is None] == []
