@@ -73,7 +73,13 @@ class Confinement:
         return f"Commands that run without a question are confined ({_WORKS[level]})"
 
     def enclose(
-        self, argv: Sequence[str], root: Path, *, network: bool = False, lingers: bool = False
+        self,
+        argv: Sequence[str],
+        root: Path,
+        env: Mapping[str, str],
+        *,
+        network: bool = False,
+        lingers: bool = False,
     ) -> "Enclosed | None":
         """The same command, confined; None where nothing can confine it. For a thread. Raises ToolFailed.
 
@@ -82,6 +88,7 @@ class Confinement:
         Args:
             argv: the program and its arguments.
             root: the workspace, where it runs.
+            env: the command's environment; programs on its PATH are found, in /tmp too.
             network: leave it the network and the sockets of other programs.
             lingers: it goes on as long as anything it started does.
         """
@@ -92,10 +99,15 @@ class Confinement:
 
         try:
             return confine(
-                level, root, tuple(argv), person=self._person, env=self._env, network=network, lingers=lingers
+                level, root, tuple(argv), person=self._person, env=env, network=network, lingers=lingers
             )
         except OSError as error:
             raise ToolFailed(f"the command was not run, because it could not be confined: {cause(error)}") from error
+
+    def use(self, level: "Level") -> None:
+        """Use this level without finding out whether it works; for tests and measurements."""
+        with self._lock:
+            self._level = level
 
     def try_again(self) -> None:
         """Find the level out once more, since what was remembered does not work; for a thread."""
@@ -138,7 +150,7 @@ class Confinement:
 
 
 def _machine() -> str:
-    """What decides which level works: kernel and boot, user, container, bubblewrap, Python. "" where it is not known."""
+    """What decides which level works: kernel and boot, user, container, bubblewrap, Python. "" where unknown."""
     import shutil
     import sys
 

@@ -52,6 +52,7 @@ REST = (
     Named(about="git", check=programs.check_git),
     Named(about="ripgrep", check=programs.check_ripgrep),
     Named(about="sandbox", check=sandbox.check_sandbox),
+    Named(about="confinement", check=sandbox.check_confinement),
     Named(about="encodings", check=encodings.check_encodings),
     Named(about="home", check=folders.check_home),
     Named(about="project", check=folders.check_project),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.errors import ToolFailed
+from clio.sandbox.confinement import Confinement
 from clio.sandbox.fence import Level
 from clio.sandbox.sandbox import Sandbox
 
@@ -40,6 +41,21 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         yield ok("sandbox", text)
     else:
         yield note("sandbox", text, "clio --sandbox auto, or --approve edits")
+
+
+def check_confinement(ground: Ground) -> Iterator[Finding]:
+    """What confines commands that run without a question: one small command is run to find out."""
+    confinement = Confinement(
+        wanted=ground.loaded.config.confine_unasked != "off", home=None, person=ground.person, env=ground.env
+    )
+    about, sentence = "confinement", confinement.describe()
+    text = sentence[:1].lower() + sentence[1:]
+    if not confinement.wanted:
+        yield ok(about, text)
+    elif confinement.level() == "off":
+        yield note(about, text, "install bubblewrap, or use Linux 6.2 or later")
+    else:
+        yield ok(about, text)
 
 
 def _why(sandbox: Sandbox) -> str:

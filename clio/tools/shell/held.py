@@ -135,7 +135,7 @@ def _confine(
     command: str, root: Path, confinement: Confinement, *, network: bool, lingers: bool = False
 ) -> tuple[dict[str, str], Enclosed | None]:
     env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
-    return env, confinement.enclose(shell_argv(command), root, network=network, lingers=lingers)
+    return env, confinement.enclose(shell_argv(command), root, env, network=network, lingers=lingers)
 
 
 def _bwrap_failed(enclosed: Enclosed, process: RunningProcess) -> bool:

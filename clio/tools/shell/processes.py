@@ -161,8 +161,10 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._signal(gently=False)
 
     async def _gone(self) -> None:
-        while self.running or self._members():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        pause_s = 0.0005  # what a sandbox takes down with its first process is gone at once
+        while self.running or self._members():
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.005)
 
     def _close(self) -> None:
         """Let go of the output, which a daemon that left the session may still hold."""
