@@ -34,7 +34,8 @@ from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
-_STRANGE_NAME = LatePattern(r"^-|[\s'\"\\]")
+# xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
+_STRANGE_NAME = LatePattern(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 _PARTED = LatePattern(r"[\s*?\[\\]|^-")
 _PYTHON = LatePattern(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000

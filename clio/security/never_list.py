@@ -14,6 +14,7 @@ from clio.security import risk_tables as tables
 from clio.security.device_paths import is_device, is_disk
 from clio.security.expansion import Expansion
 from clio.security.risk import has_option
+from clio.security.readonly.programs import PROGRAMS
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 from clio.security.targets import is_narrowed_find, names_many_processes, operands_of
@@ -89,7 +90,7 @@ _REMOVES = frozenset(
 )
 _PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr"})
 _FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
-_READS_DEVICES = tables.LOW | names(
+_READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | names(
     """
     mount umount lsblk blkid file stat ls head tail hexdump xxd od strings md5sum sha256sum smartctl df findmnt lsof
     udevadm fsck e2fsck dumpe2fs blockdev test [ echo printf cat grep find docker podman ssh fuser eject sort wc cmp
