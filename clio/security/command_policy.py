@@ -24,7 +24,7 @@ from clio.security.rule import Rule
 from clio.security.rules import allows, denies, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.known_values import KnownCalls, find_known_calls
-from clio.security.shell.open_words import settled, tests_files
+from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
@@ -134,7 +134,6 @@ class CommandView:
         """The calls with plain words that a call with open ones stands for; None where that is not known."""
         if command not in self._known:
             open_words = any(word.dynamic for word in command.words) and command.stdin != ""
-            open_words = open_words and not tests_files(command)
             known = find_known_calls(command, self.line, self.text) if open_words and not self._nested else None
             self._known[command] = known
         return self._known[command]

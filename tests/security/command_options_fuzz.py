@@ -43,10 +43,12 @@ _HELP_OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z0-9@][\w-]*)")
 _NETWORK = re.compile(r"\b(?:connect|sendto)\(.*sa_family=AF_INET|\blisten\(")
 _SUBCOMMAND = re.compile(r"[\w-]+(?: [\w-]+){0,2}")
 UNLISTED = """
-    -o -i -w -f -x -e -c -C -O -T -R -D -p -s -d -D -u -z -- - --output --output= --in-place --exec --pre --compress-program
+    -o -i -w -f -x -e -c -C -O -T -R -D -p -s -d -D -u -z -- - --output --output= --in-place --exec --pre
+    --compress-program
     --files0-from --config --set --delete --no-list --edit --write --save --open --browser --web --debug --log --trace
     --pager --editor --execute --eval --require --import --load --plugin --upload --download --fix --force --sort
-    --format --list --help --version -V -h -v --get --add --textconv --ext-diff --no-index --follow --link --stdin --from-file
+    --format --list --help --version -V -h -v --get --add --textconv --ext-diff --no-index --follow --link --stdin
+    --from-file
     --paginate --revert --fromfile --hostname-bin --search-zip --ignore-file --index-url --find-links --proxy
     --cache-dir
     -exec -execdir -ok -delete -fprint -fprintf -fls -print -type -name -maxdepth -L -H -P -n -r

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_no_call_that_runs_without_a_question_changes_or_shows_anything() -> None:
-    result = fuzz(600, 4711, help_text=False, trace=False)
+    result = fuzz(300, 4711, help_text=False, trace=False)
     assert result.found == []
-    assert result.counts["judged"] == 600
-    assert result.counts["run unasked"] > 60
+    assert result.counts["judged"] == 300
+    assert result.counts["run unasked"] > 30

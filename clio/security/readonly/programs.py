@@ -6,6 +6,7 @@ Each lists what is harmless in GNU, BSD and busybox variants alike. Left out on 
 """
 
 import re
+import shlex
 from collections.abc import Callable
 
 from clio.security.readonly.grammar import (
@@ -18,7 +19,7 @@ from clio.security.readonly.grammar import (
     parse_call,
     read_grammar,
 )
-from clio.security.shell.words import Word, names
+from clio.security.shell.words import Word, has_glob, names
 
 _GREP = """
     -E -F -G -P -i -y -v -w -x -z -c -L -l -q -s -b -H -h -n -o -T -Z -a -I -U -r -R -u -#
@@ -72,6 +73,7 @@ _PS_COLUMNS = names("""
     args cmd comm command cpu %cpu pcpu %mem pmem etime etimes fname gid group lstart lwp ni nice nlwp pgid pid ppid pri
     psr rss sid sess start start_time stat state s tid time tname tt tty ucmd uid user vsz wchan wcpu
     """)
+_FILE_TEST = re.compile(r"-[a-hkprsuwxGLNOS]")
 _TREE_VALUES = "-L=number -P= -I="
 _TREE = f"""
     -a -d -l -f -x -q -N -Q -p -u -g -s -h -D -F -v -t -c -U -r -i -A -S -n -C -J -X {_TREE_VALUES} --filelimit=number
@@ -194,7 +196,20 @@ def _judge_test(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
-    return Judgement()
+    """The second word is the whole test as written; what it may calculate is looked at by the parser of the line."""
+    try:
+        texts = shlex.split(words[1].text) if len(words) > 1 else []
+    except ValueError as error:
+        raise UnknownWord("its quotes cannot be read") from error
+    paths: list[Word] = []
+    for before, text, after in zip(["", *texts], texts, [*texts[1:], ""], strict=False):
+        if _FILE_TEST.fullmatch(text):
+            paths.append(Word(after, glob=has_glob(after)))
+        elif text in ("-nt", "-ot", "-ef"):
+            paths += [Word(before, glob=has_glob(before)), Word(after, glob=has_glob(after))]
+    if any(path.text.startswith("$") for path in paths):
+        raise UnknownWord("it asks about a file that is only known when it runs")
+    return Judgement(paths=tuple(paths))
 
 
 PROGRAMS: dict[str, Judge] = {
