@@ -12,7 +12,7 @@ from pathlib import Path
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
-from clio.security.command_risk import assess, judge_reading
+from clio.security.command_risk import assess, is_started, judge_reading
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
@@ -128,6 +128,8 @@ class CommandView:
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""
+        if is_started(command) and is_listed(command.program):
+            return isinstance(judge_reading(command, self.line), str)
         return not settled(command, None if self._nested else self.text) and self._stands_for(command) is None
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
@@ -144,7 +146,7 @@ class CommandView:
 
     def _needed(self, command: SimpleCommand, risk: Risk) -> Level:
         """The danger a rule must cover: a reader that leaves the workspace needs its path spelled out."""
-        return "high" if risk.level == "medium" and assess(command).level == "low" else risk.level
+        return "high" if risk.level == "medium" and assess(command, self.line).level == "low" else risk.level
 
     def _risk(self, command: SimpleCommand) -> Risk:
         """How dangerous a command is where it runs, each call it stands for considered."""
@@ -157,7 +159,7 @@ class CommandView:
         return worst([self._risk_of(call) for call in known.calls])
 
     def _risk_of(self, command: SimpleCommand) -> Risk:
-        risk = assess(command)
+        risk = assess(command, self.line)
         if risk.level == "high":
             return risk
         if risk.level == "low" and is_listed(command.program):
@@ -175,7 +177,7 @@ class CommandView:
 
     def _reads_more(self, command: SimpleCommand) -> str:
         """What a command that only reads would read besides files inside the workspace; "" for nothing."""
-        judgement = judge_reading(command)
+        judgement = judge_reading(command, self.line)
         if isinstance(judgement, str):
             return judgement
         bases = self._bases(command.folders)
@@ -184,8 +186,8 @@ class CommandView:
         for base in bases:
             if not all(map(self._inside, _places(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
-            if judgement.git and (bare := self._bare(base)):
-                return f"reads the settings of {bare!r}, a repository git may be led to"
+            if judgement.git and (why := self._explain_git(judgement, base)):
+                return why
             for condition in judgement.conditions:
                 if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
                     return why
@@ -198,6 +200,11 @@ class CommandView:
             starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
             return self._tree_leaves(starts, plain_names=judgement.lists_arguments)
         return ""
+
+    def _explain_git(self, judgement: Judgement, base: str) -> str:
+        """Why git may run a program there, as the end of a sentence that begins with "it"; "" where it does not."""
+        bare = self._bare(posixpath.join(base, _expanded(judgement.directory)))
+        return f"reads the settings of {bare!r}, a repository git may be led to" if bare else ""
 
     def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
@@ -235,7 +242,7 @@ class CommandView:
         """What each command that only reads reads."""
         known = map(self._stands_for, self.line.commands)
         calls = (one.calls if one else (command,) for one, command in zip(known, self.line.commands, strict=True))
-        found = (judge_reading(call) for each in calls for call in each)
+        found = (judge_reading(call, self.line) for each in calls for call in each)
         return tuple(one for one in found if isinstance(one, Judgement))
 
     @property

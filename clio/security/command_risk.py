@@ -9,11 +9,11 @@ from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import is_listed, judge_read_only
+from clio.security.readonly.judge import STARTS_CALLS, is_listed, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell.open_words import own_name
 from clio.security.shell.state import decides
-from clio.security.shell.words import SimpleCommand, Word, names
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
@@ -41,8 +41,12 @@ _SED_SAFE = LatePattern(rf"\s?{_SED_COMMAND}(?:\s?[;\n]\s?{_SED_COMMAND})*[\s;]?
 _AWK_RISKY = LatePattern(r"system|getline|[|@`]|\\\n|ARGV|ENVIRON|close\s*\(|print(?s:.*)>(?!=)")
 
 
-def assess(command: SimpleCommand) -> Risk:
-    """The danger of one simple command as it is written, wrappers and pipes considered."""
+def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
+    """The danger of one simple command as it is written, wrappers and pipes considered.
+
+    Args:
+        line: the line it is of; what xargs starts is known to be harmless only with it.
+    """
     for wrapper in command.wrappers:
         if wrapper in _AS_ANOTHER:
             return high(f"it acts as another user ({wrapper})")
@@ -52,7 +56,7 @@ def assess(command: SimpleCommand) -> Risk:
         return assess_env(command)
     if command.words[0].dynamic:
         return high("its program is only known when it runs")
-    own, env = _program(command), assess_env(command)
+    own, env = _program(command, line), assess_env(command)
     return env if exceeds(env.level, own.level) else own
 
 
@@ -97,7 +101,7 @@ def known_name(text: str) -> bool:
     return "/" not in text or text[: text.rindex("/") + 1] in tables.STANDARD_FOLDERS
 
 
-def judge_reading(command: SimpleCommand) -> Judgement | str:
+def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """What a call reads where its grammar says that it does nothing else; otherwise why that is not known.
 
     A word that is only known when the command runs counts as any plain one here: whether that is so is judged by
@@ -107,11 +111,18 @@ def judge_reading(command: SimpleCommand) -> Judgement | str:
         return Judgement()
     if not is_listed(command.program) or not known_name(command.words[0].text):
         return f"clio does not know the program {command.words[0].text!r}"
+    if is_started(command):
+        return judge_read_only(command, line)
     words = tuple(Word(_ANY_WORD) if word.dynamic else word for word in command.words)
-    return judge_read_only(replace(command, words=(*words, *map(Word, command.declares))))
+    return judge_read_only(replace(command, words=(*words, *map(Word, command.declares))), line)
 
 
-def _program(command: SimpleCommand) -> Risk:
+def is_started(command: SimpleCommand) -> bool:
+    """Whether find, xargs or the like starts a call, so that its judge knows what its open words stand for."""
+    return bool(command.wrappers) and command.wrappers[-1] in STARTS_CALLS
+
+
+def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     program = command.program
     if program in tables.HIGH:
         return high(tables.HIGH[program])
@@ -123,9 +134,9 @@ def _program(command: SimpleCommand) -> Risk:
         return medium(f"it runs the program {command.words[0].text!r}")
     if not is_listed(program):
         return _danger(command)
-    judged = judge_reading(command)
+    judged = judge_reading(command, line)
     if isinstance(judged, Judgement):
-        more = command.dynamic and (program in _DO_MORE or program in DEVELOPER_TOOLS)
+        more = command.dynamic and not is_started(command) and (program in _DO_MORE or program in DEVELOPER_TOOLS)
         return medium("an argument is only known when it runs") if more else low(f"{program} only reads")
     danger = _danger(command)
     return danger if danger.level == "high" else medium(f"{program}: {judged}")

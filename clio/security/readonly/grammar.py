@@ -275,7 +275,8 @@ class Judgement(Struct, frozen=True):
     paths: the words it opens, relative to its directory. follows_links: it goes through directories and follows the
     links in them. lists_arguments: it gets further file names from another command (xargs), which must all be plain
     names inside the project. network: it asks a service of the user's own. git: it reads a repository, whose
-    configuration may name programs. conditions: what must hold of the project's files, see `project_files`.
+    configuration may name programs. directory: where it reads that repository (`git -C`), relative to its own.
+    conditions: what must hold of the project's files, see `project_files`.
     """
 
     paths: tuple[Word, ...] = ()
@@ -283,6 +284,7 @@ class Judgement(Struct, frozen=True):
     lists_arguments: bool = False
     network: bool = False
     git: bool = False
+    directory: str = ""
     conditions: tuple[str, ...] = ()
 
 

@@ -8,10 +8,13 @@ from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.readonly.programs import PROGRAMS
 from clio.security.readonly.shell_builtins import BUILTINS
-from clio.security.shell.words import SimpleCommand
+from clio.security.shell.words import CommandLine, SimpleCommand
 
 _JUDGES: dict[str, Judge] = {**PROGRAMS, **BUILTINS, **DEVELOPER_TOOLS}
 
+
+STARTS_CALLS = frozenset({"find", "fd", "fdfind", "xargs"})
+"""Programs that start calls with words of their own in them; the judge of such a call knows what they stand for."""
 
 ENVIRONMENT = {
     "GOTOOLCHAIN": "local",
@@ -41,11 +44,14 @@ def get_judge(program: str) -> Judge:
     return _JUDGES[program]
 
 
-def judge_read_only(command: SimpleCommand) -> Judgement | str:
+def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """What a command reads, where it provably does nothing else; otherwise why that is not known.
 
     The reason completes the sentence "it …" or names the word: "the option '-o' is not known to be harmless".
     Variables set for the command, wrappers and where its paths lead are judged by the caller.
+
+    Args:
+        line: the line the command is of. What xargs starts is known only with it.
     """
     judge = _JUDGES.get(command.program)
     if judge is None:
