@@ -25,9 +25,11 @@ check: $(READY)
 fuzz: $(READY)
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz --timeout=3600 $(T)
 
-# Command lines by chance, really run with stand-ins, against what clio says they run: make fuzz-commands N=100000 SEED=1
+# Command lines by chance, really run with stand-ins, against what clio says they run; then options by chance, and what
+# would run without a question run for real, which must change nothing: make fuzz-commands N=100000 SEED=1
 fuzz-commands: $(READY)
 	$(BIN)/python -m tests.security.command_fuzz $(or $(N),20000) $(or $(SEED),0)
+	$(BIN)/python -m tests.security.command_options_fuzz $(or $(N),30000) $(or $(SEED),0)
 
 # The same with what this machine's shell scripts hold, behind bwrap: make found-commands N=12000 IN="/usr /etc"
 found-commands: $(READY)
@@ -53,7 +55,7 @@ mcp-peers: $(READY)
 	$(BIN)/python -m bench.mcp.peers
 
 # Clios killed, files torn, disks filled, eight at once: ten minutes at most. make torture N=100 SECONDS=60
-N := 1000
+torture: N := 1000
 SECONDS := 180
 torture: $(READY)
 	$(BIN)/python -m torture.kill --runs $(N) --seconds $(SECONDS)

@@ -26,7 +26,7 @@ from clio.security.rule import Rule
 from clio.security.rules import allows, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.known_values import KnownCalls, find_known_calls
-from clio.security.shell.open_words import settled, tests_files
+from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
@@ -154,15 +154,14 @@ class CommandView:
 
     def _open(self, command: SimpleCommand) -> bool:
         """Whether a word of a command is only known when it runs, in a way that matters."""
-        if is_started(command) and isinstance(judge_reading(command, self.line), Judgement):
-            return False
+        if is_started(command) and is_listed(command.program):
+            return isinstance(judge_reading(command, self.line), str)
         return not settled(command, None if self._nested else self.text) and self._stands_for(command) is None
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
         """The calls with plain words that a call with open ones stands for; None where that is not known."""
         if command not in self._known:
             open_words = any(word.dynamic for word in command.words) and command.stdin != ""
-            open_words = open_words and not tests_files(command)
             known = find_known_calls(command, self.line, self.text) if open_words and not self._nested else None
             self._known[command] = known
         return self._known[command]

@@ -13,8 +13,8 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.device_paths import is_device, is_disk
 from clio.security.expansion import Expansion
-from clio.security.risk import has_option
 from clio.security.readonly.programs import PROGRAMS
+from clio.security.risk import has_option
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 from clio.security.targets import is_narrowed_find, names_many_processes, operands_of

@@ -43,11 +43,14 @@ _HELP_OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z0-9@][\w-]*)")
 _NETWORK = re.compile(r"\b(?:connect|sendto)\(.*sa_family=AF_INET|\blisten\(")
 _SUBCOMMAND = re.compile(r"[\w-]+(?: [\w-]+){0,2}")
 UNLISTED = """
-    -o -i -w -f -x -e -c -C -O -T -R -D -p -s -d -D -u -z -- - --output --output= --in-place --exec --pre --compress-program
+    -o -i -w -f -x -e -c -C -O -T -R -D -p -s -d -D -u -z -- - --output --output= --in-place --exec --pre
+    --compress-program
     --files0-from --config --set --delete --no-list --edit --write --save --open --browser --web --debug --log --trace
-    --pager --editor --execute --eval --require --import --load --plugin --upload --download --fix --force --sort --format
-    --list --help --version -V -h -v --get --add --textconv --ext-diff --no-index --follow --link --stdin --from-file
-    --paginate --revert --fromfile --hostname-bin --search-zip --ignore-file --index-url --find-links --proxy --cache-dir
+    --pager --editor --execute --eval --require --import --load --plugin --upload --download --fix --force --sort
+    --format --list --help --version -V -h -v --get --add --textconv --ext-diff --no-index --follow --link --stdin
+    --from-file
+    --paginate --revert --fromfile --hostname-bin --search-zip --ignore-file --index-url --find-links --proxy
+    --cache-dir
     -exec -execdir -ok -delete -fprint -fprintf -fls -print -type -name -maxdepth -L -H -P -n -r
     """.split()
 WORDS = """
@@ -92,8 +95,8 @@ ENVIRONMENT = {
 }
 _BUILTINS = frozenset(
     """
-    cd pushd popd dirs exit return break continue shift wait jobs times umask ulimit read mapfile readarray getopts unset
-    let set type command trap export declare typeset local readonly : [ [[ printf echo test pwd true false
+    cd pushd popd dirs exit return break continue shift wait jobs times umask ulimit read mapfile readarray getopts
+    unset let set type command trap export declare typeset local readonly : [ [[ printf echo test pwd true false
     """.split()
 )
 
@@ -158,7 +161,7 @@ class Stage:
                 folders.sort()
                 for name in sorted((*folders, *files)):
                     path = os.path.join(folder, name)  # noqa: PTH118
-                    status = os.lstat(path)  # noqa: PTH116
+                    status = os.lstat(path)
                     found.update(f"{path} {status.st_mode} {status.st_nlink} {status.st_uid}\n".encode())
                     if os.path.islink(path):  # noqa: PTH114
                         found.update(os.readlink(path).encode())  # noqa: PTH115

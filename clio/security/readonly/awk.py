@@ -134,9 +134,8 @@ class _Parser:
         """The next token."""
         begin = self.at
         self.skip(_SPACE)
-        if comment := self.skip(_COMMENT):
-            if comment.endswith("\\"):
-                raise UnknownWord("a comment of the awk program ends in a backslash")
+        if (comment := self.skip(_COMMENT)) and comment.endswith("\\"):
+            raise UnknownWord("a comment of the awk program ends in a backslash")
         leading = self.text[begin : self.at]
         if self.at == len(self.text):
             return Token("end", "", leading)

@@ -8,8 +8,6 @@ must have no option at all that writes or runs, and the caller must see that no 
 reads must come from a command that lists files of the project (`check_feed`).
 """
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern

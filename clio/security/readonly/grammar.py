@@ -80,6 +80,9 @@ _VALUE = re.compile(r"(?P<kind>text|path|number)?(?:\((?P<choices>[^)]*)\))?\Z")
 _TOKEN = re.compile(r"(?P<name>--?[^\s=?]*|-\?)(?P<sign>[=?])?(?P<value>.*)\Z", re.S)
 _OPERAND = re.compile(r"(?P<kind>text|path|number)(?:\((?P<choices>[^)]*)\))?(?P<count>[?*+]?)\Z")
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*[a-zA-Z%]{0,2}\Z", re.ASCII)
+_LIKE_OPTION = re.compile(r"--?[a-zA-Z]")
+_TAKES_DASH = frozenset({"-e", "--regexp"})
+"""Patterns, which may begin with a dash. Elsewhere versions of a program might not take a value there."""
 _NUMBERED = re.compile(r"-\d+\Z", re.ASCII)
 
 
@@ -177,6 +180,8 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
                 if place == len(words) or words[place].dynamic or words[place].glob:
                     raise UnknownWord(f"the value of {name} is missing or computed at run time")
                 given = words[place].text
+                if name not in _TAKES_DASH and _LIKE_OPTION.match(given):
+                    raise UnknownWord(f"the value {given!r} of {name} looks like an option")
                 place += 1
             if attached or not listed.optional:
                 _check_value(name, given, listed.kind, listed.choices)

@@ -6,6 +6,7 @@ Each lists what is harmless in GNU, BSD and busybox variants alike. Left out on 
 """
 
 import re
+import shlex
 from collections.abc import Callable
 
 from clio.security.readonly.grammar import (
@@ -18,7 +19,7 @@ from clio.security.readonly.grammar import (
     parse_call,
     read_grammar,
 )
-from clio.security.shell.words import Word
+from clio.security.shell.words import Word, has_glob, names
 
 _GREP = """
     -E -F -G -P -i -y -v -w -x -z -c -L -l -q -s -b -H -h -n -o -T -Z -a -I -U -r -R -u -#
@@ -68,6 +69,11 @@ _PS = """
     -e -f -A -a -l -F -H -T -w -j -y -L -c -o= -p= --sort= --no-headers --forest --pid= --format=
     ; text(aux|auxww|auxf|auxwwf|axu|ax|axww|a|x|l|u|ux|f|j|axf|axjf|w|ww)*
     """
+_PS_COLUMNS = names("""
+    args cmd comm command cpu %cpu pcpu %mem pmem etime etimes fname gid group lstart lwp ni nice nlwp pgid pid ppid pri
+    psr rss sid sess start start_time stat state s tid time tname tt tty ucmd uid user vsz wchan wcpu
+    """)
+_FILE_TEST = re.compile(r"-[a-hkprsuwxGLNOS]")
 _TREE_VALUES = "-L=number -P= -I="
 _TREE = f"""
     -a -d -l -f -x -q -N -Q -p -u -g -s -h -D -F -v -t -c -U -r -i -A -S -n -C -J -X {_TREE_VALUES} --filelimit=number
@@ -157,8 +163,9 @@ def _check_ps(call: ParsedCall) -> None:
     """What ps cannot read in one style of options it reads in another, where `e` shows the environment."""
     if not all(re.fullmatch(r"\d+(,\d+)*", value, re.ASCII) for value in call.values("-p", "--pid")):
         raise UnknownWord("-p takes process numbers")
-    if not all(re.fullmatch(r"[a-z_%]+=?(,[a-z_%]+)*=?", value) for value in call.values("-o", "--format")):
-        raise UnknownWord("-o takes the names of columns")
+    columns = (name for value in call.values("-o", "--format") for name in value.rstrip("=").split(","))
+    if other := next((name for name in columns if name not in _PS_COLUMNS), None):
+        raise UnknownWord(f"the column {other!r} is not known to be harmless")
     if call.operands and any(not name.startswith("--") for name, _ in call.options):
         raise UnknownWord("options with and without a dash are mixed")
 
@@ -173,6 +180,14 @@ def _judge_echo(words: tuple[Word, ...]) -> Judgement:
     return Judgement(paths=tuple(word for word in words[1:] if word.glob))
 
 
+def _judge_printf(words: tuple[Word, ...]) -> Judgement:
+    """bash's `%n` sets a variable, such as PATH, to a number."""
+    call = parse_call(read_grammar("; text text*", order="stop"), words[1:])
+    if call.operands[0].glob or re.search(r"%[^%a-zA-Z]*[hlLjztq]*n", call.operands[0].text):
+        raise UnknownWord("'%n' in a format sets a variable")
+    return Judgement(paths=call.paths)
+
+
 def _judge_test(words: tuple[Word, ...]) -> Judgement:
     """A test looks at texts and files; what it may calculate is looked at by the parser of the line."""
     if any(word.text in ("-v", "-R") for word in words[1:]):
@@ -181,7 +196,20 @@ def _judge_test(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
-    return Judgement()
+    """The second word is the whole test as written; what it may calculate is looked at by the parser of the line."""
+    try:
+        texts = shlex.split(words[1].text) if len(words) > 1 else []
+    except ValueError as error:
+        raise UnknownWord("its quotes cannot be read") from error
+    paths: list[Word] = []
+    for before, text, after in zip(["", *texts], texts, [*texts[1:], ""], strict=False):
+        if _FILE_TEST.fullmatch(text):
+            paths.append(Word(after, glob=has_glob(after)))
+        elif text in ("-nt", "-ot", "-ef"):
+            paths += [Word(before, glob=has_glob(before)), Word(after, glob=has_glob(after))]
+    if any(path.text.startswith("$") for path in paths):
+        raise UnknownWord("it asks about a file that is only known when it runs")
+    return Judgement(paths=tuple(paths))
 
 
 PROGRAMS: dict[str, Judge] = {
@@ -322,7 +350,7 @@ PROGRAMS: dict[str, Judge] = {
     ),
     # texts, numbers and tests
     "echo": _judge_echo,
-    "printf": _reads("; text text*", order="stop"),
+    "printf": _judge_printf,
     "test": _judge_test,
     "[": _judge_bracket,
     "[[": _judge_bracket,

@@ -1,5 +1,6 @@
 """Whether files of a project decide what a tool runs that otherwise only prints. Reads the file system."""
 
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -9,17 +10,16 @@ import msgspec
 
 MAX_BYTES = 200_000
 _PYTHON_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
-_NPM_KEYS = (
-    "node-options",
-    "script-shell",
-    "prefix",
-    "globalconfig",
-    "userconfig",
-    "shell",
-    "git",
-    "cache",
-    "logs-dir",
+_NEWER_MODULES = frozenset({"annotationlib", "compression", "json", "pip"})
+"""Modules that a newer Python than clio's own has."""
+_CARGO_KEYS = {"build": {"jobs", "incremental"}, "net": {"offline", "retry"}, "term": None, "profile": None}
+_NPM_LINE = re.compile(
+    r"\s*(?:[#;].*|(?:save-exact|save-prefix|engine-strict|legacy-peer-deps|strict-peer-dep(?:endencie)?s|audit|fund|"
+    r"package-lock|loglevel|progress|color|registry|@[\w.-]+:registry|//[^=\s]*:_authToken|always-auth|"
+    r"auto-install-peers|shamefully-hoist|(?:public-)?hoist-pattern\[\]|node-linker|resolution-mode)\s*=.*)?"
 )
+"""A line of .npmrc that names no program, no directory and no option of node."""
+_TOOLCHAIN = re.compile(r"\s*[\w.-]+\s*", re.ASCII)
 
 
 def project_decides(condition: str, directory: Path, root: Path) -> str:
@@ -68,14 +68,15 @@ def _python(directory: Path) -> str:
         return "runs in a directory that cannot be listed"
     for name in names:
         stem = name.split(".", 1)[0]
-        if stem in sys.stdlib_module_names and (name == stem or name.endswith(_PYTHON_SUFFIXES)):
+        shadows = stem in sys.stdlib_module_names | _NEWER_MODULES or (stem[:1] == "_" and stem[:2] != "__")
+        if shadows and (name == stem or name.endswith(_PYTHON_SUFFIXES)):
             return f"may load the file {name!r} in place of a module of Python's own"
     return ""
 
 
 def _rust(directory: Path) -> str:
     for name in ("rust-toolchain", "rust-toolchain.toml"):
-        if (directory / name).exists() and b"path" in _content(directory / name):
+        if (directory / name).exists() and not _names_toolchain(_content(directory / name)):
             return f"may run the toolchain that {name!r} names"
     for name in (".cargo/config", ".cargo/config.toml"):
         if (directory / name).exists() and (key := _cargo_key(_content(directory / name))):
@@ -83,39 +84,47 @@ def _rust(directory: Path) -> str:
     return ""
 
 
-def _cargo_key(content: bytes) -> str:
-    """The first key of a configuration of cargo that may name a program; "" for none."""
-    try:
-        tables = msgspec.convert(tomllib.loads(content.decode()), dict[str, dict[str, object]])
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError):
-        return "an unreadable configuration"
-    known = {"net", "term", "profile", "future-incompat-report", "http"}
-    for name, value in tables.items():
-        if name == "build":
-            keys = {"jobs", "target", "target-dir", "incremental", "dep-info-basedir"}
-            if other := next((key for key in value if key not in keys), None):
-                return f"build.{other}"
-        elif name not in known:
+def _names_toolchain(content: str) -> bool:
+    """Whether a toolchain file names one of the user's toolchains, not a directory."""
+    if _TOOLCHAIN.fullmatch(content):
+        return True
+    settings = _toml(content).get("toolchain", {"path": ""})
+    known = settings.keys() <= {"channel", "components", "targets", "profile"}
+    return known and _TOOLCHAIN.fullmatch(str(settings.get("channel", "stable"))) is not None
+
+
+def _cargo_key(content: str) -> str:
+    """The first key of a configuration of cargo that may name a program or a directory; "" for none."""
+    for name, settings in _toml(content).items():
+        if name not in _CARGO_KEYS:
             return name
+        known = _CARGO_KEYS[name]
+        if known is not None and (other := next((key for key in settings if key not in known), None)):
+            return f"{name}.{other}"
     return ""
+
+
+def _toml(content: str) -> dict[str, dict[str, object]]:
+    """The tables of a file; one with an unknown name where it cannot be read."""
+    try:
+        return msgspec.convert(tomllib.loads(content), dict[str, dict[str, object]])
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError):
+        return {"unreadable": {}}
 
 
 def _npm(directory: Path) -> str:
     path = directory / ".npmrc"
     if not path.exists():
         return ""
-    for line in _content(path).decode(errors="replace").splitlines():
-        key = line.split("=", 1)[0].strip().strip("[]\"'").lower()
-        if any(part in key for part in _NPM_KEYS):
-            return f"may run what {key!r} in '.npmrc' names"
-    return ""
+    line = next((line for line in _content(path).splitlines() if not _NPM_LINE.fullmatch(line)), None)
+    return "" if line is None else f"may do what {line.strip()[:40]!r} in '.npmrc' says"
 
 
-def _content(path: Path) -> bytes:
-    """The beginning of a file; what cannot be read counts as naming a path."""
+def _content(path: Path) -> str:
+    """The text of a file; what cannot be read as one is no file clio knows."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return b"path ="
-        return path.read_bytes()
-    except OSError:
-        return b"path ="
+            return "\0"
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return "\0"

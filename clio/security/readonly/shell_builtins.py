@@ -31,7 +31,7 @@ def _judge_set(words: tuple[Word, ...]) -> Judgement:
 def _judge_declaration(words: tuple[Word, ...]) -> Judgement:
     """`export` and its like only name variables where they are given a name; without one they print all of them."""
     call = parse_call(read_grammar("-r -x -g -a -A -t ; text*"), words[1:])
-    if not call.operands:
+    if not call.operands or any(word.text[:1] in ("+", "-", "") for word in call.operands):
         raise UnknownWord("it shows every variable, secrets included")
     return Judgement()
 

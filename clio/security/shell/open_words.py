@@ -52,11 +52,6 @@ def settled(command: SimpleCommand, line: str | None) -> bool:
     return all(name in _PLAIN or _set_in(text, name) for name in set(_VARIABLE.findall(text)))
 
 
-def tests_files(command: SimpleCommand) -> bool:
-    """Whether a `[ … ]` asks about files, not texts."""
-    return command.program in ("[", "[[") and _ABOUT_FILES.search(command.words[-1].text) is not None
-
-
 def _only_shows(command: SimpleCommand) -> bool:
     match command.words[0]:
         case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
@@ -64,7 +59,7 @@ def _only_shows(command: SimpleCommand) -> bool:
         case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
             return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
         case Word("[", dynamic=False):
-            return not tests_files(command)
+            return _ABOUT_FILES.search(command.words[-1].text) is None
         case _:
             return False
 

@@ -166,7 +166,7 @@ class _Walk(Reader):
                 dynamic = any(each.type in EXPANSIONS for each in below(node))
                 if test_hides(node, self.source, self.counted):
                     self.unknown.append(shell_state.CALCULATES)
-                word = Word(self.text(node) if dynamic else "[", dynamic=dynamic)
+                word = Word(self.text(node), dynamic=dynamic)
                 if node.children[0].type == "[":
                     self.seen_calls[node.start_byte] = (Word("["),)
                 self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=self.folders(node)))
