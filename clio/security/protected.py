@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from clio.config.deciding import why_deciding
+from clio.security.automatic_files import why_automatic
 
 
 def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
@@ -13,7 +14,8 @@ def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
     """
     if why := decides_for_clio(path, root, clio_home):
         return why
-    return "belongs to git, which may run what it holds" if ".git" in _below(path, root) else ""
+    parts = _below(path, root)
+    return "belongs to git, which may run what it holds" if ".git" in parts else why_automatic(parts)
 
 
 def decides_for_clio(path: Path, root: Path, clio_home: Path | None) -> str:
