@@ -1,8 +1,8 @@
-"""Files of a project that other programs run or obey by themselves: opening a folder, changing into it, or a push is enough.
+"""Files of a project that other programs run or obey by themselves, when a folder is opened or entered, or pushed.
 
 Writing one is as good as running a command later, so modes that write unasked ask about these. Files that run only when
-the user runs them (a test, a Makefile, a package's scripts) are not here, and neither is `.gitignore`, which runs nothing
-and is written every day.
+the user runs them (a test, a Makefile, a package's scripts) are not here, and neither is `.gitignore`: it has nothing
+run, and is written every day.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,21 @@ _FOLDERS: dict[str, str] = {
     ),
     **dict.fromkeys(
         names(
-            ".claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie .amazonq"
-            " .kiro .qwen .trae .augment .goose .crush"
+            """
+            .claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie
+            .amazonq .kiro .qwen .trae .augment .goose .crush
+            """
         ),
         "is obeyed by another agent",
     ),
     **dict.fromkeys(names(".husky .githooks .git-hooks .lefthook"), "is run by git hooks"),
     **dict.fromkeys(
-        names(".circleci .buildkite .gitlab .drone .teamcity .woodpecker .forgejo .gitea .azure-pipelines .semaphore"),
+        names(
+            """
+            .circleci .buildkite .gitlab .drone .teamcity .woodpecker .forgejo .gitea .azure-pipelines
+            .semaphore
+            """
+        ),
         "is run by continuous integration",
     ),
     ".cargo": "is obeyed by cargo, and may name programs",
@@ -48,29 +55,38 @@ _BELOW: dict[str, str] = {
 _FILES: dict[str, str] = {
     **dict.fromkeys(
         names(
-            ".envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv"
-            " .autoenv.zsh .ondirrc"
+            """
+            .envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv
+            .autoenv.zsh .ondirrc
+            """
         ),
         "is run when a shell enters the folder",
     ),
     **dict.fromkeys(
         names(
-            ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin"
-            " .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .inputrc config.fish .xprofile .xinitrc .xsession .pam_environment"
+            """
+            .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
+            .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .inputrc config.fish .xprofile .xinitrc
+            .xsession .pam_environment
+            """
         ),
         "is run by a shell that starts",
     ),
     **dict.fromkeys(
         names(
-            ".vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el .dir-locals-2.el .emacs"
-            " .lvimrc .kakrc .projectile .nanorc"
+            """
+            .vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el
+            .dir-locals-2.el .emacs .lvimrc .kakrc .projectile .nanorc
+            """
         ),
         "is obeyed by an editor that opens the folder",
     ),
     **dict.fromkeys(
         names(
-            ".lldbinit .lldbinit-lldb .gdbinit .pdbrc .irbrc .pryrc .psqlrc"
-            " .sqliterc .Rprofile .Renviron .ghci .ocamlinit .iex.exs"
+            """
+            .lldbinit .lldbinit-lldb .gdbinit .pdbrc .irbrc .pryrc .psqlrc .sqliterc .rprofile .renviron
+            .ghci .ocamlinit .iex.exs
+            """
         ),
         "is run by a program that starts here",
     ),
@@ -81,38 +97,48 @@ _FILES: dict[str, str] = {
     ),
     **dict.fromkeys(
         names(
-            ".pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml lefthook.toml"
-            " lefthook.json lefthook-local.yml .lefthook.yml .lefthook.yaml .lefthook.toml .overcommit.yml .huskyrc"
-            " .huskyrc.json .huskyrc.js .lintstagedrc .lintstagedrc.json .lintstagedrc.js .lintstagedrc.cjs"
-            " .lintstagedrc.mjs .lintstagedrc.yaml .lintstagedrc.yml lint-staged.config.js lint-staged.config.cjs"
-            " lint-staged.config.mjs .simple-git-hooks.json .simple-git-hooks.js simple-git-hooks.js prek.toml hk.pkl"
+            """
+            .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml
+            lefthook.toml lefthook.json lefthook-local.yml .lefthook.yml .lefthook.yaml .lefthook.toml
+            .overcommit.yml .huskyrc .huskyrc.json .huskyrc.js .lintstagedrc .lintstagedrc.json
+            .lintstagedrc.js .lintstagedrc.cjs .lintstagedrc.mjs .lintstagedrc.yaml .lintstagedrc.yml
+            lint-staged.config.js lint-staged.config.cjs lint-staged.config.mjs .simple-git-hooks.json
+            .simple-git-hooks.js simple-git-hooks.js prek.toml hk.pkl
+            """
         ),
         "is run by git hooks",
     ),
     **dict.fromkeys(
         names(
-            ".gitlab-ci.yml .gitlab-ci.yaml .travis.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml .drone.yml"
-            " .cirrus.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml .woodpecker.yml wercker.yml codeship-steps.yml"
-            " buildkite.yml .buildkite.yml cloudbuild.yaml cloudbuild.yml buildspec.yml codemagic.yaml bitrise.yml"
-            " .semaphore.yml screwdriver.yaml .readthedocs.yaml .readthedocs.yml netlify.toml vercel.json renovate.json"
-            " .renovaterc .renovaterc.json .gitpod.yml .gitpod.dockerfile action.yml action.yaml .sourcehut.yml .build.yml"
+            """
+            .gitlab-ci.yml .gitlab-ci.yaml .travis.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml
+            .drone.yml .cirrus.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml .woodpecker.yml
+            wercker.yml codeship-steps.yml buildkite.yml .buildkite.yml cloudbuild.yaml cloudbuild.yml
+            buildspec.yml codemagic.yaml bitrise.yml .semaphore.yml screwdriver.yaml .readthedocs.yaml
+            .readthedocs.yml netlify.toml vercel.json renovate.json .renovaterc .renovaterc.json .gitpod.yml
+            .gitpod.dockerfile action.yml action.yaml .sourcehut.yml .build.yml
+            """
         ),
         "is run by continuous integration",
     ),
     **dict.fromkeys(
         names(
-            ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs pnpmfile.cjs bunfig.toml .bazelrc"
-            " .bazeliskrc .bazelversion rust-toolchain rust-toolchain.toml pip.conf pip.ini .pypirc .condarc .curlrc .wgetrc"
-            " .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties gradle.properties"
-            " uv.toml nuget.config global.json"
+            """
+            .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs pnpmfile.cjs bunfig.toml
+            .bazelrc .bazeliskrc .bazelversion rust-toolchain rust-toolchain.toml pip.conf pip.ini .pypirc
+            .condarc .curlrc .wgetrc .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties
+            gradle.properties uv.toml nuget.config global.json
+            """
         ),
         "is obeyed by a build tool or package manager, and may name programs or where code comes from",
     ),
     **dict.fromkeys(
         names(
-            ".mcp.json mcp.json .clauderc .cursorrules .cursorignore .windsurfrules .clinerules .roomodes .roorules .goosehints"
-            " .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc .opencode.json crush.json"
-            " .crush.json .kilocodemodes"
+            """
+            .mcp.json mcp.json .clauderc .cursorrules .cursorignore .windsurfrules .clinerules .roomodes
+            .roorules .goosehints .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc
+            .opencode.json crush.json .crush.json .kilocodemodes
+            """
         ),
         "is obeyed by another agent",
     ),
@@ -137,9 +163,13 @@ _PATTERNS: dict[str, str] = {
     ".git*": "is obeyed by git or a git server, and may name programs",
 }
 _HARMLESS = names(
-    ".gitignore .gitkeep .github .gitignore.template .gitlint .gitbook.yaml .gitbook .gitea .gitlab .gitmessage"
+    """
+            .gitignore .gitkeep .github .gitignore.template .gitlint .gitbook.yaml .gitbook .gitea .gitlab
+            .gitmessage
+            """
 )
 """What begins with `.git` and has git run nothing. `.github` counts by what is in it."""
+_HOLDERS = names(".github")
 _HARMLESS_BELOW = ((".vscode", "extensions.json"), (".yarn", "versions"))
 
 
@@ -157,6 +187,8 @@ def why_automatic(parts: Sequence[str]) -> str:
             if why := _BELOW.get("/".join(parts[place : place + length]), ""):
                 return why
     name = parts[-1] if parts else ""
+    if name in _HOLDERS:
+        return "holds what continuous integration runs"
     if why := _FILES.get(name, ""):
         return why
     if name in _HARMLESS:
