@@ -45,7 +45,11 @@ class NobodyThere:
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
         )
-        raise ApprovalNeeded(f"{request.title} needs approval and nobody can be asked in a one-shot run; {way}")
+        from clio.ui.spelling import spell_out_line
+
+        raise ApprovalNeeded(
+            f"{spell_out_line(request.title)} needs approval and nobody can be asked in a one-shot run; {way}"
+        )
 
 
 class NoAnswer:

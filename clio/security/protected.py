@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from clio.config.deciding import why_deciding
+from clio.security.automatic_files import why_automatic
 
 
 def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
@@ -13,7 +14,25 @@ def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
     """
     if why := decides_for_clio(path, root, clio_home):
         return why
-    return "belongs to git, which may run what it holds" if ".git" in _below(path, root) else ""
+    parts = _below(path, root)
+    if ".git" in parts:
+        return "belongs to git, which may run what it holds"
+    return why_automatic(parts) or _why_linked(path, root)
+
+
+def _why_linked(path: Path, root: Path) -> str:
+    """Why a file counts that a link beside it, or in the project's own folder, gives the name of one that does."""
+    for folder in dict.fromkeys((root, *(place for place in path.parents if place.is_relative_to(root)))):
+        try:
+            links = [entry for entry in os.scandir(folder) if entry.is_symlink()]
+        except OSError:
+            continue
+        for link in links:
+            real = Path(os.path.realpath(link.path))
+            why = why_automatic(_below(Path(link.path), root)) if real == path or real in path.parents else ""
+            if why:
+                return f"{why}, as {link.name!r} leads to it"
+    return ""
 
 
 def decides_for_clio(path: Path, root: Path, clio_home: Path | None) -> str:

@@ -10,12 +10,14 @@ class Page:
     """Where somebody reads. Draws nothing and reads no keys.
 
     count: lines there are. rows_of: a line as painted rows, at least one, at the terminal's present width.
+    end_seen: whether its last row has been in sight.
     """
 
     def __init__(self, count: int, rows_of: Callable[[int], list[str]]) -> None:
         self.count = count
         self._rows_of = rows_of
         self._top: Place = (0, 0)
+        self.end_seen = False
 
     def view(self, height: int) -> list[str]:
         """The rows to show; fewer than `height` only where the whole text is shorter."""
@@ -25,7 +27,19 @@ class Page:
         while len(rows) < height and line < self.count:
             rows += self._rows_of(line)[row:]
             line, row = line + 1, 0
+        self.end_seen = self.end_seen or (line >= self.count and len(rows) <= height)
         return rows[:height]
+
+    def lines_below(self, height: int) -> int:
+        """How many lines are below those in sight, one that is partly seen included."""
+        line, row = self._top
+        room = height
+        while line < self.count:
+            room -= len(self._rows_of(line)) - row
+            line, row = line + 1, 0
+            if room <= 0:
+                return self.count - line + (room < 0)
+        return 0
 
     def fits(self, height: int) -> bool:
         """Whether all of it is in sight."""

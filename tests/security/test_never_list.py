@@ -82,10 +82,27 @@ WHOLE = (
     "/proc/self/root/",
     "/us?",
 )
-REMOVERS = ("rm -rf {}", "rm -r -- {}", "sudo rm -fr {}", "find {} -delete", "find {} -type f -exec rm {{}} +", "chmod -R 0 {}",
-            "chown -R x {}", "mv {} /tmp/x", "rsync -a --delete x/ {}", "for d in {}; do rm -rf \"$d\"; done",
-            "D={}; rm -rf $D", "ls -d {} | xargs rm -rf", "f() {{ rm -rf \"$@\"; }}; f {}", "sh -c 'rm -rf {}'",
-            "rm -rf build {}", "cd sub; rm -rf {}", "true && (rm -rf {})", "rm -rf {} || true", "x=$(rm -rf {})")  # fmt: skip
+REMOVERS = (
+    "rm -rf {}",
+    "rm -r -- {}",
+    "sudo rm -fr {}",
+    "find {} -delete",
+    "find {} -type f -exec rm {{}} +",
+    "chmod -R 0 {}",
+    "chown -R x {}",
+    "mv {} /tmp/x",
+    "rsync -a --delete x/ {}",
+    'for d in {}; do rm -rf "$d"; done',
+    "D={}; rm -rf $D",
+    "ls -d {} | xargs rm -rf",
+    'f() {{ rm -rf "$@"; }}; f {}',
+    "sh -c 'rm -rf {}'",
+    "rm -rf build {}",
+    "cd sub; rm -rf {}",
+    "true && (rm -rf {})",
+    "rm -rf {} || true",
+    "x=$(rm -rf {})",
+)
 
 
 @pytest.mark.parametrize("remover", REMOVERS)

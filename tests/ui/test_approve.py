@@ -12,9 +12,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from clio.errors import ToolFailed
-from clio.security.actions import ChangeFiles, FetchUrl, FileChange, RunCommand
+from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Ask
 from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.spelling import spell_out
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines
 from tests.ui.test_screen import golden
@@ -30,11 +31,20 @@ EDIT = ChangeFiles(
 class Person:
     """Somebody at a terminal whose keys are typed beforehand; what the terminal printed can be read."""
 
-    def __init__(self, keys: str, terminal: Terminal = LIVE, *, columns: int = 80, typing: bool = False) -> None:
+    def __init__(
+        self,
+        keys: str,
+        terminal: Terminal = LIVE,
+        *,
+        columns: int = 80,
+        typing: bool = False,
+        later: tuple[str, ...] = (),
+    ) -> None:
         self.keys = keys
         self.terminal = terminal
         self.columns = columns
         self.typing = typing
+        self.later = later
         self.stream = io.StringIO()
         self.log: list[str] = []
 
@@ -59,9 +69,18 @@ class Person:
                 display=DummyOutput(),
             )
 
+            async def type_later() -> None:
+                for keys in self.later:
+                    await asyncio.sleep(0.1)  # a drawing lies between, as between the keys of a hand
+                    keyboard.send_text(keys)
+
             async def bounded() -> Any:
-                async with asyncio.timeout(10):
-                    return await talk(desk)
+                typing = asyncio.ensure_future(type_later())
+                async with asyncio.timeout(5):
+                    try:
+                        return await talk(desk)
+                    finally:
+                        await typing
 
             return asyncio.run(bounded())
 
@@ -175,7 +194,7 @@ def test_several_files_are_named() -> None:
 def test_control_sequences_in_a_command_are_spelled_out_not_obeyed_nor_hidden() -> None:
     person = Person("y")
     approve(person, command_request("echo hi\x1b]0;rm -rf ~\x07\u202e"))
-    assert "\\x1b]0;rm -rf ~\\x07\\u202e" in person.screen
+    assert "⟨U+001B⟩]0;rm -rf ~⟨U+0007⟩⟨U+202E⟩" in person.screen
     assert "\x1b]" not in person.stream.getvalue()
 
 
@@ -215,3 +234,85 @@ def test_a_cancelled_question_gives_the_terminal_back() -> None:
 
     person.meet(talk)
     assert person.log[0] == "paused" and "interrupt" not in person.log
+
+
+LONG = {
+    "many lines": "\n".join(f"echo {number}" for number in range(500)) + "\nrm -rf build",
+    "a long line": "echo " + "x" * 9_000 + "; rm -rf build",
+    "comments": "true\n" + "# a\n" * 60 + "rm -rf build",
+}
+
+
+@pytest.mark.parametrize("command", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("key", ["y", "Y", "s", "a"])
+def test_a_yes_counts_only_after_the_end_was_on_the_screen(command: str, key: str) -> None:
+    assert approve(Person(f"{key}{key}\x1b"), command_request(command)) == Answer("no", interrupted=True)
+    assert approve(Person(f"{key} {key}\x1b"), command_request(command)).kind == "no"
+    assert approve(Person(f"G{key}\x1b"), command_request(command)).kind == "no", "typed before it was drawn"
+    assert approve(Person("G", later=(key,)), command_request(command)).kind != "no"
+    assert approve(Person(f"d{key}"), command_request(command)).kind != "no"
+    assert approve(Person("nwhy\r"), command_request(command)) == Answer("no", "why")
+
+
+@pytest.mark.parametrize("command", [LONG["many lines"], LONG["comments"]])
+def test_a_printing_terminal_takes_no_yes_before_all_was_printed(command: str) -> None:
+    person = Person("y\ns\nd\ny\n", DUMB)
+    assert approve(person, command_request(command)) == Answer("once")
+    assert person.stream.getvalue().count("rm -rf build") >= 2
+    assert approve(Person("y\nn\n\n", DUMB), command_request(command)) == Answer("no")
+
+
+def test_arguments_of_a_server_and_addresses_are_read_to_the_end_as_well() -> None:
+    server = CallServer(name="mcp_x_y", server="x", tool="y", arguments="\n".join(map(str, range(300))))
+    for action in (server, FetchUrl(url="http://x/" + "a" * 9_000)):
+        request = ApprovalRequest(title="call", action=action, verdict=Ask("medium", "why", None))
+        assert approve(Person("ys\x1b"), request).kind == "no"
+        assert approve(Person("G", later=("y",)), request) == Answer("once")
+
+
+def test_blank_lines_hide_nothing() -> None:
+    person = Person("y")
+    approve(person, command_request("ls" + "\n" * 60 + "rm -rf build"))
+    assert "⟨59 blank lines⟩" in person.screen and "rm -rf build" in person.screen
+    person = Person("y")
+    approve(person, command_request("ls" + " " * 300 + "; rm -rf build"))
+    assert "⟨300 spaces⟩" in person.screen
+
+
+HIDDEN = [
+    *"\u2800 \u200b \u200c \u200d \u2060 \u202a \u202e \u2066 \u2069 \u061c \u00a0 \u2003 \u3000 \u1680 \u202f".split(
+        " "
+    ),
+    *"\u205f \u115f \u1160 \u3164 \uffa0 \U000e0041 \U000e007f \ufe0f \ufe00 \U000e0100 \u00ad \u034f".split(" "),
+    *"\u180e \ue000 \U000f0000 \u0378 \x7f \x9b \x08 \r \x0b \u2028 \u2029 \ufeff \ufff9 \u17b4".split(" "),
+    *"\U0001d159 \u0301 \u27e8".split(" "),
+]
+
+
+@pytest.mark.parametrize("sign", HIDDEN)
+def test_what_is_not_seen_is_spelled_out(sign: str) -> None:
+    assert spell_out(f"ls {sign} x") == f"ls ⟨U+{ord(sign):04X}⟩ x"
+
+
+def test_what_is_seen_stays_as_it_is() -> None:
+    for text in (
+        "ls -la\n  x",
+        "echo 'äöü é ñ 日本語 한국어 עברית العربية हिन्दी ไทย' € ✓ → 🙂 “x”",
+        "e\u0301",
+        "a\tb".expandtabs(4),
+    ):
+        assert spell_out(text) == text
+    assert spell_out("e" + "\u0301" * 9).count("⟨U+0301⟩") == 7
+    assert spell_out("x\r\ny") == "x\ny"
+
+
+def test_a_program_with_letters_that_look_like_others_is_named() -> None:
+    person = Person("y")
+    approve(person, command_request("gi\u0442 status"))
+    assert "looks like another name: gi⟨U+0442⟩" in person.screen
+
+
+def test_a_rule_with_safe_arguments_is_explained() -> None:
+    person = Person("y")
+    approve(person, command_request("pytest -q", "pytest <safe>"))
+    assert "<safe> in a rule: paths in the project" in person.screen

@@ -11,7 +11,8 @@ from clio.errors import ToolFailed
 from clio.ids import new_id
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
-from clio.ui.plain import clean_line, visible
+from clio.ui.plain import clean_line
+from clio.ui.spelling import spell_out, spell_out_line
 
 if TYPE_CHECKING:
     from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
@@ -77,12 +78,12 @@ class EditorApprover:
         rule = request.verdict.rule
         options: list[tuple[str, str, Kind]] = [("once", "Allow once", "allow_once")]
         if rule is not None:
-            options.append(("always", f"Always allow: {clean_line(visible(rule))}", "allow_always"))
+            options.append(("always", f"Always allow: {spell_out_line(rule)}", "allow_always"))
         options.append(("session", "Allow in this session", "allow_always"))
         options.append(("no", "Reject", "reject_once"))
         kind, shown, places = self._describe(request)
         chosen = await self._desk.choose(
-            clean_line(self.redact(request.title)),
+            spell_out_line(self.redact(request.title)),
             options,
             id=CURRENT_CALL.get(),
             kind=kind,
@@ -99,7 +100,7 @@ class EditorApprover:
 
     def _describe(self, request: ApprovalRequest) -> tuple[str, Shown, list[Place]]:
         """The kind of call, what it would do, and to which files."""
-        why = f"{clean_line(request.verdict.reason)} (risk: {request.verdict.risk})"
+        why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
         match request.action:
             case ChangeFiles(changes=changes):
                 paths = [self._editor_path(change.path) for change in changes]
@@ -115,14 +116,14 @@ class EditorApprover:
                 return kind, Shown(text=text, changes=both), [Place(path) for path in paths]
             case RunCommand(command=command, note=note):
                 why = f"{why}\n\n{note}" if note else why
-                return "execute", Shown(text=f"{fenced(visible(self.redact(command)))}\n\n{why}"), []
+                return "execute", Shown(text=f"{fenced(spell_out(self.redact(command)))}\n\n{why}"), []
             case FetchUrl(url=url):
-                return "fetch", Shown(text=f"{fenced(visible(self.redact(url)))}\n\n{why}"), []
+                return "fetch", Shown(text=f"{fenced(spell_out(self.redact(url)))}\n\n{why}"), []
             case ReadFiles(paths=paths):
                 names = [self._editor_path(path) for path in paths]
-                return "read", Shown(text=f"{fenced(visible(chr(10).join(names)))}\n\n{why}"), []
+                return "read", Shown(text=f"{fenced(spell_out(chr(10).join(names)))}\n\n{why}"), []
             case CallServer(arguments=arguments):
-                return "other", Shown(text=f"{fenced(visible(self.redact(arguments)))}\n\n{why}"), []
+                return "other", Shown(text=f"{fenced(spell_out(self.redact(arguments)))}\n\n{why}"), []
             case _:
                 return "other", Shown(text=why), []
 

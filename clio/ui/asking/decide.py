@@ -13,13 +13,15 @@ from clio.ui.asking.hunk_walk import walk_hunks
 from clio.ui.asking.proposal import Proposal
 from clio.ui.asking.proposal_editor import edit_proposal
 from clio.ui.painter import Part
-from clio.ui.plain import clean_line, visible
+from clio.ui.plain import clean_line
+from clio.ui.spelling import spell_out_line
 
 MAX_ROWS = 30
 """Rows that are printed without asking; more are scrolled over."""
 KEPT_ROWS = 20
 """Rows of what was scrolled over that stay in the scrollback."""
 _BELOW = 4
+_SAFE = "<safe>"  # as in `security.safe_arguments`, which a question about a file need not load
 
 
 class Decision:
@@ -59,7 +61,7 @@ class Decision:
     def _choices(self) -> dict[str, str]:
         choices = {"y": "once", "s": "this session"}
         if self._request.verdict.rule is not None:
-            choices["a"] = f"always {clean_line(visible(self._request.verdict.rule))}"
+            choices["a"] = f"always {spell_out_line(self._request.verdict.rule)}"
         return choices | {"n": "no"}
 
     def _said(self, answer: Answer) -> str:
@@ -70,7 +72,7 @@ class Decision:
             case "session":
                 return "allowed for this session"
             case "always":
-                return f"always allowed: {clean_line(visible(self._request.verdict.rule or ''))}"
+                return f"always allowed: {spell_out_line(self._request.verdict.rule or '')}"
             case "changed":
                 return "allowed as changed"
             case "no":
@@ -79,16 +81,24 @@ class Decision:
     async def _key(
         self, choices: Mapping[str, str], body: Sequence[Text], above: int, *, guarded: bool = False
     ) -> str | None:
-        """Show the body and ask. What is too long is scrolled over, and only its beginning is kept."""
+        """Show the body and ask. What is too long is scrolled over, and only its beginning is kept.
+
+        What will run can be approved only after its last row has been on the screen; a change, which can be undone,
+        before as well.
+        """
         desk, questions = self._desk, self._desk.questions
         room = max(desk.size()[1] - above - _BELOW, 1) if questions.live else MAX_ROWS
         if desk.fits(body, min(room, MAX_ROWS)):
             desk.say(body)
             return await questions.key(choices, guarded=guarded)
+        yes: frozenset[str] = (
+            frozenset() if isinstance(self._request.action, ChangeFiles) else frozenset(choices) - {"n"}
+        )
         if not questions.live:
             desk.say(desk.excerpt(body, MAX_ROWS, ", d shows all"))
         page = desk.page(body) if questions.live else None
-        key = await questions.key({**choices, "d": "show all"}, guarded=guarded, page=page, above=above)
+        offered = choices if questions.live else {key: choices[key] for key in choices if key not in yes}
+        key = await questions.key({**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=yes)
         if key == "d":
             desk.say(body)
             return await questions.key(choices)
@@ -141,7 +151,10 @@ def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
     verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
     whole = not isinstance(request.action, RunCommand)  # a command stands below, every line of it
-    yield desk.title(clean_line(visible(request.title)), f"{verdict.risk} risk", risk, whole=whole)
+    yield desk.title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
     if verdict.reason:
-        reason = Text(clean_line(visible(verdict.reason)), theme.faint)
+        reason = Text(spell_out_line(verdict.reason), theme.faint)
         yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))
+    if (verdict.rule or "").endswith(_SAFE):
+        words = f"{_SAFE} in a rule: paths in the project, and options that only choose what runs or how it is shown"
+        yield Part(body=Padding(Text(words, theme.faint), (0, 0, 0, 2), expand=False))

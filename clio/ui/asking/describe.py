@@ -10,10 +10,10 @@ from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, Fil
 from clio.security.shell.syntax import parse
 from clio.tools.files.diff import diff_change
 from clio.ui.diffs.view import DiffRows
-from clio.ui.plain import clean_line, visible
+from clio.ui.spelling import spell_out_foreign, spell_out_line, spell_out_lines
 from clio.ui.theme import Theme
 
-CommandFact = Literal["line", "in", "runs", "writes", "reads", "not understood"]
+CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]
 Display = Callable[[Path], str]
 """Names a path for people, relative to the workspace."""
 
@@ -26,11 +26,11 @@ def describe_action(action: Action, theme: Theme, width: int, display: Display) 
         case RunCommand(command=command, cwd=cwd, note=note):
             return [*_command(command, display(cwd), theme), *([Text(f"    {note}", theme.warning)] if note else [])]
         case FetchUrl(url=url):
-            return [Text(f"  {visible(url)}")]
+            return [Text(f"  {line}") for line in spell_out_lines(url)]
         case ReadFiles(paths=paths):
-            return [Text(f"  {visible(display(path))}") for path in paths]
+            return [Text(f"  {spell_out_line(display(path))}") for path in paths]
         case CallServer(arguments=arguments):
-            return [Text(f"  {line}") for line in visible(arguments).splitlines()]
+            return [Text(f"  {line}") for line in spell_out_lines(arguments)]
         case Internal():
             return []
         case _:
@@ -49,22 +49,25 @@ def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, di
 
 
 def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
-    """What a person must know of a command, control characters spelled out: its lines, where it runs, what it does."""
-    for line in visible(command).splitlines():
+    """What a user must know of a command, nothing in it hidden: its lines, where it runs, what it does."""
+    for line in spell_out_lines(command):
         yield "line", line
     if cwd not in ("", "."):
-        yield "in", visible(cwd)
+        yield "in", spell_out_line(cwd)
     parsed = parse(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
     if len(runs) > 1 or (runs and runs[0] != command.strip()):
         for run in runs:
-            yield "runs", clean_line(visible(run))
+            yield "runs", spell_out_line(run)
+    for program in dict.fromkeys(simple.words[0].text for simple in parsed.commands if simple.words):
+        if not program.isascii():
+            yield "looks like another name", spell_out_foreign(program)
     for redirect in parsed.redirects:
         if redirect.target.text != "/dev/null":
             kind: CommandFact = "writes" if redirect.writes else "reads"
-            yield kind, visible(redirect.target.text)
+            yield kind, spell_out_line(redirect.target.text)
     for unknown in parsed.unknown:
-        yield "not understood", visible(unknown)
+        yield "not understood", spell_out_line(unknown)
 
 
 def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
@@ -78,5 +81,5 @@ def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
                 yield Text(f"    {kind} {text}", theme.faint)
             case "writes" | "reads":
                 yield Text(f"    {kind} {text}", theme.warning)
-            case "not understood":
+            case "not understood" | "looks like another name":
                 yield Text(f"    {kind}: {text}", theme.warning)

@@ -18,7 +18,7 @@ from clio.ui.page_region import PageRegion
 from clio.ui.pager import Page
 from clio.ui.theme import Theme
 from clio.ui.themes.toolkit import toolkit_depth, toolkit_style
-from clio.ui.width import cells_of
+from clio.ui.width import cells_of, crop
 
 _ESCAPE_S = 0.025
 _GUARD_S = 1.0
@@ -62,7 +62,13 @@ class Questions:
             self._plain.keep_early_input()
 
     async def key(
-        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
+        self,
+        choices: Mapping[str, str],
+        *,
+        guarded: bool = False,
+        page: Page | None = None,
+        above: int = 0,
+        after_end: frozenset[str] = frozenset(),
     ) -> str | None:
         """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
@@ -70,9 +76,12 @@ class Questions:
         guarded: somebody was typing just now: keys of the first second count as not meant for this question.
         page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
             Only where `live`.
+        after_end: choices that are neither shown nor taken before the last row of the page has been on the screen.
         """
         async with self._one_at_a_time:
-            return await (self._press(choices, guarded, page, above) if self._live else self._spell(choices))
+            if not self._live:
+                return await self._spell(choices)
+            return await self._press(choices, guarded, page, above, after_end)
 
     async def line(self, prompt: str) -> str | None:
         """A line of text; None for Esc, Ctrl-C and the end of the input."""
@@ -85,7 +94,14 @@ class Questions:
         except EOFError:
             return None
 
-    async def _press(self, choices: Mapping[str, str], guarded: bool, page: Page | None, above: int) -> str | None:
+    async def _press(
+        self,
+        choices: Mapping[str, str],
+        guarded: bool,
+        page: Page | None,
+        above: int,
+        after_end: frozenset[str] = frozenset(),
+    ) -> str | None:
         display = self._display or get_app_session().output
 
         def size() -> tuple[int, int]:
@@ -93,17 +109,30 @@ class Questions:
             return now.columns, now.rows
 
         open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
-        keys = _choice_keys(choices, open_from)
+        # What was on the screen when the keys were read counts, not what the next drawing brings.
+        drawn = page is None or not after_end
+        region: PageRegion | None = None
+
+        def is_open(letter: str) -> bool:
+            return letter not in after_end or drawn
+
+        keys = _choice_keys(choices, open_from, is_open)
         self._bind_others(keys)
 
         def shown() -> StyleAndTextTuples:
-            return _choice_line(choices, size()[0])
+            now = {letter: meaning for letter, meaning in choices.items() if is_open(letter)}
+            if drawn or region is None or page is None:
+                return _choice_line(now, size()[0])
+            below = page.lines_below(region.height)
+            more = f"  … {below:,} more line{'' if below == 1 else 's'} · space to see {'it' if below == 1 else 'them'}"
+            return [("class:hint", f"{crop(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
 
         windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
         if page is not None:
 
             def beside() -> int:
-                return above + 1 + sum("\n" in text for _, text, *_ in shown())
+                rows = sum("\n" in text for _, text, *_ in _choice_line(choices, size()[0]))
+                return above + 1 + rows + bool(after_end)
 
             region = PageRegion(page, size, beside)
             region.bind(keys)
@@ -118,6 +147,15 @@ class Questions:
             output=self._display,
         )
         app.ttimeoutlen = _ESCAPE_S
+        if page is not None and after_end:
+
+            def note_end(_: object) -> None:
+                nonlocal drawn
+                if page.end_seen and not drawn:
+                    drawn = True
+                    app.invalidate()
+
+            app.after_render += note_end
         try:
             return await app.run_async(handle_sigint=False)
         except EOFError:
@@ -163,12 +201,12 @@ def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples
     return shown
 
 
-def _choice_keys(choices: Mapping[str, str], open_from: float) -> KeyBindings:
+def _choice_keys(choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool]) -> KeyBindings:
     keys = KeyBindings()
 
     def choose(letter: str) -> Callable[[KeyPressEvent], None]:
         def handler(event: KeyPressEvent) -> None:
-            if asyncio.get_running_loop().time() >= open_from:
+            if asyncio.get_running_loop().time() >= open_from and is_open(letter):
                 event.app.exit(result=letter)
 
         return handler

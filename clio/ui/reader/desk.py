@@ -20,11 +20,11 @@ from clio.ui.footer.todo_words import plain_rows
 from clio.ui.output import Output
 from clio.ui.painter import Part, Size
 from clio.ui.pause import Suspended
-from clio.ui.plain import visible
 from clio.ui.reader.diff import spoken_diff
 from clio.ui.reader.markdown import spoken_text
 from clio.ui.reader.questions import ReaderQuestions
-from clio.ui.reader.spoken import broken, spoken, undrawn
+from clio.ui.reader.spoken import broken, spell_drawn, spoken, undrawn
+from clio.ui.spelling import spell_out_line, spell_out_lines
 from clio.ui.theme import Terminal
 
 
@@ -68,17 +68,18 @@ class ReaderDesk(Desk):
             case ChangeFiles(changes=changes):
                 return self.changes(changes, display)
             case RunCommand(command=command, cwd=cwd, note=note):
-                return [Text(line) for line in (*_command(command, display(cwd)), *([note] if note else []))]
+                lines = [*_command(command, display(cwd)), *([note] if note else [])]
             case FetchUrl(url=url):
-                return [Text(f"address: {visible(url)}")]
+                lines = [f"address: {line}" for line in spell_out_lines(url)]
             case ReadFiles(paths=paths):
-                return [Text(f"file: {visible(display(path))}") for path in paths]
+                lines = [f"file: {spell_out_line(display(path))}" for path in paths]
             case CallServer(arguments=arguments):
-                return [Text(f"argument: {line}") for line in visible(arguments).splitlines()]
+                lines = [f"argument: {line}" for line in spell_out_lines(arguments)]
             case Internal():
-                return []
+                lines = []
             case _:
                 assert_never(action)
+        return [Text(spell_drawn(line)) for line in lines]
 
     def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
         """What becomes of which line."""
@@ -133,5 +134,5 @@ def _command(command: str, cwd: str) -> Iterator[str]:
                 first = False
             case "in":
                 yield f"in the folder: {text}"
-            case "runs" | "reads" | "writes" | "not understood":
+            case "runs" | "reads" | "writes" | "looks like another name" | "not understood":
                 yield f"{kind}: {text}"

@@ -42,7 +42,13 @@ class ReaderQuestions(Questions):
         keep_early_keys(self._keyboard or get_app_session().input)
 
     async def key(
-        self, choices: Mapping[str, str], *, guarded: bool = False, page: Page | None = None, above: int = 0
+        self,
+        choices: Mapping[str, str],
+        *,
+        guarded: bool = False,
+        page: Page | None = None,
+        above: int = 0,
+        after_end: frozenset[str] = frozenset(),
     ) -> str | None:
         """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 

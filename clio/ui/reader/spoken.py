@@ -32,6 +32,13 @@ _WORDS = (
 )
 # Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
 _DRAWN = LatePattern("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+
+
+def spell_drawn(text: str) -> str:
+    """The text with such signs by their codes, where none of it may be left out."""
+    return _DRAWN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", text)
+
+
 _HEADINGS = {"#": "number"}
 _CELLS = {"→": "in force"}
 _BREAKS = LatePattern("[\u2028\u2029\x85]")
