@@ -45,10 +45,10 @@ def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
 def confined(level: Level, project: Path) -> tuple[Run, float]:
     """Runs the command confined by a level, and the seconds that finding out took. Raises ToolFailed."""
     began = time.perf_counter()
-    if reason := why_not_confined(level, os.environ):
+    if reason := why_not_confined(level, os.environ, Path.home()):
         raise ToolFailed(reason)
     seconds = time.perf_counter() - began
-    confinement = Confinement(wanted=True, home=None, person=project, env=dict(os.environ))
+    confinement = Confinement(wanted=True, home=project, person=project, env=dict(os.environ))
     confinement.use(level)
 
     async def run() -> None:

@@ -36,7 +36,8 @@ class Confinement:
 
     Args:
         wanted: whether commands are to be confined.
-        home: clio's own folder; None remembers nothing.
+        home: clio's own folder; None where no file may be made: nothing is remembered, and with Landlock commands have
+            no folder for temporary files.
         person: the user's home folder.
         env: clio's environment.
     """
@@ -99,7 +100,14 @@ class Confinement:
 
         try:
             return confine(
-                level, root, tuple(argv), person=self._person, env=env, network=network, lingers=lingers
+                level,
+                root,
+                tuple(argv),
+                person=self._person,
+                env=env,
+                network=network,
+                lingers=lingers,
+                own_tmp=self._home is not None,
             )
         except OSError as error:
             raise ToolFailed(f"the command was not run, because it could not be confined: {cause(error)}") from error
@@ -118,7 +126,7 @@ class Confinement:
         from clio.sandbox.probe import why_not_confined
 
         for level in _ORDER:
-            reason = self._reasons[level] = why_not_confined(level, self._env)
+            reason = self._reasons[level] = why_not_confined(level, self._env, self._person)
             if not reason:
                 self._remember(level)
                 return level

@@ -1,5 +1,6 @@
 """What a command may touch, as one value: the same for every way of holding it to that."""
 
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -43,6 +44,11 @@ class Enclosed(Struct, frozen=True, kw_only=True):
     given: bytes = b""
     tmp: Path | None = None
     env: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The argument list to start it by, for one that does not load `script` itself."""
+        return (sys.executable, "-I", "-S", "-B", self.script, *self.argv) if self.script else self.argv
 
 
 GIVEN = "@given"

@@ -28,13 +28,15 @@ def enclose(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Encl
     return _enclosed("network" if fence.network else "no-network", places, argv, lingers=lingers)
 
 
-def confine(tmp: Path, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
+def confine(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
     """A command that writes nothing but `tmp`, its own folder for temporary files, and has no sockets.
 
-    network: sockets stay.
+    tmp: None for none. network: sockets stay.
     """
-    places = [str(tmp), *(f"/dev/{name}" for name in _SINKS)]
+    places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
     enclosed = _enclosed("confined-network" if network else "confined", places, argv, lingers=lingers)
+    if tmp is None:
+        return enclosed
     return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
 
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from clio.sandbox.places import git_folders, make_fence, socket_folders
 from clio.storage.reasons import cause
 
 _LIMIT_S = 10.0
-_TRY_CONFINED = 'echo x > inside; : > /dev/null && echo x > "${TMPDIR:-/tmp}/own" && echo done'
+_TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 
 
@@ -63,37 +62,33 @@ def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
     return ""
 
 
-def why_not_confined(level: Level, env: Mapping[str, str]) -> str:
-    """Why a command cannot be confined by a level on this machine; "" where it can. Runs one small command."""
+def why_not_confined(level: Level, env: Mapping[str, str], person: Path) -> str:
+    """Why a command cannot be confined by a level on this machine; "" where it can.
+
+    Runs one small command, which tries to make a folder in the user's home folder. Makes no file where it is refused.
+    """
     if reason := _absent(level):
         return reason
+    wrong = str(person / f".clio-probe-{os.getpid()}")
     try:
-        with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
-            return _try_confined(level, Path(name).resolve(), env)
+        argv = ("/bin/sh", "-c", _TRY_CONFINED, "sh", wrong)
+        done = _run(confine(level, Path("/"), argv, person=person, own_tmp=False), Path("/"), env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return cause(error)
-
-
-def _try_confined(level: Level, root: Path, env: Mapping[str, str]) -> str:
-    enclosed = confine(level, root, ("/bin/sh", "-c", _TRY_CONFINED), person=root)
-    try:
-        done = _run(enclosed, root, env)
-    finally:
-        if enclosed.tmp is not None:
-            shutil.rmtree(enclosed.tmp, ignore_errors=True)
-    if "done" not in done.stdout.splitlines():
+    if done.stdout.split() != ["done"]:
         said = (done.stderr or done.stdout).strip().splitlines()
         return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
-    return "a command could write the project" if any(root.iterdir()) else ""
+    return ""
 
 
 def confine(
     level: Level, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
-    network: bool = False, lingers: bool = False,
+    network: bool = False, lingers: bool = False, own_tmp: bool = True,
 ) -> Enclosed:  # fmt: skip
     """A command that only reads: nothing is written but a /tmp of its own, and it has no network.
 
     `Enclosed.tmp`, where there is one, is to be removed after it. env: by its PATH, programs in /tmp are found.
+    own_tmp: False where not even a folder for temporary files may be made; bubblewrap's is in memory.
     Raises OSError where the level's program is gone.
     """
     match level:
@@ -103,10 +98,10 @@ def confine(
             hidden = socket_folders(person)
             return bubblewrap.confine(program, root, argv, shown, hidden, network=network, lingers=lingers)
         case "landlock":
-            return landlock.confine(_own_tmp(), argv, network=network, lingers=lingers)
+            return landlock.confine(_own_tmp() if own_tmp else None, argv, network=network, lingers=lingers)
         case "seatbelt":
             program = _there(seatbelt.program(), "sandbox-exec")
-            return seatbelt.confine(program, root, _own_tmp(), argv, network=network)
+            return seatbelt.confine(program, _own_tmp() if own_tmp else None, argv, network=network)
         case "off":
             return Enclosed(argv=argv)
 
@@ -116,9 +111,7 @@ def _own_tmp() -> Path:
 
 
 def _run(enclosed: Enclosed, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    argv, given = enclosed.argv, -1
-    if enclosed.script:
-        argv = (sys.executable, "-I", "-S", "-B", enclosed.script, *argv)
+    argv, given = enclosed.command, -1
     try:
         if enclosed.given:
             given, write = os.pipe()

@@ -28,17 +28,22 @@ def profile(fence: Fence) -> str:
     return "".join(f"{line}\n" for line in _rules(fence))
 
 
-def confine(program: str, root: Path, tmp: Path, argv: Sequence[str], *, network: bool) -> Enclosed:
-    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no network."""
+def confine(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> Enclosed:
+    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no network.
+
+    tmp: None for none.
+    """
     text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
-    return Enclosed(argv=(program, "-p", text, "env", f"TMPDIR={tmp}", *argv), tmp=tmp)
+    env = (("TMPDIR", str(tmp)),) if tmp is not None else ()
+    return Enclosed(argv=(program, "-p", text, *argv), tmp=tmp, env=env)
 
 
-def _read_only_rules(tmp: Path, *, network: bool) -> Iterator[str]:
+def _read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny file-write*)"
-    yield f"(allow file-write* (subpath {_quoted(tmp)}))"
+    if tmp is not None:
+        yield f"(allow file-write* (subpath {_quoted(tmp)}))"
     for device in ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr"):
         yield f'(allow file-write* (literal "{device}"))'
     yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'

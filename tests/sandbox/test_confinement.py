@@ -34,7 +34,7 @@ from tests.turns.conftest import MakeDesk, make_desk
 __all__ = ["make_desk"]
 
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
-WHY_NOT = {level: probe.why_not_confined(level, os.environ) for level in LEVELS}
+WHY_NOT = {level: probe.why_not_confined(level, os.environ, Path.home()) for level in LEVELS}
 WORKS = any(not reason for reason in WHY_NOT.values())
 NEEDS_ONE = pytest.mark.skipif(not WORKS, reason=f"nothing confines commands here: {WHY_NOT}")
 SECRET = "correct-horse-battery-7391"
@@ -44,7 +44,7 @@ SECRET = "correct-horse-battery-7391"
 def confinement(request: pytest.FixtureRequest, field: Range) -> Confinement:
     if WHY_NOT[request.param]:
         pytest.skip(f"{request.param} does not work here: {WHY_NOT[request.param]}")
-    made = Confinement(wanted=True, home=None, person=field.home, env=os.environ)
+    made = Confinement(wanted=True, home=field.clio_home, person=field.home, env=os.environ)
     made.use(request.param)
     return made
 
@@ -156,7 +156,9 @@ def test_secrets_are_not_seen(confinement: Confinement, field: Range, monkeypatc
     parents = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null"
     child = subprocess.Popen(["sleep", "60"])  # its environment holds the secret, as clio's own does
     try:
-        _, output, _ = run(confinement, field.project, f"env; echo v=$GITHUB_TOKEN; {parents}; cat /proc/{child.pid}/mem")
+        _, output, _ = run(
+            confinement, field.project, f"env; echo v=$GITHUB_TOKEN; {parents}; cat /proc/{child.pid}/mem"
+        )
     finally:
         child.kill()
         child.wait()
@@ -167,7 +169,10 @@ def test_secrets_are_not_seen(confinement: Confinement, field: Range, monkeypatc
 def test_ordinary_reading_works(confinement: Confinement, field: Range) -> None:
     (field.project / "a").write_text("b\na\n", encoding="utf-8")
     assert run(confinement, field.project, "sort a | head -1; cat a > /dev/null")[:2] == (0, "a")
-    assert run(confinement, field.project, "git log --format=%s -1; git status --short")[:2] == (0, "begun\n?? a")
+    assert run(confinement, field.project, "git log --format=%s -1; git status --short")[:2] == (
+        0,
+        "begun\n?? .clio/\n?? a",
+    )
     assert run(confinement, field.project, 'echo x > "$TMPDIR/own" && cat "$TMPDIR/own"')[:2] == (0, "x")
     assert run(confinement, field.project, 'ls -A "$TMPDIR"')[:2] == (0, "")  # each command has its own
     assert run(confinement, field.project, "exit 7") == (7, "", "")
@@ -183,11 +188,13 @@ def test_a_project_in_tmp_is_seen(confinement: Confinement, tmp_path: Path) -> N
         assert sorted(path.name for path in root.iterdir()) == [".git", "a"]
 
 
-def test_its_folder_for_temporary_files_is_removed(field: Range, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_its_folder_for_temporary_files_is_removed(
+    field: Range, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     if WHY_NOT["landlock"]:
         pytest.skip(WHY_NOT["landlock"])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    confinement = Confinement(wanted=True, home=None, person=field.home, env=os.environ)
+    confinement = Confinement(wanted=True, home=field.clio_home, person=field.home, env=os.environ)
     confinement.use("landlock")
     assert run(confinement, field.project, 'echo x > "$TMPDIR/own"; ls "$TMPDIR"')[1] == "own"
     assert list(tmp_path.iterdir()) == []
@@ -200,6 +207,19 @@ def test_its_folder_for_temporary_files_is_removed(field: Range, monkeypatch: py
 
     asyncio.run(job())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **options: object) -> str:
+        raise AssertionError("a folder was made")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    for level in LEVELS:
+        if not WHY_NOT[level]:
+            assert probe.why_not_confined(level, os.environ, field.home) == ""
+            confinement = Confinement(wanted=True, home=None, person=field.home, env=os.environ)
+            confinement.use(level)
+            assert run(confinement, field.project, "sort /dev/null; echo read")[:2] == (0, "read")
 
 
 def test_a_command_ends_at_its_limit(confinement: Confinement, field: Range) -> None:
@@ -257,7 +277,9 @@ def test_errors_of_many_programs(tmp_path: Path) -> None:
     assert need("grep: /nowhere: No such file or directory") == ""
     assert need("anything\n", "off") == ""
     gh = "populate the GH_TOKEN environment variable"
-    assert find_refusal(gh, "bwrap", root=tmp_path, network=True, withheld=["GH_TOKEN"]) == "needs the variable GH_TOKEN"
+    assert (
+        find_refusal(gh, "bwrap", root=tmp_path, network=True, withheld=["GH_TOKEN"]) == "needs the variable GH_TOKEN"
+    )
     assert find_refusal(gh, "bwrap", root=tmp_path, network=False, withheld=["GH_TOKEN"]) == ""
 
 
@@ -265,16 +287,29 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
     secrets = {
         "GITHUB_TOKEN": "x", "DB_PASSWORD": "hunter2", "AWS_SECRET_ACCESS_KEY": "y", "STRIPE_KEY": "z", "PGPASSWORD": "p",
         "MY_SECRET_THING": "a", "npm_config__auth": "b", "SERVICE_CREDENTIALS": "{}", "SESSION_COOKIE": "c",
-        "DATABASE_URL": "postgres://me:hunter2secret@db/x", "INNOCENT": "ghp_" + "a1B2" * 9,
+        "DATABASE_URL": "postgres://me:hunter2secret@db/x", "INNOCENT": "ghp_" + "Rz8Qm2Lw5Xc9Vb3Nt7Ky4Hd6Jf1Gs0Pa8UeQ",
     }  # fmt: skip
     sockets = {"SSH_AUTH_SOCK": "/x", "DBUS_SESSION_BUS_ADDRESS": "unix:/x", "DOCKER_HOST": "unix:///x", "TMUX": "/x"}
-    plain = {"PATH": "/bin", "HOME": "/h", "LANG": "C.UTF-8", "EDITOR": "vi", "PWD": "/p", "CI": "true"}
+    plain = {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "LANG": "C.UTF-8",
+        "EDITOR": "vi",
+        "PWD": "/p",
+        "CI": "true",
+        "ENVIRONMENT": "x",
+    }
     run_first = {"BASH_ENV": "/x", "ENV": "/x", "BASH_FUNC_ls%%": "() { evil; }"}
     env = build_unasked_environment({**secrets, **sockets, **plain, **run_first, "LC_ALL": "de_DE.UTF-8"}, tmp_path)
     assert not set(env) & {*secrets, *sockets, *run_first, "LC_ALL"}
     assert {name: env[name] for name in plain} == plain
     assert (env["LC_CTYPE"], env["LC_MESSAGES"]) == ("de_DE.UTF-8", "C")
-    assert (env["PAGER"], env["GIT_PAGER"], env["GIT_OPTIONAL_LOCKS"], env["GOTOOLCHAIN"]) == ("cat", "cat", "0", "local")
+    assert (env["PAGER"], env["GIT_PAGER"], env["GIT_OPTIONAL_LOCKS"], env["GOTOOLCHAIN"]) == (
+        "cat",
+        "cat",
+        "0",
+        "local",
+    )
     served = build_unasked_environment({**secrets, **sockets, **plain}, tmp_path, network=True)
     assert set(sockets) <= set(served) and not set(served) & set(secrets)
     assert "CARGO_NET_OFFLINE" not in served
@@ -285,7 +320,7 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
 def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[Level] = []
 
-    def why_not(level: Level, env: object) -> str:
+    def why_not(level: Level, env: object, person: Path) -> str:
         tried.append(level)
         return "" if level == "landlock" else "not here"
 
@@ -301,7 +336,7 @@ def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monk
     assert (level(), len(tried)) == ("landlock", 6)
     (tmp_path / FILE_NAME).write_text(json.dumps({"machine": "another boot", "level": "off"}), encoding="utf-8")
     assert (level(), len(tried)) == ("landlock", 8)
-    monkeypatch.setattr(probe, "why_not_confined", lambda level, env: "not here")
+    monkeypatch.setattr(probe, "why_not_confined", lambda level, env, person: "not here")
     (tmp_path / FILE_NAME).unlink()
     made = Confinement(wanted=True, home=tmp_path, person=tmp_path, env={})
     assert made.level() == "off"
@@ -315,7 +350,7 @@ def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field:
     broken.mkdir()
     (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied'\nexit 1\n")
     (broken / "bwrap").chmod(0o755)
-    confinement = Confinement(wanted=True, home=None, person=field.home, env=os.environ)
+    confinement = Confinement(wanted=True, home=field.clio_home, person=field.home, env=os.environ)
     confinement.use("bwrap")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{broken}:{os.environ['PATH']}")
@@ -323,12 +358,12 @@ def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field:
     assert confinement.level() == ("off" if WHY_NOT["landlock"] else "landlock")
 
 
-def test_seatbelts_rules_write_nothing_but_the_own_folder(tmp_path: Path) -> None:
-    enclosed = seatbelt.confine("/usr/bin/sandbox-exec", tmp_path, Path("/own"), ["ls"], network=False)
+def test_seatbelts_rules_write_nothing_but_the_own_folder() -> None:
+    enclosed = seatbelt.confine("/usr/bin/sandbox-exec", Path("/own"), ["ls"], network=False)
     rules = enclosed.argv[2].splitlines()
     assert '(allow file-write* (subpath "/own"))' in rules
     assert "(deny file-write*)" in rules and "(deny network*)" in rules
-    assert not any(str(tmp_path) in rule for rule in rules)
+    assert [rule for rule in rules if rule.startswith("(allow file-write* (subpath")] == [rules[3]]
 
 
 def test_the_policy_says_what_is_confined(tmp_path: Path) -> None:
@@ -421,22 +456,13 @@ def test_no_one_to_ask_is_a_missing_approval(make_desk: MakeDesk) -> None:
 
 
 @pytest.mark.usefixtures("misjudged")
-def test_off_runs_it_as_before(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), text("ok")], confine_unasked="off")
+def test_off_runs_it_as_before(make_desk: MakeDesk, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
+    desk = make_desk([tool_calls([COUNT]), text("ok")])
     asyncio.run(desk.turn("count"))
     assert (desk.project / "made").exists()
     assert desk.person.asked == []
-
-
-@NEEDS_ONE
-@pytest.mark.usefixtures("misjudged")
-def test_undo_covers_what_an_unconfined_command_writes(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), text("ok")])
-    desk.person.approvals = [Answer(kind="once")]
-    asyncio.run(desk.turn("count"))
-    assert (desk.project / "made").exists()
-    changes = desk.app.checkpoints
-    del changes
 
 
 @NEEDS_ONE

@@ -249,7 +249,7 @@ def test_a_signal_that_ends_a_command_is_told_and_does_not_end_its_keeper(field:
 
 def test_with_clio_everything_ends(held: Sandbox, field: Range) -> None:
     mark = f"14.{os.getpid()}"
-    argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).argv
+    argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).command
     clio = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *argv], cwd=field.project, stdin=subprocess.DEVNULL)
     try:
         wait_for(lambda: len(alive(mark)) == 2)
@@ -499,7 +499,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
 def test_landlock_refuses_where_it_cannot_hold() -> None:
     from clio.sandbox import landlock
 
-    child = landlock.enclose(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).argv
+    child = landlock.enclose(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).command
     broken = "import sys, runpy; sys.argv[0:1] = []; m = runpy.run_path(sys.argv[0]); f = m['main'].__globals__; "
     broken += "f['_CREATE_RULESET'] = 999; sys.exit(m['main'](sys.argv[1:]))"
     done = subprocess.run([child[0], "-c", broken, *child[4:]], capture_output=True, text=True, check=False)

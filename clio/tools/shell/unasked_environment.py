@@ -57,13 +57,14 @@ _SOCKETS = (
     "EMACS_SOCKET_NAME",
 )
 """Variables that say where other programs listen."""
-_RUN_BY_SHELLS = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "BASH_FUNC_")
-"""Files that a shell reads first, and functions that take the place of programs: a line is judged without them."""
+_RUN_BY_SHELLS = ("BASH_ENV", "ENV", "PROMPT_COMMAND")
+"""Files that a shell reads first. A line is judged without them, and without functions that a shell hands down."""
+_FUNCTION = "BASH_FUNC_"
 _SECRET_WORDS = frozenset(
     "pass password passwd passphrase passcode pwd pw secret secrets token tokens credential credentials creds key keys"
     " apikey auth authorization cookie cookies pat pin dsn jwt bearer".split()
 )
-_OPEN_NAMES = frozenset({"PWD", "OLDPWD"})
+_OPEN_NAMES = frozenset({"PWD", "OLDPWD", *_SOCKETS})
 
 
 def build_unasked_environment(
@@ -79,7 +80,9 @@ def build_unasked_environment(
         network: the command reaches the network and the sockets of other programs, such as `docker ps`.
         confined: False where the user does not want such commands confined; they have the secrets and sockets then.
     """
-    found = {name: value for name, value in env.items() if not name.startswith(_RUN_BY_SHELLS)}
+    found = {
+        name: value for name, value in env.items() if name not in _RUN_BY_SHELLS and not name.startswith(_FUNCTION)
+    }
     for name in withheld_variables(found) if confined else ():
         del found[name]
     if confined and not network:
