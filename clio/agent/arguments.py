@@ -41,7 +41,7 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
 
 
 def _refuse_half_letters(document: Any) -> None:
-    """Raise ToolRetry where a text holds half of a surrogate pair, which a repair lets through and nothing can store."""
+    """Raise ToolRetry where a text holds half of a surrogate pair, which repaired JSON may and nothing can store."""
     try:
         msgspec.json.encode(document)
     except UnicodeEncodeError:

@@ -27,14 +27,15 @@ def git(
 ) -> str:
     """What git prints, without its last newline; bytes that are no UTF-8 stay what they are, as surrogates.
 
-    index: used in the place of the repository's own.
+    index: used in the place of the repository's own; what git writes then, such as the empty blob that stands for a
+        file not yet added, goes into a folder beside it, and nothing into the repository.
     filters, hooks: those of the repository run, where the person has let them; else no program is started.
     wrong: exit codes that are an answer and not an error.
     Raises UserError with git's own words, or where git is missing, takes longer than LIMIT_S, or is led elsewhere.
     """
     env = environment() if filters or hooks else looking_environment(environment())
     if index is not None:
-        env["GIT_INDEX_FILE"] = str(index)
+        env |= _written_beside(index, git_path(folder, "objects").absolute())
     try:
         open_to = ["git", *PLAIN, *SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
         done = subprocess.run(
@@ -57,6 +58,19 @@ def git(
         said = readable(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
         raise UserError(f"git {arguments[0]} failed: {said or f'exit {done.returncode}'}")
     return done.stdout[:MAX_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def _written_beside(index: Path, objects: Path) -> dict[str, str]:
+    """The variables that make git write another index and other objects, and read the repository's objects too."""
+    own = index.with_name("objects")
+    own.mkdir(exist_ok=True)
+    others = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
+    quoted = '"' + str(objects).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return {
+        "GIT_INDEX_FILE": str(index),
+        "GIT_OBJECT_DIRECTORY": str(own),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (quoted, others))),
+    }
 
 
 def environment() -> dict[str, str]:

@@ -34,14 +34,18 @@ class Workspace:
     def resolve(self, text: str) -> Path:
         """The absolute path a person or the model means, with `~`, `..` and every link resolved.
 
-        The file need not exist. Raises ValueError for an empty path or one with a NUL character.
+        The file need not exist. Raises ValueError for an empty path, one with a NUL character, and one with a link
+        that may not be read.
         """
         if not text.strip():
             raise ValueError("the path is empty")
         if "\0" in text:
             raise ValueError(f"the path {text!r} holds a NUL character")
         path = Path(text).expanduser()
-        return Path(os.path.realpath(path if path.is_absolute() else self.root / path))
+        try:
+            return Path(os.path.realpath(path if path.is_absolute() else self.root / path))
+        except OSError as error:  # a link whose target may not be read, as in /proc
+            raise ValueError(f"the path {text!r} cannot be followed: {error.strerror}") from None
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the workspace or lies in it."""

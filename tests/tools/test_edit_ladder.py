@@ -200,3 +200,47 @@ def test_large_file() -> None:
     outcome = fit(text, "value_5000  =  compute(5000)\nvalue_5002 = x", "y")
     assert isinstance(outcome, Refused)
     assert "value_5000" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "after"),
+    [
+        ("}", "}\n\t", "]\n\t", "]"),
+        ("a {\n}\nb\n", "}\n\t", "]\n\t", "a {\n]\nb\n"),
+        ("a {\r\n}\r\nb\r\n", "}\n  ", "]\n  ", "a {\r\n]\r\nb\r\n"),
+        ("}\r\n\tfoo\r\n", "}\n\t", "x\n}\n\t", "x\r\n}\r\n\tfoo\r\n"),
+    ],
+)
+def test_blanks_behind_the_last_newline(text: str, old: str, new: str, after: str) -> None:
+    outcome = fit(text, old, new)
+    assert isinstance(outcome, Landed)
+    assert outcome.apply(text) == after
+
+
+@pytest.mark.parametrize("form", ["{}→", "{}|", "{}\t", "{}: ", " {}|"])
+def test_an_emptied_numbered_line_is_empty(form: str) -> None:
+    first, second = form.format(1), form.format(2)
+    for old, new, after in [
+        (f"{first}foo", first, "\nbar\n"),
+        (f"{first}foo\n{second}bar", f"{first}\n{second}x", "\nx\n"),
+        (f"{first}foo\nbar", f"{first}x\nbar", "x\nbar\n"),
+        (f"{first}foo\n{second}bar", f"{first}foo\n{second}\n{form.format(3)}bar", "foo\n\nbar\n"),
+    ]:
+        outcome = fit("foo\nbar\n", old, new)
+        assert isinstance(outcome, Landed)
+        assert outcome.apply("foo\nbar\n") == after
+
+
+@pytest.mark.parametrize("pad", ["    ", "\t", "\t  "])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_further_lines_of_a_replacement_are_indented_like_the_first(pad: str, ending: str) -> None:
+    text = f"def f():{ending}{pad}old(){ending}{pad}rest(){ending}"
+    for new, lines in [
+        ("a()\nb()", ["a()", "b()"]),
+        ("if x:\n    a()\n\nb()", ["if x:", "    a()", "", "b()"]),
+        (f"a()\n{pad}b()", ["a()", "b()"]),
+    ]:
+        outcome = fit(text, "old()", new)
+        assert isinstance(outcome, Landed)
+        block = "".join(f"{pad if line else ''}{line}{ending}" for line in lines)
+        assert outcome.apply(text) == f"def f():{ending}{block}{pad}rest(){ending}"

@@ -1,6 +1,7 @@
 """An edit never changes a byte it was not asked to change, whatever the file looks like and however it was quoted."""
 
 import codecs
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,48 @@ def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> No
         assert edges == sorted(edges)
         assert edges[0] >= 0
         assert edges[-1] <= len(text)
+
+
+ODDS = st.sampled_from(
+    [
+        "a",
+        "}",
+        "{",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\r",
+        "1",
+        "12|",
+        "1|",
+        "2|",
+        "1→",
+        "1: ",
+        "“",
+        '"',
+        "foo()\n",
+        "    ",
+    ]
+)
+ODD_TEXT = st.lists(ODDS, max_size=14).map("".join)
+
+
+@examples(400)
+@given(ODD_TEXT, st.data(), st.booleans())
+def test_no_quotation_is_a_fault(text: str, data: st.DataObject, everywhere: bool) -> None:
+    """However a slice of a file is mangled, the edit lands in the file or is refused, and a CRLF file stays one."""
+    start = data.draw(st.integers(0, len(text)))
+    old = text[start : data.draw(st.integers(start, len(text)))]
+    mangled = data.draw(
+        st.sampled_from([old, old.strip(), old.rstrip() + "\n\t", old.replace("\r\n", "\n"), f"1|{old}", f"{old}\n  "])
+    )
+    outcome = fit(text, mangled, data.draw(ODD_TEXT), replace_all=everywhere)
+    if isinstance(outcome, Landed):
+        after = outcome.apply(text)
+        if "\r\n" in text and not re.search(r"(?<!\r)\n|\r(?!\n)", text):
+            assert not re.search(r"(?<!\r)\n|\r(?!\n)", after)
 
 
 @examples(100)

@@ -14,6 +14,7 @@ from clio.tools.files.edit_match import (
     find_any_ending,
     find_exact,
     find_loose,
+    find_numbers,
     find_shifted,
     fold,
     without_numbers,
@@ -22,6 +23,8 @@ from clio.tools.files.edit_merge import merged
 from clio.tools.files.edit_nearest import show_nearest, show_places
 from clio.tools.files.text_lines import unix
 
+_MAX_LINES_ADDED = 10_000
+"""How far a replacement may have moved its lines from the numbers before them."""
 Rung = Literal["exact", "line endings", "line numbers", "indent shift", "punctuation", "whitespace"]
 Reason = Literal["empty", "same", "nothing", "several", "no change"]
 
@@ -99,12 +102,22 @@ def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
     old, new = unix(raw_old), unix(raw_new)
     yield _Attempt(rung="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
     yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, old), old=old, new=new)
-    bare = without_numbers(old)
-    if bare:
-        old, new = bare, without_numbers(new) or new
+    if (whole := old.rstrip(" \t")) != old and whole.endswith("\n") and whole.strip():
+        # Blanks behind the last newline that are no indentation in the file: left over from quoting.
+        cut = new.rstrip(" \t")
+        rest = cut if cut.endswith("\n") else new
+        yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, whole), old=whole, new=rest)
+    numbers = find_numbers(old)
+    if numbers and (bare := without_numbers(old, numbers)):
+        bare_new = without_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
         yield _Attempt(
-            rung="line numbers", find=lambda: find_exact(text, old) or find_any_ending(text, old), old=old, new=new
+            rung="line numbers",
+            find=lambda: find_exact(text, bare) or find_any_ending(text, bare),
+            old=bare,
+            new=bare_new,
         )
+        if numbers.whole:
+            old, new = bare, bare_new
     yield _Attempt(rung="indent shift", find=lambda: find_shifted(text, old), old=old, new=new)
     plain, folded = fold(text), fold(old)
     yield _Attempt(

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.tools.files.edit_indent import Shift, any_shift, indent_pairs, uniform_shift
 from clio.tools.files.text_lines import split_lines
 
 _BREAK = r"[ \t]*(?:\r\n?|\n)"
-_NUMBERED = LatePattern(r" *(\d+)(?:→|\t|\||: )(.*)", re.DOTALL)
+_NUMBERED = LatePattern(r" *(\d{1,9})(→|\t|\||: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
 
 _SAME: dict[str, str] = {
     "'": "‘’‚‛′",
@@ -40,17 +40,50 @@ def fold(text: str) -> str:
     return text if text.isascii() else text.translate(_FOLD)
 
 
-def without_numbers(text: str) -> str | None:
-    """The text without the line numbers of read_file, where every line has one and they count up; else None."""
-    bodies: list[str] = []
-    expected: int | None = None
-    for line in split_lines(text):
+class Numbers(Struct, frozen=True, kw_only=True):
+    """The line numbers found before lines: the number the first line has, and what is between number and line.
+
+    whole: every line that is not blank has one.
+    """
+
+    first: int
+    separator: str
+    whole: bool = True
+
+
+def find_numbers(text: str) -> Numbers | None:
+    """The numbers of read_file before lines of a text; None where no line has one, or they do not count up.
+
+    Lines may lack theirs, as blank ones often do in a quotation.
+    """
+    found: Numbers | None = None
+    lacking = False
+    for at, line in enumerate(split_lines(text)):
         match = _NUMBERED.fullmatch(line)
-        if match is None or (expected is not None and int(match[1]) != expected):
+        if match is None:
+            lacking = lacking or bool(line.strip())
+            continue
+        here = Numbers(first=int(match[1]) - at, separator=match[2].rstrip(" "))
+        if found is not None and here != found:
             return None
-        expected = int(match[1]) + 1
-        bodies.append(match[2])
-    return "".join(bodies) if bodies else None
+        found = here
+    return found and structs.replace(found, whole=not lacking)
+
+
+def without_numbers(text: str, numbers: Numbers | None = None, *, near: int = 0) -> str | None:
+    """The text without its line numbers, or without these; None where it has none of its own.
+
+    near: how far a line may be from the place its number names.
+    """
+    numbers = numbers or find_numbers(text)
+    if numbers is None:
+        return None
+    bodies: list[str] = []
+    for at, line in enumerate(split_lines(text)):
+        match = _NUMBERED.fullmatch(line)
+        counted = match is not None and abs(int(match[1]) - numbers.first - at) <= near
+        bodies.append(match[3] if match and counted and match[2].rstrip(" ") == numbers.separator else line)
+    return "".join(bodies)
 
 
 def find_exact(text: str, old: str) -> list[Match]:
@@ -73,6 +106,8 @@ def find_any_ending(text: str, old: str) -> list[Match]:
     if not old.strip():
         return []
     lines = [line.rstrip(" \t") for line in old.split("\n")]
+    if not lines[-1]:
+        lines[-1] = old[old.rfind("\n") + 1 :]  # blanks that begin a line are its indentation
     pattern = _BREAK.join(map(re.escape, lines))
     if not lines[-1]:
         pattern = pattern.removesuffix(_BREAK) + r"[ \t]*(?:\r\n?|\n|\Z)"

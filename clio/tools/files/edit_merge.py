@@ -6,6 +6,7 @@ from clio.tools.files.edit_indent import any_shift
 from clio.tools.files.edit_match import Match, fold
 from clio.tools.files.text_lines import NEWLINE, body, ending, indent, split_lines
 
+_OPENS = (":", "{", "(", "[", "=", "=>", "->", "\\")
 _MAX_PAIRS = 4_000_000
 """Lines searched × lines of the replacement; beyond it only the ends that are equal are kept."""
 
@@ -15,6 +16,7 @@ def merged(text: str, match: Match, old: str, new: str) -> str:
 
     Lines that `old` and `new` share are not the model's business: they stay as the file has them, byte for byte.
     """
+    new = _indented_like_first(text, match, old, new)
     if not match.by_line:
         return _reflowed(text, match, old, new)
     if "\n" not in new and text[match.start : match.end] == old and "\n" not in old:
@@ -24,6 +26,8 @@ def merged(text: str, match: Match, old: str, new: str) -> str:
     bare_end = bool(ours) and old.endswith("\n") and not ending(ours[-1])
     if bare_end:  # the file's last line, which has no ending although the search has one
         ours[-1] += local
+    if len(ours) != len(searched):  # the lines have no counterparts
+        return NEWLINE.sub(local, new)
     pieces: list[str] = []
     for tag, i1, i2, j1, j2 in _opcodes(searched, wanted):
         if tag == "equal":
@@ -40,6 +44,27 @@ def merged(text: str, match: Match, old: str, new: str) -> str:
             pieces.append(body(line) + (sample or local if line.endswith("\n") else ""))
     result = "".join(pieces)
     return result.removesuffix(local) if bare_end else result
+
+
+def _indented_like_first(text: str, match: Match, old: str, new: str) -> str:
+    """The replacement of one line that was searched without its indentation, the further lines indented as it is.
+
+    They stay where they already are: each at least as deep as the line in the file, and the second one deeper where
+    the first opens a block.
+    """
+    if "\n" not in new.rstrip("\n") or "\n" in old.rstrip("\n") or old[:1].isspace() or new[:1].isspace():
+        return new
+    line_start = max(text.rfind("\n", 0, match.start), text.rfind("\r", 0, match.start)) + 1
+    before = text[line_start : match.start]
+    if not before or before.strip(" \t"):
+        return new
+    first, *others = split_lines(new)
+    depths = [len(indent(line).expandtabs(4)) for line in others if line.strip()]
+    least = len(before.expandtabs(4)) + body(first).rstrip().endswith(_OPENS)
+    if depths and depths[0] >= least and min(depths) >= len(before.expandtabs(4)):
+        return new
+    shift = any_shift([("", before)])
+    return first + "".join(map(shift.apply, others))
 
 
 def _opcodes(searched: list[str], wanted: list[str]) -> list[tuple[str, int, int, int, int]]:
