@@ -1,8 +1,8 @@
 """Judge calls of archivers and compressors: only those that list, test, or print what they unpack. Pure.
 
-Archives are opened where they are named, and some programs try further names: `gzip -l x` reads `x.gz`, `unzip -l x` reads
-`x.zip`. Those names are among the paths of the judgement, since each may be a link. `ar` is not here: an archive it lists
-may consist of files elsewhere, which it opens.
+Archives are opened where they are named, and some programs try further names: `gzip -l x` reads `x.gz`, and
+`unzip -l x` reads `x.zip`. Those names are among the paths of the judgement, since each may be a link. `ar` is not here:
+an archive it lists may consist of files elsewhere, which it opens.
 """
 
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def _zip_paths(call: ParsedCall) -> tuple[Word, ...]:
 
 
 def _with_endings(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
-    """A path and the further names a program tries for it. What a shell pattern stands for exists, and is tried first."""
+    """A path and the further names a program tries for it; what a shell pattern stands for exists."""
     if word.glob or word.text == "-":
         return (word,)
     return (word, *(Word(word.text + ending) for ending in endings))

@@ -1,9 +1,9 @@
 """Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure.
 
-The parser knows POSIX awk and what gawk adds to it, without everything that runs, writes, opens or reveals: no `system`,
-pipe, redirect, `getline`, `@`, `ENVIRON`, or assignment to `ARGV`. A slash is a regular expression or a division both by
-its place in the grammar and by the token before it, since implementations decide by one or the other; where the two
-disagree the program is refused. Precedence is left out: it changes what is computed, never what is done.
+The parser knows POSIX awk and what gawk adds to it, without everything that runs, writes, opens or reveals: no
+`system`, pipe, redirect, `getline`, `@`, `ENVIRON`, or assignment to `ARGV`. A slash is a regular expression or a
+division both by its place in the grammar and by the token before it, since implementations decide by one or the other;
+where the two disagree the program is refused. Precedence is left out: it changes what is computed, never what is done.
 """
 
 import re
@@ -134,7 +134,7 @@ class _Parser:
         """The next token."""
         begin = self.at
         self.skip(_SPACE)
-        if (comment := self.skip(_COMMENT)) and comment.endswith("\\"):
+        if self.skip(_COMMENT).endswith("\\"):
             raise UnknownWord("a comment of the awk program ends in a backslash")
         leading = self.text[begin : self.at]
         if self.at == len(self.text):

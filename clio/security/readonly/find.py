@@ -1,11 +1,11 @@
 """Judge calls of find and fd, and what find, fd and xargs start with the names of files. Pure.
 
 The command that is started is judged like any other, with a placeholder where names will be. The placeholder is one or
-several words of which nothing is known but that each is one word: no judge accepts it as a script, a number or a choice.
+several words of which nothing is known: no judge accepts it as a script, a number or a choice.
 
-find puts its starting point before each name, so that no name looks like an option. fd and xargs do not: what they start
-must have no option at all that writes or runs, and the caller must see that no name begins with a dash. The names xargs
-reads must come from a command that lists files of the project (`check_feed`).
+find puts its starting point before each name, so that no name looks like an option. fd and xargs do not: what they
+start must have no option at all that writes or runs, and the caller must see that no name begins with a dash. The names
+xargs reads must come from a command that lists files of the project (`check_feed`).
 """
 
 from msgspec.structs import replace
@@ -21,8 +21,8 @@ _FOUND = "\0"
 """The text of the placeholder for a name; no word of a command line holds it."""
 
 _INERT = names("""
-    wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum basename
-    dirname echo nl cut du
+    wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
+    basename dirname echo nl cut du
     """)
 """Programs without any option that writes or runs something."""
 
@@ -36,8 +36,8 @@ _TESTS = names("""
     -follow
     """)
 _TESTS_OF_TEXT = names("""
-    -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin -atime
-    -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf -fstype
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
+    -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf -fstype
     """)
 _TESTS_OF_PATHS = names("-newer -anewer -cnewer -samefile")
 _NEWER = LatePattern(r"-newer[aBcm][aBcmt]")

@@ -280,9 +280,7 @@ class _Parser:
         elif kind == "string":
             self.string()
         elif kind == "format":
-            self.take()
-            if self.token.kind == "string":
-                self.string()
+            self.format()
         elif self.is_at("("):
             self.take()
             self.pipe()
@@ -355,6 +353,15 @@ class _Parser:
             raise UnknownWord(f"the jq filter uses {text!r}, which clio does not know")
         self.take()
 
+    def format(self) -> None:
+        """`@base64`, or `@base64 "a string whose filters are encoded"`."""
+        self.take()
+        if self.is_string():
+            self.string()
+
+    def is_string(self) -> bool:
+        return self.token.kind == "string"
+
     def string(self) -> None:
         """A string with the filters interpolated in it; its opening quote is the token ahead."""
         self.deeper()
@@ -396,9 +403,7 @@ class _Parser:
         elif self.token.kind == "string":
             self.string()
         elif self.token.kind == "format":
-            self.take()
-            if self.token.kind == "string":
-                self.string()
+            self.format()
         elif self.token.kind in ("name", "number"):
             self.take()
         elif self.is_at("("):

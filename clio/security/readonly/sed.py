@@ -1,8 +1,8 @@
 """Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure.
 
-GNU, BSD and BusyBox sed disagree about labels, brackets, text and continued lines. A script is accepted only where all of
-them find the same commands; where one of them stops with an error instead, nothing has run. The parsed script keeps the
-text of each part, and the parts put together again must be the script: nothing in it is passed over.
+GNU, BSD and BusyBox sed disagree about labels, brackets, text and continued lines. A script is accepted only where all
+of them find the same commands; where one of them stops with an error instead, nothing has run. The parsed script keeps
+the text of each part, and the parts put together again must be the script: nothing in it is passed over.
 """
 
 import re
