@@ -32,6 +32,7 @@ from clio.security.approval import Allow, Policy
 from clio.security.path_policy import Workspace
 from clio.security.readonly import judge as judges
 from clio.security.readonly.grammar import Grammar
+from clio.tools.shell.unasked_environment import build_unasked_environment
 
 SECRET = "Xq7-marker-secret-of-the-environment"
 CANARY = "Zk9-content-of-a-file-outside"
@@ -89,9 +90,7 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "MARKER": SECRET,
     "TERM": "dumb",
-    "GIT_OPTIONAL_LOCKS": "0",
     "GIT_CONFIG_NOSYSTEM": "1",
-    **judges.ENVIRONMENT,
 }
 _BUILTINS = frozenset(
     """
@@ -151,7 +150,8 @@ class Stage:
         return {f"{path} {path.lstat().st_size}" for top in tops for path in top.rglob("*")}
 
     def environment(self) -> dict[str, str]:
-        return {**ENVIRONMENT, "PATH": os.environ["PATH"], "HOME": str(self.home), "CANARY": str(self.canary)}
+        given = {**ENVIRONMENT, "PATH": os.environ["PATH"], "HOME": str(self.home), "CANARY": str(self.canary)}
+        return build_unasked_environment(given, self.project, confined=False)
 
     def look(self) -> str:
         """Every file's name, mode and bytes, as one number."""

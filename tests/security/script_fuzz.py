@@ -116,7 +116,13 @@ class Stage:
         (self.home / "f3").write_text("../secret\n", encoding="utf-8")
         (self.home / "data.json").write_text('{"a": {"b": [1, 2]}, "env": "x", "c": "y"}\n', encoding="utf-8")
         run = partial(subprocess.run, cwd=self.home, check=False, capture_output=True)
-        run(["sh", "-c", "cp f one; gzip -c f >t.gz; xz -c f >t.xz; bzip2 -c f >t.bz2; tar cf t.tar one; gzip -c t.tar >t.tgz"])
+        run(
+            [
+                "sh",
+                "-c",
+                "cp f one; gzip -c f >t.gz; xz -c f >t.xz; bzip2 -c f >t.bz2; tar cf t.tar one; gzip -c t.tar >t.tgz",
+            ]
+        )
         run(["zip", "-q", "t.zip", "one"])
         (self.home / "one").unlink()
 

@@ -36,19 +36,6 @@ _JUDGES: dict[str, Judge] = {
 }
 
 
-ENVIRONMENT = {
-    "GOTOOLCHAIN": "local",
-    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-    "GH_NO_UPDATE_NOTIFIER": "1",
-    "GH_PROMPT_DISABLED": "1",
-    "npm_config_update_notifier": "false",
-    "npm_config_logs_max": "0",
-    "npm_config_fund": "false",
-    "DEBUGINFOD_URLS": "",
-}
-"""Variables with which developer tools do nothing besides what they are asked for: no download, no log file."""
-
-
 def is_listed(program: str) -> bool:
     """Whether a program has a grammar, so that some of its calls are known to be harmless."""
     return program in _JUDGES

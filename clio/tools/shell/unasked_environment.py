@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from clio.security.git_safety import git_environment
 from clio.security.redaction.names import is_secret_name, may_be_secret_name
 from clio.security.redaction.redactor import Redactor
 from clio.tools.shell.processes import command_environment
@@ -31,6 +32,8 @@ _SETTINGS = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "NO_UPDATE_NOTIFIER": "1",
     "GH_NO_UPDATE_NOTIFIER": "1",
+    "npm_config_fund": "false",
+    "DEBUGINFOD_URLS": "",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONSAFEPATH": "1",
@@ -90,9 +93,7 @@ def build_unasked_environment(
     found = command_environment(found)
     found |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE}
     _speak_english(found)
-    # >>> The settings that make git safe in this workspace are to be added here, and only here:
-    # >>> found |= git_environment(root)   (from clio.security.git_safety)
-    return found
+    return found | git_environment(root, found)
 
 
 def withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
