@@ -160,7 +160,7 @@ def test_always_is_kept_as_a_rule_and_asks_no_more(ed: Editor, place: Place, pro
     assert ed.prompt(session, "touch it") == "end_turn"
     [question] = ed.questions
     assert question.kind == "execute" and "touch made.txt" in question.content[0].content.text
-    assert (project / ".clio" / "config.yaml").read_text(encoding="utf-8") == 'allow:\n  - "touch *"\n'
+    assert (project / ".clio" / "config.yaml").read_text(encoding="utf-8") == 'allow:\n  - "touch <safe>"\n'
     ends = [one for one in ed.of_kind(session, "tool_call_update") if one.status == "completed"]
     assert "exit 0" in ends[-1].content[0].content.text
 

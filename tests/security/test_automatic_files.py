@@ -12,25 +12,27 @@ from clio.security.path_policy import Workspace
 
 AUTOMATIC = """
 .envrc .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/deep/x.json .idea/workspace.xml
-.idea/x/y.xml .husky/pre-commit .husky/_/husky.sh .githooks/pre-push .github/workflows/ci.yml .github/workflows/deep/x.yaml
-.github/actions/x/action.yml .gitlab-ci.yml .gitlab/ci/x.yml .circleci/config.yml Jenkinsfile azure-pipelines.yml
-azure-pipelines.release.yml .travis.yml .drone.yml .buildkite/pipeline.yml .claude/settings.json .claude/hooks/x.sh
-.cursor/rules/x.mdc .cursor/mcp.json .cursorrules .windsurf/x .windsurfrules .gemini/settings.json .codex/config.toml
-.mcp.json .devcontainer/devcontainer.json .devcontainer.json .devcontainer/Dockerfile .pre-commit-config.yaml
-lefthook.yml lefthook-local.yml .lintstagedrc.json .gitattributes .gitmodules .gitconfig .git/config .git/hooks/x .npmrc .yarnrc
-.yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs .bazelrc .cargo/config.toml .cargo/config rust-toolchain
-rust-toolchain.toml pip.conf sitecustomize.py usercustomize.py x.pth .lldbinit .gdbinit .vimrc .exrc .nvim.lua
-.dir-locals.el .tool-versions .mise.toml mise.toml .mise.local.toml .config/mise/config.toml .bashrc .zshrc .profile
-.bash_profile .inputrc x.code-workspace .gitpod.yml .mvn/extensions.xml gradle/wrapper/gradle-wrapper.properties
-.curlrc .netrc .Rprofile .zed/tasks.json .fleet/run.json .kiro/x .aider.conf.yml .goosehints .gitlab-ci.local.yml
+.idea/x/y.xml .husky/pre-commit .husky/_/husky.sh .githooks/pre-push .github/workflows/ci.yml
+.github/workflows/deep/x.yaml .github/actions/x/action.yml .gitlab-ci.yml .gitlab/ci/x.yml .circleci/config.yml
+Jenkinsfile azure-pipelines.yml azure-pipelines.release.yml .travis.yml .drone.yml .buildkite/pipeline.yml
+.claude/settings.json .claude/hooks/x.sh .cursor/rules/x.mdc .cursor/mcp.json .cursorrules .windsurf/x
+.windsurfrules .gemini/settings.json .codex/config.toml .mcp.json .devcontainer/devcontainer.json .devcontainer.json
+.devcontainer/Dockerfile .pre-commit-config.yaml lefthook.yml lefthook-local.yml .lintstagedrc.json .gitattributes
+.gitmodules .gitconfig .git/config .git/hooks/x .npmrc .yarnrc .yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs
+.bazelrc .cargo/config.toml .cargo/config rust-toolchain rust-toolchain.toml pip.conf sitecustomize.py
+usercustomize.py x.pth .lldbinit .gdbinit .vimrc .exrc .nvim.lua .dir-locals.el .tool-versions .mise.toml mise.toml
+.mise.local.toml .config/mise/config.toml .bashrc .zshrc .profile .bash_profile .inputrc x.code-workspace
+.gitpod.yml .mvn/extensions.xml gradle/wrapper/gradle-wrapper.properties .curlrc .netrc .Rprofile .zed/tasks.json
+.fleet/run.json .kiro/x .aider.conf.yml .goosehints .gitlab-ci.local.yml
 """.split()
 ORDINARY = """
 README.md src/app.py conftest.py tests/conftest.py Makefile package.json pyproject.toml setup.py Cargo.toml go.mod
-.gitignore .gitkeep .env.example Dockerfile docker-compose.yml tox.ini justfile CMakeLists.txt build.gradle pom.xml .editorconfig
-.prettierrc .eslintrc.json tsconfig.json AGENTS.md CLAUDE.md docs/index.md .dockerignore .github/ISSUE_TEMPLATE/bug.md
-.github/pull_request_template.md .github/CODEOWNERS .vscode/extensions.json src/github/workflows.py envrc
-vscode/tasks.json github/workflows/ci.yml scripts/husky.sh config.toml cargo/config.toml .clio/instructions.md src/.env.ts Gemfile
-requirements.txt .flake8 .pylintrc .ruff.toml .markdownlint.json .nvmrc .python-version
+.gitignore .gitkeep .env.example Dockerfile docker-compose.yml tox.ini justfile CMakeLists.txt build.gradle pom.xml
+.editorconfig .prettierrc .eslintrc.json tsconfig.json AGENTS.md CLAUDE.md docs/index.md .dockerignore
+.github/ISSUE_TEMPLATE/bug.md .github/pull_request_template.md .github/CODEOWNERS .vscode/extensions.json
+src/github/workflows.py envrc vscode/tasks.json github/workflows/ci.yml scripts/husky.sh config.toml
+cargo/config.toml .clio/instructions.md src/.env.ts Gemfile requirements.txt .flake8 .pylintrc .ruff.toml
+.markdownlint.json .nvmrc .python-version
 """.split()
 
 

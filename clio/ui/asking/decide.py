@@ -21,7 +21,6 @@ MAX_ROWS = 30
 KEPT_ROWS = 20
 """Rows of what was scrolled over that stay in the scrollback."""
 _BELOW = 4
-_SAFE = "<safe>"  # as in `security.safe_arguments`, which a question about a file need not load
 
 
 class Decision:
@@ -155,6 +154,3 @@ def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
     if verdict.reason:
         reason = Text(spell_out_line(verdict.reason), theme.faint)
         yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))
-    if (verdict.rule or "").endswith(_SAFE):
-        words = f"{_SAFE} in a rule: paths in the project, and options that only choose what runs or how it is shown"
-        yield Part(body=Padding(Text(words, theme.faint), (0, 0, 0, 2), expand=False))
