@@ -20,7 +20,7 @@ OF_SIGNAL = frozenset(
 )
 METHODS = frozenset({"add_signal_handler", "remove_signal_handler", "add_reader", "remove_reader"})
 NAMES = MODULES | OF_OS | OF_SIGNAL | METHODS
-LINUX_ALONE = frozenset(("sandbox/landlock_child.py",))
+LINUX_ALONE = frozenset(("sandbox/landlock_child.py", "tools/shell/launcher_child.py"))
 """Programs of their own, started by their path behind a question and never imported."""
 QUESTIONS = ("sys.platform", "hasattr(", "os.name")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from clio.sandbox.fence import GIVEN, Enclosed, Fence, between
-from clio.sandbox.landlock_child import seccomp_program
+from clio.sandbox.seccomp import is_known_machine, read_only_filter
 
 _RUNTIME = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
 """Of /run, which else holds the doors of other programs, what commands need: name servers, programs on NixOS."""
@@ -54,11 +54,9 @@ def confine(
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     given = b""
     if not network:
-        try:
-            given = seccomp_program("none", metadata=True)
-            words += ["--seccomp", GIVEN]
-        except KeyError:
-            words += ["--unshare-net"]
+        known = is_known_machine()
+        given = read_only_filter(network=False) if known else b""
+        words += ["--seccomp", GIVEN] if known else ["--unshare-net"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if sys.platform != "win32" and os.geteuid() == 0:
         words += ["--remount-ro", "/proc"]  # see `_tree`

@@ -6,6 +6,7 @@ wrong, nothing happens all the same.
 
 import os
 import platform
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.errors import ToolFailed
+from clio.storage.atomic import write_atomic
 from clio.storage.reasons import cause
 
 if TYPE_CHECKING:  # needed with the first command
@@ -150,8 +152,6 @@ class Confinement:
         import contextlib
         import json
 
-        from clio.storage.atomic import write_atomic
-
         with contextlib.suppress(OSError):  # it is found out again next time
             data = json.dumps({"machine": key, "level": level}).encode("ascii")
             write_atomic(self._home / FILE_NAME, data, durable=False)
@@ -159,8 +159,9 @@ class Confinement:
 
 def _machine() -> str:
     """What decides which level works: kernel and boot, user, container, bubblewrap, Python. "" where unknown."""
+    if sys.platform == "win32":
+        return ""
     import shutil
-    import sys
 
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

@@ -5,12 +5,14 @@ It gives folders whole: what lies in the workspace cannot be sealed, so that `gu
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
 
 from clio.sandbox.fence import Enclosed, Fence
+from clio.sandbox.seccomp import is_known_machine, read_only_filter, sandbox_filter
 
 CHILD = str(Path(__file__).with_name("landlock_child.py"))
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
@@ -25,7 +27,7 @@ def enclose(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Encl
     Not done between fork and exec: with threads about, no Python may run there.
     """
     places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
-    return _enclosed("network" if fence.network else "no-network", places, argv, lingers=lingers)
+    return _enclosed(partial(sandbox_filter, network=fence.network), places, argv, lingers=lingers)
 
 
 def confine(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
@@ -34,14 +36,17 @@ def confine(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bo
     tmp: None for none. network: sockets stay.
     """
     places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
-    enclosed = _enclosed("confined-network" if network else "confined", places, argv, lingers=lingers)
+    enclosed = _enclosed(partial(read_only_filter, network=network), places, argv, lingers=lingers)
     if tmp is None:
         return enclosed
     return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
 
 
-def _enclosed(mode: str, places: Sequence[str], argv: Sequence[str], *, lingers: bool) -> Enclosed:
-    words = (mode, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
+def _enclosed(
+    make_filter: Callable[[], bytes], places: Sequence[str], argv: Sequence[str], *, lingers: bool
+) -> Enclosed:
+    seccomp_filter = make_filter().hex() if is_known_machine() else ""  # it says so itself
+    words = (seccomp_filter, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
     return Enclosed(argv=words, keeper=True, script=CHILD)
 
 

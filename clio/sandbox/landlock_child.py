@@ -1,11 +1,11 @@
 """Runs a command shut in, and keeps it; run as a program, by its path, with nothing but Python's own library.
 
-Arguments: what it may do (see `_MODES`), "lingers" or "attended", a count, so many paths that may be written, the
-command and its arguments. Two processes: one shuts itself in and becomes the command; the other, which nothing holds
-and which from Linux 6.12 on the command cannot signal, stays until all has ended that the command started. What leaves
-its session or loses its parent becomes the keeper's child, so that nothing gets away.
+Arguments: a filter of system calls in hexadecimal (see `seccomp`), "lingers" or "attended", a count, so many paths that
+may be written, the command and its arguments. Two processes: one shuts itself in and becomes the command; the other,
+which nothing holds and which from Linux 6.12 on the command cannot signal, stays until all has ended that the command
+started. What leaves its session or loses its parent becomes the keeper's child, so that nothing gets away.
 Ends with 126 and a sentence where it cannot: a command never runs less shut in than was asked for.
-Source: linux/landlock.h, linux/seccomp.h, linux/filter.h, prctl(2).
+Source: linux/landlock.h, linux/seccomp.h, prctl(2).
 """
 
 import contextlib
@@ -27,31 +27,6 @@ _WRITES = 0x1FF2 | 1 << 13 | 1 << 14
 _FILE_RIGHTS = (1 << 1) | (1 << 14)
 _SCOPES_ABI, _SCOPES = 6, 0b11  # abstract sockets and signals reach no process outside
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_SOCKET = {"x86_64": 41, "aarch64": 198}
-_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_IO_URING_SETUP = 425
-_X32_BIT = 0x40000000
-_ALLOW, _REFUSE, _NOT_KNOWN = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 38  # EACCES, ENOSYS
-_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_AF_UNIX = 1
-_ENETUNREACH, _EROFS = 101, 30
-_MODES = {
-    "network": ("internet", False),
-    "no-network": ("none", False),
-    "confined": ("none", True),
-    "confined-network": ("all", True),
-}
-"""Which sockets there are, and whether modes, times and owners of files are refused too, which Landlock leaves open."""
-_METADATA = {
-    # chmod fchmod chown fchown lchown utime {,l,f}setxattr {,l,f}removexattr utimes fchownat futimesat fchmodat
-    # utimensat
-    "x86_64": (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
-    # {,l,f}setxattr {,l,f}removexattr fchmod fchmodat fchownat fchown utimensat
-    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88),
-}
-_METADATA_EVERYWHERE = (452, 463, 466, 469)  # fchmodat2 setxattrat removexattrat file_setattr
-_IOCTL = {"x86_64": 16, "aarch64": 29}
-_SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820)  # FS_IOC_SETFLAGS, the same of 32 bits, FS_IOC_FSSETXATTR
 _HEARD = (signal.SIGCHLD, signal.SIGTERM)
 _ENDING_S = 0.05
 """What ends by itself, right after the command, is not said to have been left running."""
@@ -66,7 +41,7 @@ class Unable(Exception):
 
 def missing() -> str:
     """Why it cannot be done here; "" where it may."""
-    if os.uname().machine not in _SOCKET:
+    if os.uname().machine not in _CAPSET:
         return f"clio knows no system calls of {os.uname().machine}"
     try:
         version = _call(_CREATE_RULESET, None, 0, 1)
@@ -75,11 +50,8 @@ def missing() -> str:
     return "" if version >= _MIN_VERSION else "the kernel is older than Linux 6.2"
 
 
-def shut_in(places: list[str], *, sockets: str, metadata: bool) -> None:
-    """From here on this process and all it starts write only below `places`. Raises Unable, OSError.
-
-    sockets, metadata: as in `seccomp_program`.
-    """
+def shut_in(places: list[str], seccomp_filter: bytes) -> None:
+    """From here on this process and all it starts write only below `places`. Raises Unable, OSError."""
     if reason := missing():
         raise Unable(reason)
     version = _call(_CREATE_RULESET, None, 0, 1)
@@ -99,50 +71,8 @@ def shut_in(places: list[str], *, sockets: str, metadata: bool) -> None:
     _call(_CAPSET[os.uname().machine], struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
     _call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
-    code = seccomp_program(sockets, metadata=metadata)
-    buffer = ctypes.create_string_buffer(code)
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer)))
-
-
-def seccomp_program(sockets: str, *, metadata: bool) -> bytes:
-    """The filter of system calls, as the kernel and bubblewrap take it. Raises KeyError on an unknown machine.
-
-    sockets: "none"; "internet", none but those of the network, for one in a folder leads to programs that nothing
-    holds; or "all". Pairs of sockets, which lead nowhere else, stay.
-    metadata: refuse all changes to modes, owners, times and attributes of files. A refused socket then says that the
-    network is unreachable, which is told from a file that may not be read.
-    """
-    machine = os.uname().machine
-    refuse = _REFUSE & ~0xFFFF | _ENETUNREACH if metadata else _REFUSE
-    unix = [_step(_LOAD, 16), _step(_JUMP_EQUAL, _AF_UNIX, 0, 1), _step(_RETURN, refuse), _step(_RETURN, _ALLOW)]
-    socket = {"none": [_step(_RETURN, refuse)], "internet": unix, "all": [_step(_RETURN, _ALLOW)]}[sockets]
-    read_only = _REFUSE & ~0xFFFF | _EROFS
-    changes: list[bytes] = []
-    if metadata:
-        for number in (*_METADATA[machine], *_METADATA_EVERYWHERE):
-            changes += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, read_only)]
-        flags = [step for one in _SET_FLAGS for step in (_step(_JUMP_EQUAL, one, 0, 1), _step(_RETURN, read_only))]
-        flags = [_step(_LOAD, 24), *flags, _step(_RETURN, _ALLOW)]
-        changes += [_step(_JUMP_EQUAL, _IOCTL[machine], 0, len(flags)), *flags]
-    program = [
-        _step(_LOAD, 4),
-        _step(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0),
-        _step(_RETURN, _NOT_KNOWN),  # programs for another machine, such as 32 bits: their calls have other numbers
-        _step(_LOAD, 0),
-        _step(_JUMP_AT_LEAST, _X32_BIT, 0, 1),
-        _step(_RETURN, _NOT_KNOWN),
-        _step(_JUMP_EQUAL, _IO_URING_SETUP, 0, 1),
-        _step(_RETURN, _NOT_KNOWN),  # it would open sockets past this filter
-        *changes,
-        _step(_JUMP_EQUAL, _SOCKET[machine], 1, 0),
-        _step(_RETURN, _ALLOW),
-        *socket,
-    ]
-    return b"".join(program)
-
-
-def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, yes, no, value)
+    buffer = ctypes.create_string_buffer(seccomp_filter)
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_FILTER, struct.pack("@HP", len(seccomp_filter) // 8, ctypes.addressof(buffer)))
 
 
 def _call(number: int, *arguments: bytes | int | None) -> int:
@@ -255,12 +185,11 @@ def _say(line: bytes) -> None:
         os.write(1, line)
 
 
-def _become(arguments: list[str], mode: str, count: int) -> int:
+def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
     """Shut in and become the command; a number only where that failed."""
     places, command = arguments[:count], arguments[count:]
     try:
-        sockets, metadata = _MODES[mode]
-        shut_in(places, sockets=sockets, metadata=metadata)
+        shut_in(places, seccomp_filter)
     except (Unable, OSError) as error:
         sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
         return 126
@@ -296,7 +225,7 @@ def main(arguments: list[str]) -> int:
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        code = _become(arguments[3:], arguments[0], int(arguments[2]))
+        code = _become(arguments[3:], bytes.fromhex(arguments[0]), int(arguments[2]))
         sys.stderr.flush()
         os._exit(code)
     return _end_as(keep(child, lingers=arguments[1] == "lingers"))

@@ -1,7 +1,6 @@
 """Whether a fence really holds here, found out by running it: what counts is what became of the files."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -53,7 +54,9 @@ def find_refusal(output: str, level: Level, *, root: Path, network: bool, withhe
 
 
 def _denied(line: str, level: Level, root: Path, *, network: bool) -> str:
-    privileged = hasattr(os, "geteuid") and os.geteuid() == 0  # a confined command has none of root's rights
+    if sys.platform == "win32":
+        return ""
+    privileged = os.geteuid() == 0  # a confined command has none of root's rights
     path = _path_in(line, root)
     if path is None:
         if not network and "socket" in line.lower():

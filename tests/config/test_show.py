@@ -28,6 +28,7 @@ sandbox                    off                          default
 sandbox_write              none                         default
 sandbox_caches             true                         default
 sandbox_network            false                        default
+confine_unasked            auto                         default
 max_steps                  100                          default
 max_cost                   none                         default
 context_window             none                         default

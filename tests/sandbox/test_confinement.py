@@ -285,8 +285,9 @@ def test_errors_of_many_programs(tmp_path: Path) -> None:
 
 def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
     secrets = {
-        "GITHUB_TOKEN": "x", "DB_PASSWORD": "hunter2", "AWS_SECRET_ACCESS_KEY": "y", "STRIPE_KEY": "z", "PGPASSWORD": "p",
-        "MY_SECRET_THING": "a", "npm_config__auth": "b", "SERVICE_CREDENTIALS": "{}", "SESSION_COOKIE": "c",
+        "GITHUB_TOKEN": "x", "DB_PASSWORD": "hunter2", "AWS_SECRET_ACCESS_KEY": "y", "STRIPE_KEY": "z",
+        "PGPASSWORD": "p", "MY_SECRET_THING": "a", "npm_config__auth": "b", "SERVICE_CREDENTIALS": "{}",
+        "SESSION_COOKIE": "c",
         "DATABASE_URL": "postgres://me:hunter2secret@db/x", "INNOCENT": "ghp_" + "Rz8Qm2Lw5Xc9Vb3Nt7Ky4Hd6Jf1Gs0Pa8UeQ",
     }  # fmt: skip
     sockets = {"SSH_AUTH_SOCK": "/x", "DBUS_SESSION_BUS_ADDRESS": "unix:/x", "DOCKER_HOST": "unix:///x", "TMUX": "/x"}

@@ -8,7 +8,6 @@ import asyncio
 import atexit
 import contextlib
 import os
-import signal
 import socket
 import struct
 import subprocess
@@ -25,6 +24,7 @@ from clio.errors import ToolFailed
 _CHILD = str(Path(__file__).with_name("launcher_child.py"))
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 """Of clio's environment, what Python may need to start. Nothing else: every command can look at its parent."""
+_SIGKILL = 9
 _READ_BYTES = 1 << 16
 _Protocol = TypeVar("_Protocol", bound=asyncio.SubprocessProtocol)
 
@@ -137,6 +137,8 @@ async def launch(
 ) -> tuple[asyncio.SubprocessTransport, _Protocol]:
     """Start a command in a session of its own; like `loop.subprocess_exec`. Raises OSError, ValueError, ToolFailed.
 
+    Not for Windows.
+
     stdin: what it reads; else nothing. errors_apart: its standard error has a pipe of its own.
     """
     loop = asyncio.get_running_loop()
@@ -184,6 +186,8 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         self._line = b""
         self._closing = False
         self._readers: dict[int, int] = {0: status, **outputs}
+        if sys.platform == "win32":
+            raise NotImplementedError
         for stream, fd in self._readers.items():
             os.set_blocking(fd, False)
             loop.add_reader(fd, self._readable, stream)
@@ -205,9 +209,9 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         if self._closing:
             return
         self._closing = True
-        if self._code is None and self._pid:
+        if sys.platform != "win32" and self._code is None and self._pid:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(self._pid, signal.SIGKILL)
+                os.kill(self._pid, _SIGKILL)
         for stream in list(self._readers):
             self._drop(stream)
 
@@ -217,7 +221,7 @@ class LaunchedTransport(asyncio.SubprocessTransport):
 
     def _drop(self, stream: int) -> None:
         fd = self._readers.pop(stream)
-        if not self._loop.is_closed():
+        if sys.platform != "win32" and not self._loop.is_closed():
             self._loop.remove_reader(fd)
         os.close(fd)
 
@@ -243,7 +247,7 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         if not data:
             self._drop(0)
             if self._code is None:  # the launcher was killed, and the command with it
-                self._learn(b"X", -signal.SIGKILL)
+                self._learn(b"X", -_SIGKILL)
 
     def _learn(self, kind: bytes, number: int) -> None:
         if kind == b"P":
