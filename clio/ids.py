@@ -3,6 +3,11 @@
 import os
 import time
 
+from clio.algorithms.late_pattern import LatePattern
+
+_OWN = LatePattern(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_CLOCKS_DIFFER_S = 86_400.0
+
 
 def new_id() -> str:
     """A UUID version 7 in its 36-character form: 48 bits of Unix milliseconds, 74 random bits.
@@ -14,6 +19,11 @@ def new_id() -> str:
     value = value & ~(0x3 << 62) | 0x2 << 62
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def is_own_id(id: str) -> bool:
+    """Whether `new_id` can have made this id: a UUID version 7 whose time is not to come."""
+    return _OWN.fullmatch(id) is not None and 0.0 < time_of(id) <= time.time() + _CLOCKS_DIFFER_S
 
 
 def time_of(id: str) -> float:

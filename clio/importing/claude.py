@@ -58,7 +58,9 @@ class _Reader:
         self._path = path
         self._tally = tally
         self._key = ""
-        self._seen: set[str] = set()
+        self._seen: set[str] = set()  # ids of all lines
+        self._taken: set[str] = set()  # ids of those lines that said something: a damaged one never stands for another
+        self._count = 0
         self._side: dict[str, str] = {}
         self._begun: set[str] = set()
         self._summaries: dict[str, str] = {}
@@ -71,10 +73,13 @@ class _Reader:
             self._key = self._file_key(session)
         if kind in ("user", "assistant", "attachment"):
             id = text(line.get("uuid"))
-            if id and id in self._seen:
-                return
             self._seen.add(id)
+            if id and id in self._taken:
+                return
+            before = self._count
             yield from self._message(text(kind), line, id)
+            if self._count > before:
+                self._taken.add(id)
         elif kind == "summary":
             self._summaries[text(line.get("leafUuid"))] = text(line.get("summary"))
         elif isinstance(kind, str) and kind in _TITLES:
@@ -114,6 +119,7 @@ class _Reader:
             return
         yield from self._finish_answer()
         pieces = list(self._spoken(kind, key, line, id))
+        self._count += bool(pieces)
         if key not in self._begun and pieces:
             self._begun.add(key)
             yield self._about(key, line, pieces)
@@ -145,17 +151,22 @@ class _Reader:
                 yield from spoken(key, id, attachment.get("prompt"), created, self._tally, steers=True)
             return
         content = mapping(line.get("message")).get("content")
+        first = id
         for number, block in enumerate(mappings(content)):
             if block.get("type") == "tool_result":
                 yield Said(key=key, message=result_of(block, f"{id}-{number}" if number else id, created))
-        yield from spoken(key, id, content, created, self._tally, origin=_origin(line))
+                first = id if number and first == id else f"{id}-said"
+        yield from spoken(key, first, content, created, self._tally, origin=_origin(line))
 
     def _assistant(self, key: str, line: Json, id: str) -> Iterator[Piece]:
         message = mapping(line.get("message"))
         model, message_id = text(message.get("model")), text(message.get("id"))
         if line.get("isApiErrorMessage") is True or model == "<synthetic>":
             return  # said by the program, in the model's place
-        if key not in self._begun:
+        texts, calls, results = answer_of(message.get("content"), self._tally)
+        told = bool(texts or calls or results)
+        self._count += told
+        if told and key not in self._begun:
             self._begun.add(key)
             yield self._about(key, line, [])
         answer = self._answer
@@ -164,7 +175,6 @@ class _Reader:
             created = seconds(line.get("timestamp"))
             answer = self._answer = _Answer(key=key, message_id=message_id, id=id, created=created, model=model)
         answer.reason = text(message.get("stop_reason")) or answer.reason
-        texts, calls, results = answer_of(message.get("content"), self._tally)
         answer.texts += texts
         answer.calls += calls
         if results:

@@ -55,9 +55,10 @@ class _Chat:
         kind, id = raw.get("type"), text(raw.get("id"))
         if id and id in self._known:
             return
-        self._known.add(id)
         if kind in ("user", "gemini"):
-            yield from said_by(self.key, raw, id)
+            for piece in said_by(self.key, raw, id):
+                self._known.add(id)  # only what said something stands for its id
+                yield piece
         elif kind not in ("info", "error", "warning"):
             self._tally.kinds[kind_of("message", kind)] += 1
 

@@ -41,13 +41,15 @@ class SessionStore:
         name: str | None = None,
         parent: str | None = None,
         delegated: str | None = None,
+        id: str | None = None,
     ) -> Session:
         """A session that is on disk from its first message; with `persist` False it never is.
 
+        id: given out before, for a session that never had a message; a new one where it is None.
         delegated: the sub-agent that works in it for the session `parent`.
         """
         state = SessionState(
-            id=new_id(),
+            id=id or new_id(),
             name=_name(name),
             created_at=time.time(),
             working_directory=valid_text(str(working_directory)),
@@ -82,6 +84,10 @@ class SessionStore:
         for message in answer_open_calls(session.messages, INTERRUPTED, time.time()):
             session.append(message)
         return session
+
+    def exists(self, session_id: str) -> bool:
+        """Whether any file of this session is here."""
+        return is_session_id(session_id) and SessionFiles(self.folder, session_id).exist()
 
     def rename(self, session_id: str, name: str) -> str | None:
         """Give a stored session a name; why that is not on disk, as `Session.unsaved` says it, or None.

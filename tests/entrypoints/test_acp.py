@@ -472,3 +472,18 @@ async def both_or_gone(one: Editor, session: str, kill: Callable[[], Any]) -> No
             await one.say(session, f"make it two {SECRET}")
 
     await both(prompt(), kill())
+
+
+def test_a_session_nobody_prompted_is_loaded_empty(ed: Editor, place: Place, project: Path) -> None:
+    with editor(place.env(), project.parent) as first:
+        session = first.new(project)
+    assert not list((project / ".clio" / "sessions").glob(f"{session}*"))
+    ed.call(ed.agent.load_session(cwd=str(project), session_id=session, mcp_servers=[]))
+    assert ed.said(session, "user_message_chunk") == ""
+    script(place, text("Begun."))
+    assert ed.prompt(session, "begin") == "end_turn"
+    assert list((project / ".clio" / "sessions").glob(f"{session}*"))
+    never = "01900000-0000-4000-8000-000000000000"
+    assert (
+        fails(lambda: ed.call(ed.agent.load_session(cwd=str(project), session_id=never, mcp_servers=[]))).code == -32002
+    )

@@ -25,6 +25,7 @@ from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.ui.asking.commit_review import CommitAnswer, Proposed
+from tests.entrypoints.repl_support import ROOT
 from tests.support.repositories import NOBODY, git, make, write
 from tests.support.scripted_provider import Reply, ScriptedProvider
 
@@ -361,6 +362,30 @@ def test_a_review_changes_nothing(repo: Path) -> None:
     one.run(lambda: one.app.run_turn(step.said, step.make))
     assert not (repo / "c.py").exists()
     assert "lets only these tools change or reach anything: none" in asked(one)
+
+
+def test_a_review_writes_nothing_in_incognito(repo: Path, tmp_path: Path) -> None:
+    write(repo, {"a.py": "two\n", "new.py": "", "other.py": "other\n"})
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def everything() -> dict[str, bytes | None]:
+        found = [path for place in (repo, home) for path in place.rglob("*") if "__pycache__" not in path.parts]
+        return {str(path): path.read_bytes() if path.is_file() else None for path in found}
+
+    before = everything()
+    for words in ("/review", "/review new.py", "/review --staged", "/review HEAD", "/diff", "/status"):
+        done = subprocess.run(
+            [sys.executable, "-m", "clio", "--incognito", "-p", words, "--provider", "offline"],
+            cwd=repo,
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **NOBODY},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert everything() == before, words
 
 
 def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None:

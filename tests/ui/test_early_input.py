@@ -107,3 +107,19 @@ def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
             session.wait_for("❯ yes")
         assert bool(json.loads(trusted.read_text(encoding="utf-8"))["projects"]) is granted
         trusted.unlink()  # the refusal is remembered: begin again
+
+
+@pytest.mark.parametrize("pause_s", [0.25, 0.5])
+def test_a_letter_after_escape_at_the_idle_prompt_is_typed(tmp_path: Path, pause_s: float) -> None:
+    place = make_place(tmp_path)
+    with place.clio("--provider", "offline") as session:
+        session.wait_for("❯")
+        session.wait_for("offline")
+        session.key("escape")
+        session.take_in(pause_s)
+        time.sleep(pause_s)
+        session.send("f")
+        session.send("ine")
+        session.wait_for("❯ fine")
+        session.send("\x1b[D!")  # an arrow is still one
+        session.wait_for("❯ fin!e")

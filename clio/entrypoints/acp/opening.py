@@ -21,6 +21,8 @@ from clio.entrypoints.acp.listener import Listener
 from clio.entrypoints.acp.prompt import EditorShelf
 from clio.entrypoints.acp.session import EditorSession
 from clio.entrypoints.acp.updates import Outbox, UpdateMaker
+from clio.errors import SessionNotFound
+from clio.ids import is_own_id
 
 if TYPE_CHECKING:
     from acp.interfaces import Client
@@ -41,6 +43,19 @@ class Offer(Struct, frozen=True, kw_only=True):
     servers: tuple[Any, ...]
     reads: bool
     writes: bool
+
+
+def _open_stored(app: App, session_id: str) -> None:
+    """Go on with a stored session, or begin one under an id that was given out and never prompted. Raises ClioError.
+
+    Nothing of a session is on disk before its first message, so the id itself must tell that clio made it.
+    """
+    try:
+        app.open_session(session_id)
+    except SessionNotFound:
+        if not is_own_id(session_id) or app.store.exists(session_id):
+            raise
+        app.go_on(app.store.new(app.project, persist=not app.config.incognito, id=session_id))
 
 
 async def open_session(
@@ -74,7 +89,7 @@ async def open_session(
     )
     try:
         if offer.session_id is not None:
-            app.open_session(offer.session_id)
+            _open_stored(app, offer.session_id)
     except BaseException:
         await app.close()
         raise

@@ -1,0 +1,56 @@
+"""A line that is damaged never stands for a valid one with the same id."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.importing import claude, gemini
+from clio.importing.pieces import Said, Tally
+from clio.messages import text_of
+
+DAMAGED: list[dict[str, Any]] = [
+    {},
+    {"message": None},
+    {"message": "words"},
+    {"message": {"content": 5}},
+    {"message": {"content": [{"type": "text", "text": 7}]}},
+    {"message": {"content": [{"type": "thinking", "thinking": "hm"}]}},
+]
+
+
+def told(reader: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return [
+        text_of(piece.message) for piece in reader.read(path, Tally(), lambda done: None) if isinstance(piece, Said)
+    ]
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("kind", ["user", "assistant"])
+def test_claude_code(tmp_path: Path, kind: str, damage: dict[str, Any]) -> None:
+    head = {"sessionId": "s", "uuid": "u", "type": kind}
+    valid = head | {"message": {"id": "m", "content": [{"type": "text", "text": "the words"}]}}
+    path = tmp_path / "a.jsonl"
+    assert told(claude, path, [head | damage, valid, valid]) == ["the words"]
+    assert told(claude, path, [valid, head | damage]) == ["the words"]
+
+
+def test_a_result_and_words_in_one_line_are_two_messages(tmp_path: Path) -> None:
+    blocks = [{"type": "tool_result", "tool_use_id": "c", "content": "out"}, {"type": "text", "text": "go on"}]
+    path = tmp_path / "a.jsonl"
+    line = {"sessionId": "s", "uuid": "u", "type": "user", "message": {"content": blocks}}
+    path.write_text(json.dumps(line), encoding="utf-8")
+    pieces = [piece for piece in claude.read(path, Tally(), lambda done: None) if isinstance(piece, Said)]
+    assert len({piece.message.id for piece in pieces}) == 2
+
+
+@pytest.mark.parametrize("damage", [{}, {"content": None}, {"content": 5}])
+def test_gemini(tmp_path: Path, damage: dict[str, Any]) -> None:
+    head = {"id": "u", "type": "user"}
+    path = tmp_path / "session-1.json"
+    messages = [head | damage, head | {"content": "the words"}, head | {"content": "the words"}]
+    path.write_text(json.dumps({"sessionId": "s", "messages": messages}), encoding="utf-8")
+    pieces = gemini.read(path, Tally(), lambda done: None)
+    assert [text_of(piece.message) for piece in pieces if isinstance(piece, Said)] == ["the words"]
