@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz fuzz-commands found-commands bench peers year team mcp-peers torture soak docs clean
+.PHONY: run test check fuzz fuzz-commands fuzz-scripts found-commands bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -28,6 +28,10 @@ fuzz: $(READY)
 # Command lines by chance, really run with stand-ins, against what clio says they run: make fuzz-commands N=100000 SEED=1
 fuzz-commands: $(READY)
 	$(BIN)/python -m tests.security.command_fuzz $(or $(N),20000) $(or $(SEED),0)
+
+# Scripts of sed, awk, jq, find, tar … by chance; those judged read-only are run: make fuzz-scripts N=3000 LANGUAGES="sed awk"
+fuzz-scripts: $(READY)
+	$(BIN)/python -m tests.security.script_fuzz $(or $(N),1000) $(or $(SEED),0) $(LANGUAGES)
 
 # The same with what this machine's shell scripts hold, behind bwrap: make found-commands N=12000 IN="/usr /etc"
 found-commands: $(READY)

@@ -5,10 +5,10 @@ Each is the words behind the program's name. Payloads write `PWN…`, run `touch
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 
-HERE = Path(__file__).parent
+from tests.security.script_corpus import read_corpus
+
 EVIL_SED = ("w PWN1", "e touch PWN2", "W PWN3", "e", "r ../secret", "R ../secret", "s/a/touch PWN4/e", "s/a/b/w PWN5")
 EVIL_AWK = (
     'system("touch PWN1")',
@@ -25,16 +25,14 @@ EVIL_AWK = (
 )
 EVIL_JQ = ("env.CANARY", "$ENV.CANARY", 'import "a" as a; .', 'include "a"; .', "env", "$ENV", "get_search_list")
 MUTATIONS = {
-    "sed": tuple("[]^/\\|#{};\n wea!,p$&*") + ("[^", "\\n", "}\n", "\\\n", "w PWN9\n", "[[:alpha:]]", "/e", ":a", "[/]"),
-    "awk": tuple('[]/\\|{}()";\n >?:,!~=+-$@#') + (" > ", '"PWN9"', "print ", "/a/", " in ", "++", "\\\n", "[/]", "||"),
-    "jq": tuple('[]{}()\\".|,;:$?# \n') + ("env", "\\(", "$ENV", " as ", '"', "::", "def env: ", "#\\\n"),
+    "sed": (*"[]^/\\|#{};\n wea!,p$&*", "[^", "\\n", "}\n", "\\\n", "w PWN9\n", "[[:alpha:]]", "/e", ":a", "[/]"),
+    "awk": (*'[]/\\|{}()";\n >?:,!~=+-$@#', " > ", '"PWN9"', "print ", "/a/", " in ", "++", "\\\n", "[/]", "||"),
+    "jq": (*'[]{}()\\".|,;:$?# \n', "env", "\\(", "$ENV", " as ", '"', "::", "def env: ", "#\\\n"),
 }
 
 
 def lines(language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The everyday scripts and the attacks in the corpus of a language."""
-    from tests.security.script_corpus import read_corpus  # noqa: PLC0415
-
     return read_corpus(language)
 
 
@@ -150,12 +148,16 @@ def awk_value(random: Random, depth: int = 0) -> str:
         case 2:
             return one_of(random, '"a\\"b"', '"> x"', '"| sh"', '"\\\\"', '"/"', '"system(1)"', '"a')
         case 3 | 4 | 5:
-            sign = one_of(random, " + ", " / ", "/", " > ", ">", " == ", " ~ ", " && ", " || ", " ", " in ", "/=", " = ")
+            sign = one_of(
+                random, " + ", " / ", "/", " > ", ">", " == ", " ~ ", " && ", " || ", " ", " in ", "/=", " = "
+            )
             return awk_value(random, depth + 1) + sign + awk_value(random, depth + 1)
         case 6:
             return f"({awk_value(random, depth + 1)})"
         case 7:
-            name = one_of(random, "length", "substr", "index", "tolower", "sprintf", "f", "system", "close", "sub", "int")
+            name = one_of(
+                random, "length", "substr", "index", "tolower", "sprintf", "f", "system", "close", "sub", "int"
+            )
             return f"{name}({awk_value(random, depth + 1)}, {awk_value(random, depth + 1)})"
         case 8:
             values = (awk_value(random, depth + 1) for _ in range(3))
@@ -232,7 +234,9 @@ def jq_value(random: Random, depth: int = 0) -> str:
         case 0 | 1:
             return one_of(random, ".", ".a", ".[]?", ".env", "1", '"s"', "$x", "keys?", "length", "..", ".a.b?", "null")
         case 2:
-            return one_of(random, *EVIL_JQ, "input_filename", "$__loc__", "now", "@json", "env?", "$__prog_args", "inputs")
+            return one_of(
+                random, *EVIL_JQ, "input_filename", "$__loc__", "now", "@json", "env?", "$__prog_args", "inputs"
+            )
         case 3 | 4:
             sign = one_of(random, " | ", ", ", " + ", " // ", " == ", " and ", " |= ", "|", " as $x | ")
             return deeper() + sign + deeper()
@@ -265,26 +269,31 @@ def jq(random: Random) -> list[str]:
 
 FIND_WORDS = tuple(
     """
-    . sub f -name *.py -type f -maxdepth 2 -print -print0 -prune -o -a ! ( ) -not -empty -newer f -size +0 -L -H -P -delete
-    -fprint PWN1 -fprintf -fls -exec touch {} + ; -exec grep -l a {} ; -exec head -1 {} + -exec rm {} ; -printf %p\\n -quit
-    -execdir -ok ls -regex .* -mtime -1 -newermt 2020-01-01 -samefile -files0-from -exec uniq {} PWN2 ; -exec sort -o PWN3
-    {} ; -exec sed -n wPWN4 {} ; -exec awk {print} {} + -exec gzip -l {} + -exec gzip {} ; -depth -ls -exec sed {} f ;
+    . sub f -name *.py -type f -maxdepth 2 -print -print0 -prune -o -a ! ( ) -not -empty -newer f -size +0 -L -H -P
+    -delete -fprint PWN1 -fprintf -fls -exec touch {} + ; -exec grep -l a {} ; -exec head -1 {} + -exec rm {} ;
+    -printf %p\\n -quit -execdir -ok ls -regex .* -mtime -1 -newermt 2020-01-01 -samefile -files0-from
+    -exec uniq {} PWN2 ; -exec sort -o PWN3 {} ; -exec sed -n wPWN4 {} ; -exec awk {print} {} + -exec gzip -l
+    {} + -exec gzip {} ; -depth -ls -exec sed {} f ;
     """.split()
 )
 FD_WORDS = tuple(
     """
-    . f sub -e py -t f -H -I -x -X touch rm head {} {.} -1 -L -l --exec=touch -E a -d 2 ; --exec-batch wc grep a -0 -g *.py
-    --exec sort -o PWN1 -p -a
+    . f sub -e py -t f -H -I -x -X touch rm head {} {.} -1 -L -l --exec=touch -E a -d 2 ; --exec-batch wc grep a -0 -g
+    *.py --exec sort -o PWN1 -p -a
     """.split()
 )
 TAR_WORDS = tuple(
     """
     tf t.tar tvf -tf -t -f t.tgz -z -v xf -x cf -c rf --list --file=t.tar --delete --to-command=touch\\ PWN1
-    --checkpoint=1 --checkpoint-action=exec=touch\\ PWN2 -I touch --use-compress-program=touch --index-file=PWN3 -C sub -O
-    --wildcards *.py one -T f tvIf -vtf --extract --get -u -A --totals --exclude=a -tIf -F touch --info-script=touch -j -J
+    --checkpoint=1 --checkpoint-action=exec=touch\\ PWN2 -I touch --use-compress-program=touch --index-file=PWN3 -C
+    sub -O --wildcards *.py one -T f tvIf -vtf --extract --get -u -A --totals --exclude=a -tIf -F touch
+    --info-script=touch
+    -j -J
     """.split()
 )
-PACK_WORDS = tuple("-l -d -c -t -dc -v -k -f -z -n -9 -q --list --test --stdout -r -S .x --rm -o PWN1 -T2 -1 -cd".split())
+PACK_WORDS = tuple(
+    "-l -d -c -t -dc -v -k -f -z -n -9 -q --list --test --stdout -r -S .x --rm -o PWN1 -T2 -1 -cd".split()
+)
 UNZIP_WORDS = tuple("-l -v -t -p -c -z -Z -1 -q -o -d sub -x -n -u -T -a -C -j -Z1 -ql one t t.zip --".split())
 
 
@@ -322,13 +331,32 @@ def xargs_line(random: Random) -> str:
     source = one_of(
         random,
         *("find . -name '*.py'", "find .", "ls", "ls -1", "ls -A", "ls -a", "ls sub", "grep -rl a .", "grep -l a f f2"),
-        *("echo ../secret", "cat f", "find . -printf '../secret\\n'", "printf '../secret\\n'", "ls -l", "head f3", "tac f3"),
+        *(
+            "echo ../secret",
+            "cat f",
+            "find . -printf '../secret\\n'",
+            "printf '../secret\\n'",
+            "ls -l",
+            "head f3",
+            "tac f3",
+        ),
         *("grep -h secret f3", "grep -l --label=../secret a -", "ls -d ../secret", "find .. -name secret", "sed '' f3"),
         *("find . -print0", "find . -exec head -1 {} +", "(ls; cat f3)", "{ cat f3; }", "ls; cat f3", "ls && tac f3"),
         *("ls() { cat f3; }; ls", "cd sub && ls", "ls < f3", "find . -name f3 -exec cat {} \\;"),
     )
     filters = [
-        one_of(random, "grep f", "head -3", "sort -u", "cat f3", "grep secret f3", "head f3", "tac f3", "tail -n 2", "sed p")
+        one_of(
+            random,
+            "grep f",
+            "head -3",
+            "sort -u",
+            "cat f3",
+            "grep secret f3",
+            "head f3",
+            "tac f3",
+            "tail -n 2",
+            "sed p",
+        )
         for _ in range(random.choice((0, 0, 1, 2)))
     ]
     options = one_of(random, "", "", "-n 1", "-0", "-I{}", "-a f3", "-d '\\n'", "-L 1", "-P 2", "-d /", "-t", "-i")
