@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz fuzz-commands found-commands bench peers year team mcp-peers torture soak docs clean
+.PHONY: run test check fuzz fuzz-commands fuzz-scripts found-commands bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -30,6 +30,10 @@ fuzz: $(READY)
 fuzz-commands: $(READY)
 	$(BIN)/python -m tests.security.command_fuzz $(or $(N),20000) $(or $(SEED),0)
 	$(BIN)/python -m tests.security.command_options_fuzz $(or $(N),30000) $(or $(SEED),0)
+
+# Scripts of sed, awk, jq, find, tar … by chance; those judged read-only are run: make fuzz-scripts N=3000 LANGUAGES="sed awk"
+fuzz-scripts: $(READY)
+	$(BIN)/python -m tests.security.script_fuzz $(or $(N),1000) $(or $(SEED),0) $(LANGUAGES)
 
 # The same with what this machine's shell scripts hold, behind bwrap: make found-commands N=12000 IN="/usr /etc"
 found-commands: $(READY)

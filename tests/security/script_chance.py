@@ -5,10 +5,10 @@ Each is the words behind the program's name. Payloads write `PWN…`, run `touch
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 
-HERE = Path(__file__).parent
+from tests.security.script_corpus import read_corpus
+
 EVIL_SED = ("w PWN1", "e touch PWN2", "W PWN3", "e", "r ../secret", "R ../secret", "s/a/touch PWN4/e", "s/a/b/w PWN5")
 EVIL_AWK = (
     'system("touch PWN1")',
@@ -25,17 +25,14 @@ EVIL_AWK = (
 )
 EVIL_JQ = ("env.CANARY", "$ENV.CANARY", 'import "a" as a; .', 'include "a"; .', "env", "$ENV", "get_search_list")
 MUTATIONS = {
-    "sed": tuple("[]^/\\|#{};\n wea!,p$&*")
-    + ("[^", "\\n", "}\n", "\\\n", "w PWN9\n", "[[:alpha:]]", "/e", ":a", "[/]"),
-    "awk": tuple('[]/\\|{}()";\n >?:,!~=+-$@#') + (" > ", '"PWN9"', "print ", "/a/", " in ", "++", "\\\n", "[/]", "||"),
-    "jq": tuple('[]{}()\\".|,;:$?# \n') + ("env", "\\(", "$ENV", " as ", '"', "::", "def env: ", "#\\\n"),
+    "sed": (*"[]^/\\|#{};\n wea!,p$&*", "[^", "\\n", "}\n", "\\\n", "w PWN9\n", "[[:alpha:]]", "/e", ":a", "[/]"),
+    "awk": (*'[]/\\|{}()";\n >?:,!~=+-$@#', " > ", '"PWN9"', "print ", "/a/", " in ", "++", "\\\n", "[/]", "||"),
+    "jq": (*'[]{}()\\".|,;:$?# \n', "env", "\\(", "$ENV", " as ", '"', "::", "def env: ", "#\\\n"),
 }
 
 
 def lines(language: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The everyday scripts and the attacks in the corpus of a language."""
-    from tests.security.script_corpus import read_corpus  # noqa: PLC0415
-
     return read_corpus(language)
 
 
@@ -272,23 +269,26 @@ def jq(random: Random) -> list[str]:
 
 FIND_WORDS = tuple(
     """
-    . sub f -name *.py -type f -maxdepth 2 -print -print0 -prune -o -a ! ( ) -not -empty -newer f -size +0 -L -H -P -delete
-    -fprint PWN1 -fprintf -fls -exec touch {} + ; -exec grep -l a {} ; -exec head -1 {} + -exec rm {} ; -printf %p\\n -quit
-    -execdir -ok ls -regex .* -mtime -1 -newermt 2020-01-01 -samefile -files0-from -exec uniq {} PWN2 ; -exec sort -o PWN3
-    {} ; -exec sed -n wPWN4 {} ; -exec awk {print} {} + -exec gzip -l {} + -exec gzip {} ; -depth -ls -exec sed {} f ;
+    . sub f -name *.py -type f -maxdepth 2 -print -print0 -prune -o -a ! ( ) -not -empty -newer f -size +0 -L -H -P
+    -delete -fprint PWN1 -fprintf -fls -exec touch {} + ; -exec grep -l a {} ; -exec head -1 {} + -exec rm {} ;
+    -printf %p\\n -quit -execdir -ok ls -regex .* -mtime -1 -newermt 2020-01-01 -samefile -files0-from
+    -exec uniq {} PWN2 ; -exec sort -o PWN3 {} ; -exec sed -n wPWN4 {} ; -exec awk {print} {} + -exec gzip -l
+    {} + -exec gzip {} ; -depth -ls -exec sed {} f ;
     """.split()
 )
 FD_WORDS = tuple(
     """
-    . f sub -e py -t f -H -I -x -X touch rm head {} {.} -1 -L -l --exec=touch -E a -d 2 ; --exec-batch wc grep a -0 -g *.py
-    --exec sort -o PWN1 -p -a
+    . f sub -e py -t f -H -I -x -X touch rm head {} {.} -1 -L -l --exec=touch -E a -d 2 ; --exec-batch wc grep a -0 -g
+    *.py --exec sort -o PWN1 -p -a
     """.split()
 )
 TAR_WORDS = tuple(
     """
     tf t.tar tvf -tf -t -f t.tgz -z -v xf -x cf -c rf --list --file=t.tar --delete --to-command=touch\\ PWN1
-    --checkpoint=1 --checkpoint-action=exec=touch\\ PWN2 -I touch --use-compress-program=touch --index-file=PWN3 -C sub -O
-    --wildcards *.py one -T f tvIf -vtf --extract --get -u -A --totals --exclude=a -tIf -F touch --info-script=touch -j -J
+    --checkpoint=1 --checkpoint-action=exec=touch\\ PWN2 -I touch --use-compress-program=touch --index-file=PWN3 -C
+    sub -O --wildcards *.py one -T f tvIf -vtf --extract --get -u -A --totals --exclude=a -tIf -F touch
+    --info-script=touch
+    -j -J
     """.split()
 )
 PACK_WORDS = tuple(

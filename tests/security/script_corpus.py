@@ -23,7 +23,7 @@ def read_corpus(program: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     scripts: dict[str, list[str]] = {"run": [], "ask": []}
     for verdict, line in corpus_lines():
         words = shlex.split(line) if line.startswith(f"{program} ") else []
-        script = max((word for word in words[1:]), key=len, default="")
+        script = max((word for word in words[1:] if not word.startswith("-")), key=len, default="")
         if script:
             scripts[verdict].append(script)
     return tuple(scripts["run"]), tuple(scripts["ask"])

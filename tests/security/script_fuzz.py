@@ -2,8 +2,8 @@
 
     python -m tests.security.script_fuzz 3000 [seed] [language …]      (make fuzz-scripts N=3000)
 
-Runs, of each language, so many scripts that are judged read-only, by every implementation that is installed. A find is a
-change of the directory they run in, a program they start, a file opened for writing or outside, or the value of a
+Runs, of each language, so many scripts that are judged read-only, by every implementation that is installed. A find is
+a change of the directory they run in, a program they start, a file opened for writing or outside, or the value of a
 variable on their output. Programs and files are seen by strace; without it, only changes and output are.
 """
 
@@ -32,7 +32,9 @@ BATCH = 100
 _SYSTEM = ("/lib", "/usr", "/etc/ld.so", "/etc/locale", "/etc/nsswitch", "/etc/passwd", "/etc/group", "/proc/self")
 _SYSTEM += ("/proc/filesystems", "/sys/", "/proc/cpuinfo", "/proc/meminfo", "/dev/null", "/dev/tty", "/etc/localtime")
 _CALL = re.compile(r'^(?:\[pid +)?(\d+)\]? +(\w+)\((?:AT_FDCWD, |\d+[^,]*, )?"((?:[^"\\]|\\.)*)"(.*)')
+_LOOPS = re.compile(r"while|for|do\b|repeat|range|recurse|until|\bb|:|limit|\$!|\.\.|tail")
 _TRACED = "execve,openat,open,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,symlink,link,connect,chmod"
+_STRACE = ("-f", "--seccomp-bpf", "-qq", "-s", "4000")
 _TRACED += ",truncate,utimensat,fchmodat"
 
 
@@ -103,6 +105,8 @@ class Stage:
     def __post_init__(self) -> None:
         self.home = self.root / "work"
         self.strace = shutil.which("strace")
+        if self.strace and subprocess.run([self.strace, *_STRACE, "true"], capture_output=True, check=False).returncode:
+            self.strace = None  # too old, or not allowed here
         (self.root / "secret").write_text(f"{CANARY}\n", encoding="utf-8")
         self.build()
 
@@ -145,8 +149,7 @@ class Stage:
         (self.root / "batch").write_text(script, encoding="utf-8")
         command = ["sh", str(self.root / "batch")]
         if self.strace:
-            options = ["-f", "--seccomp-bpf", "-qq", "-s", "4000", "-e", f"trace={_TRACED}", "-o", str(log)]
-            command = [self.strace, *options, *command]
+            command = [self.strace, *_STRACE, "-e", f"trace={_TRACED}", "-o", str(log), *command]
         env = {"PATH": os.environ["PATH"], "CANARY": CANARY, "LC_ALL": "C.UTF-8", "HOME": str(self.root)}
         with (self.root / "out").open("wb") as out:
             process = subprocess.Popen(
@@ -167,7 +170,7 @@ class Stage:
 
     def read_log(self, log: Path, language: Language) -> str:
         """What strace saw that may not be."""
-        programs = {run[0] for run in language.runs if run} | language.starts
+        programs = {run[0] for run in language.runs if run} | language.starts | {"timeout"}
         for number, line in enumerate(log.read_text("utf-8", "replace").splitlines()):
             match = _CALL.match(line)
             if match is None or number == 0:
@@ -182,7 +185,9 @@ class Stage:
                 writes = re.search(r"O_WRONLY|O_RDWR|O_CREAT", rest)
                 real = os.path.realpath(self.home / path)
                 inside = f"{real}/".startswith(f"{self.home}/") or real == str(self.root / "batch")
-                if (writes and not real.startswith("/dev/")) or not (inside or real.startswith(_SYSTEM)):
+                if (writes and not real.startswith("/dev/")) or not (
+                    inside or real.startswith(_SYSTEM) or path.startswith("/proc/self/")
+                ):
                     return "" if "ENOENT" in rest and not writes else line
             elif "= -1 ENOENT" not in rest:
                 return line
@@ -193,11 +198,12 @@ def spell(language: Language, words: list[str]) -> list[str]:
     """A call as the lines of a shell that run it, one for each implementation installed."""
     if language.whole_line:
         return words
-    return [shlex.join([*run, *words]) for run in language.runs if shutil.which(run[0])]
+    bound = ["timeout", "0.2"] if any(_LOOPS.search(word) for word in words) else []
+    return [shlex.join([*bound, *run, *words]) for run in language.runs if shutil.which(run[0])]
 
 
 def hunt(number: int, seed: int, names: tuple[str, ...] = ()) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """Finds among so many scripts of each language that are judged read-only, and how many were made, judged and run."""
+    """Finds among so many scripts of each language that are judged read-only, and the counts of what was done."""
     finds: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
 """Judge calls of archivers and compressors: only those that list, test, or print what they unpack. Pure.
 
 Archives are opened where they are named, and some programs try further names: `gzip -l x` reads `x.gz`, and
-`unzip -l x` reads `x.zip`. Those names are among the paths of the judgement, since each may be a link. `ar` is not here:
-an archive it lists may consist of files elsewhere, which it opens.
+`unzip -l x` reads `x.zip`. Those names are among the paths of the judgement, since each may be a link. `ar` is not
+here: an archive it lists may consist of files elsewhere, which it opens.
 """
 
 from collections.abc import Callable
@@ -115,18 +115,23 @@ def _only_says(call: ParsedCall, words: tuple[Word, ...]) -> bool:
 def _judge_unzip(words: tuple[Word, ...]) -> Judgement:
     if len(words) == 2 and words[1].text in ("-v", "-h", "-hh"):
         return Judgement()
-    if len(words) > 1 and words[1].text.startswith("--"):
-        raise UnknownWord(f"the option {words[1].text!r} is not known to be harmless")
     if len(words) > 1 and words[1].text.startswith("-Z"):
         return _judge_zipinfo(words)
-    call = parse_call(read_grammar(_UNZIP, order="first"), words[1:])
+    call = _parse_zip(_UNZIP, words)
     if not call.has(*_UNZIP_MODES):
         raise UnknownWord("unzip writes the files it unpacks")
     return Judgement(paths=_zip_paths(call))
 
 
 def _judge_zipinfo(words: tuple[Word, ...]) -> Judgement:
-    return Judgement(paths=_zip_paths(parse_call(read_grammar(_ZIPINFO, order="first"), words[1:])))
+    return Judgement(paths=_zip_paths(_parse_zip(_ZIPINFO, words)))
+
+
+def _parse_zip(spec: str, words: tuple[Word, ...]) -> ParsedCall:
+    """The parsed call. A second dash negates an option, so that `unzip -l -- -v x` unpacks."""
+    if any(word.text.startswith("--") for word in words[1:]):
+        raise UnknownWord("an option with two dashes means something else to unzip")
+    return parse_call(read_grammar(spec, order="first"), words[1:])
 
 
 def _zip_paths(call: ParsedCall) -> tuple[Word, ...]:

@@ -37,7 +37,8 @@ _TESTS = names("""
     """)
 _TESTS_OF_TEXT = names("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
-    -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf -fstype
+    -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
+    -fstype
     """)
 _TESTS_OF_PATHS = names("-newer -anewer -cnewer -samefile")
 _NEWER = LatePattern(r"-newer[aBcm][aBcmt]")

@@ -1,0 +1,158 @@
+"""Calls of sed, awk, jq, find, xargs and archivers: which are judged read-only, what they read, and why not."""
+
+import shutil
+import sys
+
+import pytest
+
+from clio.security.readonly.awk import parse_program
+from clio.security.readonly.find import STARTERS
+from clio.security.readonly.grammar import Judgement, UnknownWord
+from clio.security.readonly.jq import parse_filter
+from clio.security.readonly.judge import judge_read_only
+from clio.security.readonly.sed import parse_script
+from clio.security.shell.syntax import parse
+from tests.security.script_corpus import corpus_lines, read_corpus
+from tests.security.script_fuzz import LANGUAGES, hunt
+
+LINES = corpus_lines()
+
+
+def judge_line(line: str) -> str:
+    """Say "run" where every call is judged read-only, else why not; with xargs, only what that starts counts."""
+    parsed = parse(line)
+    if parsed.unknown:
+        return parsed.unknown[0]
+    fed = [command for command in parsed.commands if command.wrappers[-1:] == ("xargs",)]
+    found = [judge_read_only(command, parsed) for command in fed or parsed.commands]
+    return next((each for each in found if isinstance(each, str)), "run")
+
+
+def judgement_of(line: str) -> Judgement:
+    """The judgement of the last call of a line."""
+    parsed = parse(line)
+    found = judge_read_only(parsed.commands[-1], parsed)
+    assert isinstance(found, Judgement), found
+    return found
+
+
+def paths_of(line: str) -> list[str]:
+    return [word.text for word in judgement_of(line).paths]
+
+
+def test_the_corpus_holds_enough_of_each_language() -> None:
+    for program in ("sed", "awk"):
+        ordinary, attacks = read_corpus(program)
+        assert len(ordinary) >= 150
+        assert len(attacks) >= 145
+    assert len(set(LINES)) == len(LINES) >= 1000
+
+
+def test_everyday_lines_run_and_attacks_do_not() -> None:
+    wrong = [
+        (verdict, line, found)
+        for verdict, line in LINES
+        if ((found := judge_line(line)) == "run") != (verdict == "run")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("sed 'w PWN' f", "command 'w', which writes a file"),
+        ("sed 's/a/b/w PWN' f", "flag 'w', which writes a file"),
+        ("sed 's/a/b/e' f", "flag 'e', which runs a command"),
+        ("sed '1e touch PWN' f", "command 'e', which runs a command"),
+        (r"sed -n '/[/p;s|]/e touch PWN #|x|' f", "command 'e', which runs a command"),
+        ("sed -i s/a/b/ f", "changes files in place"),
+        ("sed -ni p f", "'-i' is not known"),
+        ("sed -f x f", "script from a file"),
+        ("awk '{print > \"x\"}'", "writes to a file with '>'"),
+        ("awk '{print (a)(b) > \"x\"}'", "writes to a file with '>'"),
+        ("awk '{print | \"sh\"}'", "runs a command with '|'"),
+        ("awk 'BEGIN{system(\"x\")}'", "runs a command with system()"),
+        ("awk '{getline}'", "getline"),
+        ("awk 'BEGIN{print ENVIRON[\"X\"]}'", "environment"),
+        ("awk -f x", "program from a file"),
+        ("jq env", "environment"),
+        ('jq \'"\\("\\($ENV)")"\'', "environment"),
+        ("jq 'include \"a\"; .'", "loads a module"),
+        ("jq -rf x", "filter from a file"),
+        ("find . -delete", "deletes what it finds"),
+        ("find . -fprint x", "writes a file"),
+        ("find . -exec rm {} +", "'rm'"),
+        ("echo /etc/passwd | xargs head", "'echo', which may name any file"),
+        ("tar -tf host:x", "another machine"),
+        ("gunzip x.gz", "replaces the files"),
+        ("unzip x.zip", "writes the files"),
+    ],
+)
+def test_the_reason_names_what_is_wrong(line: str, why: str) -> None:
+    parsed = parse(line)
+    reasons = [judge_read_only(command, parsed) for command in parsed.commands]
+    assert any(isinstance(reason, str) and why in reason for reason in reasons), reasons
+
+
+def test_what_a_script_reads_is_among_its_paths() -> None:
+    assert paths_of("sed -e '1r ../secret' -e p f g") == ["f", "g", "../secret"]
+    assert paths_of("sed 'R /etc/passwd' f") == ["f", "/etc/passwd"]
+    assert paths_of("awk -F: '{print $1}' x=1 f ../g") == ["f", "../g"]
+    assert paths_of("jq --slurpfile a /etc/passwd --rawfile b c . d") == ["d", "/etc/passwd", "c"]
+    assert paths_of("find src ../x -newer y -name z -samefile w") == ["src", "../x", "y", "w"]
+    assert paths_of("tar -tvf ../x.tar one two") == ["../x.tar"]
+    assert paths_of("tar tvf x.tar") == ["x.tar"]
+
+
+def test_the_names_a_program_tries_by_itself_are_among_its_paths() -> None:
+    assert {"x", "x.gz", "x.Z"} <= set(paths_of("zcat x"))
+    assert {"x", "x.zip"} <= set(paths_of("unzip -l x"))
+
+
+def test_links_are_followed_where_names_are_given_to_a_reader() -> None:
+    assert not judgement_of("find . -name x").follows_links
+    assert judgement_of("find -L . -name x").follows_links
+    assert judgement_of("find . -name x -follow").follows_links
+    assert judgement_of("find . -exec grep x {} +").follows_links
+    assert judgement_of("fd -L x").follows_links
+    assert judgement_of("fd -x head").lists_arguments
+    assert judgement_of("find . | xargs head").lists_arguments
+
+
+def test_what_xargs_starts_is_not_known_without_its_line() -> None:
+    parsed = parse("find . | xargs head")
+    assert isinstance(judge_read_only(parsed.commands[-1]), str)
+    assert isinstance(judge_read_only(parsed.commands[-1], parsed), Judgement)
+    assert parsed.commands[-1].wrappers[-1] in STARTERS
+
+
+def test_a_parsed_script_is_the_whole_script() -> None:
+    """Rendering is compared by the parsers, too; here it is seen to be able to fail."""
+    for script in read_corpus("sed")[0]:
+        assert parse_script((script,)).render() == script
+    for program in read_corpus("awk")[0]:
+        assert parse_program(program).render() == program
+    for text in read_corpus("jq")[0]:
+        assert "".join(token.leading + token.text for token in parse_filter(text)) == text
+    assert len(parse_script(("1,3s/a/b/;p;$!d",)).commands) == 3
+
+
+@pytest.mark.parametrize("text", ["(" * 500 + "1" + ")" * 500, "{" * 3000, "[" * 300, "-" * 30_000, "a" * 30_000])
+def test_deep_and_long_scripts_are_refused(text: str) -> None:
+    with pytest.raises(UnknownWord):
+        parse_program(text)
+    with pytest.raises(UnknownWord):
+        parse_filter(text)
+    with pytest.raises(UnknownWord):
+        parse_script((text,))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="runs the programs of a Linux system")
+def test_nothing_judged_read_only_does_anything_else() -> None:
+    """A short slice; `make fuzz-scripts` runs as many as one likes."""
+    names = tuple(language.name for language in LANGUAGES if language.name != "xargs")
+    finds, counts = hunt(25, 7, names)
+    more, _ = hunt(4, 7, ("xargs",))
+    assert finds + more == []
+    assert counts["sed judged read-only"] == 25
+    assert shutil.which("awk") is None or counts["find judged read-only"] == 25
