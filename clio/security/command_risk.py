@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
-from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import STARTS_CALLS, is_listed, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
@@ -26,8 +25,14 @@ _HARMLESS = names("""
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
 _ANY_WORD = "1"
-_DO_MORE = names("sort uniq xxd date diff tree file hostname rg wc du grep egrep fgrep")
-"""Programs that only read in the form that is written, and do more with other arguments."""
+_ONLY_READ = names("""
+    ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
+    realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum sha384sum
+    sha512sum b2sum cksum sum md5 shasum od hexdump strings seq expr test [ [[ sleep ps uptime free nproc lscpu cal locale
+    getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile readarray getopts
+    unset eza exa tsort zcat gzcat
+    """)
+"""Programs that read whatever their arguments are, so that an open one is a small risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
 _SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
 _SED_PART = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
@@ -135,9 +140,9 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     if not is_listed(program):
         return _danger(command)
     judged = judge_reading(command, line)
-    if isinstance(judged, Judgement):
-        more = command.dynamic and not is_started(command) and (program in _DO_MORE or program in DEVELOPER_TOOLS)
-        return medium("an argument is only known when it runs") if more else low(f"{program} only reads")
+    if isinstance(judged, Judgement) and (not command.dynamic or is_started(command) or program in _ONLY_READ):
+        return low(f"{program} only reads")
+    judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
     danger = _danger(command)
     return danger if danger.level == "high" else medium(f"{program}: {judged}")
 
