@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import get_args
 
 import msgspec
@@ -37,6 +38,7 @@ from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
+from clio.security.readonly.judge import listed_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
@@ -50,6 +52,7 @@ PAGES = (
     "docs/preferences.md",
     "docs/keys.md",
     "docs/themes.md",
+    "docs/approvals.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -180,6 +183,11 @@ def form_table(command: Command, called: str) -> str:
     return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in forms(command, called)])
 
 
+def programs() -> str:
+    """The programs of which some calls run without a question, as lines of text."""
+    return "\n".join(wrap(", ".join(f"`{name}`" for name in listed_programs()), 120, break_on_hyphens=False))
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
@@ -190,6 +198,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "meanings": meanings,
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
+    "programs": programs,
     "sessions_door": sessions_door,
     "settings": settings,
     "variables": variables,

@@ -29,9 +29,9 @@ _ANY_WORD = "1"
 _ONLY_READ = names("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
     realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum sha384sum
-    sha512sum b2sum cksum sum md5 shasum od hexdump strings seq expr test [ [[ sleep ps uptime free nproc lscpu cal locale
-    getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile readarray getopts
-    unset eza exa tsort zcat gzcat
+    sha512sum b2sum cksum sum md5 shasum od hexdump strings seq expr test [ [[ sleep ps uptime free nproc lscpu
+    cal locale getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile
+    readarray getopts unset eza exa tsort zcat gzcat
     """)
 """Programs that read whatever their arguments are, so that an open one is a small risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"

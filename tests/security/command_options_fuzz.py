@@ -346,8 +346,8 @@ class Result:
     counts: Counter[str] = field(default_factory=Counter[str])
 
 
-def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True) -> Result:
-    """Judge so many lines, and run those that would run without a question."""
+def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True, show: bool = False) -> Result:
+    """Judge so many lines, and run those that would run without a question; show: print each find at once."""
     result = Result()
     names = [name for name in judges.listed_programs() if name in _BUILTINS or shutil.which(name)]
     known = {name: vocabulary(name, judges.get_judge(name), help_text=help_text) for name in names}
@@ -371,6 +371,8 @@ def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True) 
             result.counts[f"  {program}"] += 1
             if why := stage.run(line, traced=traced and each % 23 == 0):
                 result.found.append((line, f"{each}: {why}"))
+                if show:
+                    print(f"{line!r}\n    {each}: {why}", flush=True)
     return result
 
 
@@ -378,9 +380,7 @@ def main() -> int:
     """Print what was found; 1 where it is anything."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    result = fuzz(number, seed)
-    for line, why in result.found:
-        print(f"{line!r}\n    {why}")
+    result = fuzz(number, seed, show=True)
     for what, times in result.counts.most_common():
         print(f"{times:7} {what}")
     print(f"{number} lines judged, {result.counts['run unasked']} run unasked, {len(result.found)} did harm")
