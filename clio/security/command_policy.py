@@ -15,6 +15,7 @@ from clio.security.command_risk import assess
 from clio.security.never_list import never
 from clio.security.path_policy import Workspace
 from clio.security.protected import is_protected
+from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import judge_read_only
 from clio.security.risk import Level, Risk, high, low, medium, worst
 from clio.security.rule import Rule
@@ -138,8 +139,12 @@ class CommandView:
             return risk
         where = self._outside(command, writes=not reads)
         if not where:
-            why = self._explain_git(command) if reads and command.program == "git" else ""
-            return medium(why) if why else risk
+            judged = judge_read_only(command) if reads else ""
+            bases = self._bases(command.folders) if isinstance(judged, Judgement) and judged.git else None
+            for base in bases or ():
+                if isinstance(judged, Judgement) and (why := self._explain_git(judged, base)):
+                    return medium(f"it {why}")
+            return risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
         return medium(reason) if reads else high(reason)
 
@@ -161,18 +166,12 @@ class CommandView:
                     return why
         return ""
 
-    def _explain_git(self, command: SimpleCommand) -> str:
-        """Why a call that reads a git repository may run a program or read outside; "" where it does not."""
+    def _explain_git(self, judgement: Judgement, base: str) -> str:
+        """Why git may run a program or read outside there, as the end of a sentence that begins with "it"."""
         from clio.security.git_safety import explain_git_risk
 
-        judged = judge_read_only(command)
-        if isinstance(judged, str) or not judged.git:
-            return ""
-        for base in self._bases(command.folders) or ():
-            place = Path(os.path.realpath(posixpath.join(base, _expanded(judged.directory))))
-            if self._inside(place) and (why := explain_git_risk(self.workspace.root, place)):
-                return why
-        return ""
+        place = Path(os.path.realpath(posixpath.join(base, _expanded(judgement.directory))))
+        return explain_git_risk(self.workspace.root, place) if self._inside(place) else ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool) -> str:
         for base in bases:
