@@ -84,10 +84,15 @@ def command(folder: Path, *words: str) -> list[str]:
     """The whole argument list of a git command that only reads, to be run in that folder with `environment`.
 
     The first call for a folder asks git for its filters, in a few ms; again only when a file of settings has changed.
-    Raises OSError where git cannot be run, or a filter cannot be switched off.
+    Raises OSError where git cannot be run, a filter cannot be switched off, or the repository leads elsewhere.
     """
     name, *rest = words
-    filters = () if name in _COMPARE_NOTHING else without_filters(folder)
+    filters: list[str] = []
+    if name not in _COMPARE_NOTHING:
+        filters = without_filters(folder)
+        elsewhere = find_elsewhere(folder, read_settings(folder))
+        if elsewhere is not None:
+            raise OSError(errno.EPERM, f"its {elsewhere[0]} leads to {str(elsewhere[1])!r}, which is not part of it")
     return ["git", *PLAIN, *SWITCHES, *NO_HOOKS, *filters, name, *_FLAGS.get(name, ()), *rest]
 
 
@@ -122,6 +127,44 @@ def without_filters(folder: Path) -> list[str]:
         for setting in ("clean=", "smudge=", "process=", "required=false")
         for word in ("-c", f"filter.{name}.{setting}")
     ]
+
+
+def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
+    """What leads git to files or to a repository that do not belong to the folder's own, and where.
+
+    A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but name the
+    directory they belong to, which nothing that is unpacked can make them do.
+    """
+    top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    if top is None:
+        return None
+    here = Path(os.path.realpath(top))
+    git = Path(os.path.realpath(top / ".git"))
+    if git.is_file():
+        git = Path(os.path.realpath(top / _read_line(git).removeprefix("gitdir:").strip()))
+    named = [one.value or "" for one in settings.items if one.key == "core.worktree" and one.from_repository]
+    worktree = Path(os.path.realpath(git / named[-1])) if named else here
+    if not worktree.is_relative_to(here):
+        return "core.worktree", worktree
+    linked = _read_line(git / "gitdir")
+    points_back = bool(named) or (linked != "" and os.path.realpath(git / linked) == str(here / ".git"))
+    if not git.is_relative_to(here) and not points_back:
+        return ".git", git
+    common = Path(os.path.realpath(git / (_read_line(git / "commondir") or ".")))
+    if common not in (git, git.parent.parent) and not common.is_relative_to(here):
+        return "commondir", common
+    return None
+
+
+def _read_line(path: Path) -> str:
+    """The first line of a small regular file; "" where there is none."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(65_536).partition("\n")[0].strip()
+    except OSError:
+        return ""
 
 
 def _filters(folder: Path) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from clio.children import started
 from clio.errors import UserError
+from clio.git_looking import read_settings
 from clio.repository.run import environment, git, git_path, readable
 from clio.repository.state import Changed, State
 from clio.storage.atomic import write_atomic
@@ -70,23 +71,29 @@ def forget_message(root: Path) -> None:
 
 def kept_message(root: Path) -> str:
     """The message of the last try that failed; "" where there is none."""
-    return read_text(git_path(root, KEPT))
+    path = git_path(root, KEPT)
+    return read_text(path, path.parent)
 
 
 def prepared_message(state: State) -> str:
     """What git itself proposes for a merge, a cherry-pick or a revert, without its comments; "" where there is none."""
     if state.doing in ("", "rebase"):
         return ""
-    lines = read_text(git_path(state.root, "MERGE_MSG")).splitlines()
+    path = git_path(state.root, "MERGE_MSG")
+    lines = read_text(path, path.parent).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
 
 def template(root: Path) -> str:
-    """The text of `commit.template`, without its comments; "" where there is none."""
+    """The text of `commit.template`, without its comments; "" where there is none.
+
+    What the repository's own configuration names counts only where it is in the working tree: it is sent to the model.
+    """
     named = git(root, "config", "--type=path", "--get", "commit.template", wrong=(1,))
-    if not named:
+    given = [setting for setting in read_settings(root).items if setting.key == "commit.template"] if named else []
+    if not given:
         return ""
-    lines = read_text(root / named).splitlines()
+    lines = read_text(root / named, root if given[-1].from_repository else None).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
 
@@ -99,9 +106,11 @@ def subjects(root: Path, *revisions: str) -> list[str]:
         return []
 
 
-def read_text(path: Path) -> str:
-    """A small file's text; "" where it cannot be read."""
+def read_text(path: Path, inside: Path | None = None) -> str:
+    """A small regular file's text; "" where it cannot be read, or where it is not in the directory `inside`."""
     try:
+        if inside and not path.resolve().is_relative_to(inside.resolve()):
+            return ""
         with open_regular(path) as file:
             return readable(file.read(20_000)).strip()
     except OSError:

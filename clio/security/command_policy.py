@@ -233,7 +233,7 @@ class CommandView:
         from clio.security.git_safety import explain_git_risk
 
         place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
-        return explain_git_risk(self.workspace.root, place)
+        return explain_git_risk(self.workspace.root, place) if self._inside(place) else ""
 
     def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.

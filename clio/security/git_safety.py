@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.git_looking import Setting, Settings, command, environment, read_settings
+from clio.git_looking import Setting, Settings, command, environment, find_elsewhere, read_settings
 from clio.security.readonly.git import LISTED, is_plain_format, is_plain_sort_key
 
 _OVERRIDES = (
@@ -62,16 +62,18 @@ class FoundKey(Struct, frozen=True):
     """Something of a repository that is not known to be harmless.
 
     name: the configuration key, or what else it is. file: where, as shown to the user. effect: completes "which …".
+    outside: what it would have git read outside the project.
     """
 
     name: str
     file: str
     effect: str = "is not known to be harmless"
+    outside: Path | None = None
 
     @property
     def sentence(self) -> str:
-        """For the question: "git reads diff.external from .git/config, which names a program"."""
-        return f"git reads {self.name} from {self.file}, which {self.effect}"
+        """For the question, after "it": "reads diff.external from .git/config, which may name a program"."""
+        return f"reads {self.name} from {self.file}, which {self.effect}"
 
 
 class _Layout(Struct, frozen=True):
@@ -117,7 +119,7 @@ def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str
 
 
 def explain_git_risk(root: Path, cwd: Path) -> str:
-    """Why git in `cwd` may run a program or read outside the project; "" where it does not."""
+    """Why git in `cwd` may run a program or read outside the project, after "it"; "" where it does not."""
     found = find_program_keys(root, cwd)
     return found[0].sentence if found else ""
 
@@ -150,7 +152,7 @@ def find_program_keys(root: Path, cwd: Path) -> tuple[FoundKey, ...]:
         if layout.git_dir in seen:
             continue
         seen.add(layout.git_dir)
-        found += _check_layout(layout, own, root)
+        found += _check_layout(layout, settings, root)
         found += _check_settings(layout, own, root)
         found += _check_hooks(layout, settings, root)
         if layout.top is not None and not found:
@@ -218,7 +220,7 @@ def _find_bare(place: Path, top: Path | None) -> Path | None:
     return None
 
 
-def _check_layout(layout: _Layout, own: list[Setting], root: Path) -> Iterator[FoundKey]:
+def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
     """What leads git to another repository, or to files that are neither the repository's nor the project's."""
     here = layout.found_in
     shown = _show(layout.git_dir, root)
@@ -227,24 +229,19 @@ def _check_layout(layout: _Layout, own: list[Setting], root: Path) -> Iterator[F
             "the configuration", shown, "is a repository inside the project, so that its files may name programs"
         )
         return
-    worktree = next((_path(one.value or "", layout.git_dir) for one in own if one.key == "core.worktree"), None)
-    if layout.top is not None and layout.top != here and not layout.top.is_relative_to(root):
-        yield FoundKey("core.worktree", f"{shown}/config", "leads git outside the project")
-    home = Path(os.path.realpath(here / ".git"))
-    linked = _read_small(layout.git_dir / "gitdir").strip()
-    points_back = worktree == here or (linked != "" and os.path.realpath(layout.git_dir / linked) == str(home))
-    plain = layout.git_dir == here / ".git" and not (here / ".git").is_symlink()
-    if not plain and not layout.git_dir.is_relative_to(root) and not points_back:
-        yield FoundKey("a repository", _show(here / ".git", root), f"leads to {shown}, outside the project")
+    elsewhere = find_elsewhere(here, settings)
+    if elsewhere is not None and not elsewhere[1].is_relative_to(root):
+        name, target = elsewhere
+        yield FoundKey(name, shown, f"leads to {_show(target, root)}, outside the project", target)
     common = layout.common_dir
-    if common not in (layout.git_dir, layout.git_dir.parent.parent) and not common.is_relative_to(root):
-        yield FoundKey("commondir", shown, f"leads to {_show(common, root)}, outside the project")
     allowed = tuple(filter(None, (root, layout.top, common, layout.git_dir)))
     yield from _check_links({layout.git_dir, common}, allowed, root)
     alternates = common / "objects" / "info" / "alternates"
     for line in _read_small(alternates).splitlines():
-        if line and not line.startswith("#") and not _is_inside(_path(line, common / "objects"), allowed):
-            yield FoundKey("objects", _show(alternates, root), f"leads to {_printable(line)}, outside the project")
+        target = _path(line, common / "objects")
+        if line and not line.startswith("#") and not _is_inside(target, allowed):
+            effect = f"leads to {_printable(line)}, outside the project"
+            yield FoundKey("objects", _show(alternates, root), effect, target)
 
 
 def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[FoundKey]:
@@ -255,9 +252,13 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
         for folder in (place, *(place / name for name in _OWN_STATE), *_list_folder(place / "worktrees"))
     ]
     for folder in folders:
-        for entry in _list_folder(folder):
-            if entry.is_symlink() and not _is_inside(Path(os.path.realpath(entry)), allowed):
-                yield FoundKey("a link", _show(entry, root), "leads outside the project")
+        entries = _list_folder(folder)
+        if len(entries) == _MAX_ENTRIES:
+            yield FoundKey("files", _show(folder, root), "are too many to check")
+        for entry in entries:
+            target = Path(os.path.realpath(entry))
+            if entry.is_symlink() and not _is_inside(target, allowed):
+                yield FoundKey("a link", _show(entry, root), "leads outside the project", target)
 
 
 def _check_hooks(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:

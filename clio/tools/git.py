@@ -65,13 +65,18 @@ class GitTool:
             repo.close()
 
     def _read(self, repo: "Repo", arguments: list[str], title: str) -> Prepared:
+        from clio.security.git_safety import find_program_keys
+
         root = Path(repo.working_dir).resolve()
+        # Where the repository itself leads git to other files, reading them is a question of its own.
+        found = (one.outside for one in find_program_keys(self._cwd, self._cwd))
+        paths = (root, *(place for place in found if place is not None))
 
         async def go(progress: Progress) -> ToolOutput:
             text = await _git_output(self._cwd, arguments)
             return ToolOutput(text=text or "(nothing)", summary=many(len(text.splitlines()), "line"))
 
-        return Prepared(title=title, action=ReadFiles(paths=(root,)), run=go)
+        return Prepared(title=title, action=ReadFiles(paths=paths), run=go)
 
     def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput], title: str) -> Prepared:
         outside = self._sandbox is not None and commands[0][1] == "push"

@@ -68,7 +68,7 @@ def _collect(project: Path, wanted: str) -> _Found:
         raise UserError(
             f"{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH"
         )
-    template = next(filter(None, (read_text(state.root / name) for name in _TEMPLATES)), "")
+    template = next(filter(None, (read_text(state.root / name, state.root) for name in _TEMPLATES)), "")
     return _Found(base, commits, between(state.root, start, "HEAD"), template)
 
 

@@ -117,7 +117,7 @@ _SPECS: dict[str, str] = {
     "rev-list": f"""{_COMMITS} {_PRETTY} --quiet --objects --objects-edge --in-commit-order --object-names
         --no-object-names --filter= --no-filter --filter-provided-objects --filter-print-omitted --indexed-objects
         --unpacked --header --timestamp --count --bisect-vars --bisect-all --disk-usage? --use-bitmap-index
-        --commit-header --no-commit-header --missing= --exclude-promisor-objects ; path+""",
+        --commit-header --no-commit-header --missing= --exclude-promisor-objects ; path*""",
     "rev-parse": """--git-dir --absolute-git-dir --git-common-dir --show-toplevel --show-cdup --show-prefix
         --show-superproject-working-tree --is-inside-git-dir --is-inside-work-tree --is-bare-repository
         --is-shallow-repository --shared-index-path --local-env-vars --git-path= --resolve-git-dir=path
@@ -245,11 +245,6 @@ def judge_git(words: tuple[Word, ...]) -> Judgement:
         return Judgement(git=True, directory=request.directory)  # prints the usage
     call = _judge_subcommand(name, rest)
     _check_formats(name, call)
-    for option, value in call.options:
-        # A search for commits takes `--` for the end of its options wherever it stands: `git log -S -- x`.
-        detached = value.startswith("-") and any(word.text == value for word in rest)
-        if detached and option not in ("--sort", "-e") and value != "-":
-            raise UnknownWord(f"the value of {option} looks like another option")
     patterns = (word for word in call.operands if word.glob and word not in call.paths)
     paths = tuple(_move_path(word, request.directory) for word in (*call.paths, *patterns))
     own = (Word(request.directory),) if request.directory else ()
@@ -321,7 +316,17 @@ def _parse(spec: str, words: tuple[Word, ...], order: Order = "permute") -> Pars
     grammar = read_grammar(spec, order=order)
     if words and words[-1].text in _LISTING and grammar.options.get(words[-1].text) is not None:
         words = (*words, Word("HEAD"))
-    return parse_call(grammar, words)
+    if "--sort" in grammar.options:  # its value often begins with a dash: `--sort -committerdate`
+        place = next((place for place, word in enumerate(words[:-1]) if word.text == "--sort"), None)
+        if place is not None and not (words[place + 1].dynamic or words[place + 1].glob):
+            words = (*words[:place], Word(f"--sort={words[place + 1].text}"), *words[place + 2 :])
+    call = parse_call(grammar, words)
+    for option, value in call.options:
+        # A search for commits takes `--` for the end of its options wherever it stands: `git log -S -- x`.
+        detached = value.startswith("-") and value != "-" and any(word.text == value for word in words)
+        if detached and option != "-e":
+            raise UnknownWord(f"the value of {option} looks like another option")
+    return call
 
 
 def _check_formats(name: str, call: ParsedCall) -> None:

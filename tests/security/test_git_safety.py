@@ -1,0 +1,328 @@
+"""Calls of git that run unasked start no program of the repository's, in whatever way it names one."""
+
+import asyncio
+import os
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clio.context.recovery_notes import git_activity
+from clio.errors import ToolFailed
+from clio.repository.commits import read_text, template
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Ask, Policy
+from clio.security.git_safety import find_program_keys, git_environment
+from clio.security.path_policy import Workspace
+from clio.security.readonly.git import LISTED
+from clio.tools.git import GitArgs, GitTool
+from tests.security.git_fuzz import hunt
+from tests.support.git_tricks import CALLS, SETTINGS, Tricks, run, run_in_terminal, springs
+from tests.support.repositories import git, make, write
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the programs are shell scripts")
+CORPUS = (Path(__file__).parent / "git_calls.txt").read_text(encoding="utf-8").split("\n# asked")
+EVERYDAY = [line for line in CORPUS[0].splitlines()[1:] if line]
+ASKED = [line for line in CORPUS[1].splitlines()[1:] if line]
+
+TRICKS: dict[str, tuple[Callable[[Tricks], Path], str]] = {
+    "fsmonitor": (lambda t: t.setting("core.fsmonitor", "fsm"), "."),
+    "diff.external": (lambda t: t.setting("diff.external", "ext"), "."),
+    "textconv": (lambda t: t.setting("diff.trap.textconv", "conv"), "."),
+    "diff command": (lambda t: t.setting("diff.trap.command", "cmd"), "."),
+    "filter": (lambda t: t.setting("filter.trap.clean", "clean"), "."),
+    "filter process": (lambda t: t.setting("filter.trap.process", "process"), "."),
+    "include": (Tricks.included, "."),
+    "includeIf": (Tricks.included_if, "."),
+    "config.worktree": (Tricks.worktree_setting, "."),
+    "git file": (Tricks.git_file, "."),
+    "commondir": (Tricks.common_dir, "."),
+    "hook": (Tricks.hook, "."),
+    "hooks path": (lambda t: t.hook(path=True), "."),
+    "bare docs": (lambda t: t.bare("docs"), "docs"),
+    "bare a/b/c": (lambda t: t.bare("a/b/c"), "a/b/c"),
+    "below a bare one": (lambda t: t.bare("x/y"), "x/y/deep"),
+    "submodule": (Tricks.submodule, "."),
+    "submodule filter": (lambda t: t.submodule("filter.trap.clean"), "."),
+    "embedded repository": (lambda t: t.submodule(absorbed=False), "."),
+    "split index": (Tricks.split_index_submodule, "."),
+}
+BY_JUDGEMENT_ALONE = {
+    *("diff.external", "textconv", "diff command", "filter", "filter process", "includeIf", "commondir"),
+    *("submodule filter", "split index"),
+}
+"""git has no switch for these, so the environment alone does not hold them."""
+
+
+@pytest.fixture(scope="module")
+def tricks(tmp_path_factory: pytest.TempPathFactory) -> Tricks:
+    return Tricks(tmp_path_factory.mktemp("tricks"))
+
+
+def judge(root: Path, line: str, cwd: Path | None = None) -> Allow | Ask:
+    verdict = Policy(Workspace(root), "ask").judge(RunCommand(command=line, cwd=cwd or root))
+    assert isinstance(verdict, Allow | Ask)
+    return verdict
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: str, tricks: Tricks) -> None:
+    make_root, folder = TRICKS[name]
+    root, sprung = springs(tricks, lambda: make_root(tricks), folder)
+    assert sprung, "without protection the program runs"
+    cwd = Path(os.path.normpath(root / folder))
+    for call in CALLS:
+        line = shlex.join(("git", *call))
+        verdict = judge(root, line, cwd)
+        assert isinstance(verdict, Ask) and "it reads" in verdict.reason, line
+        if call in CALLS[:3]:
+            assert isinstance(judge(root, f"cd {folder} && {line}"), Ask)
+            assert isinstance(judge(root, shlex.join(("git", "-C", folder, *call))), Ask)
+        if name not in BY_JUDGEMENT_ALONE:
+            os.utime(root / "docs" / "b.txt")
+            run(cwd, call, git_environment(root))
+            assert not tricks.sprung(), line
+
+
+def lazy(root: Path, tricks: Tricks) -> None:
+    """A file of the first commit is missing, so that git asks the remote, whose address is a program."""
+    blob = git(root, "rev-parse", "HEAD~1:a.txt")
+    (root / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{tricks.canary} quit",
+        "protocol.allow": "always",
+    }.items():
+        git(root, "config", key, value)
+
+
+def sign(root: Path, tricks: Tricks) -> None:
+    """The newest commit has a signature, which `log.showSignature` has a program check."""
+    head, _, body = git(root, "cat-file", "commit", "HEAD").partition("\n\n")
+    block = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----"
+    (root / "signed").write_bytes(f"{head}\n{block}\n\n{body}\n".encode())
+    git(root, "reset", "--quiet", git(root, "hash-object", "-t", "commit", "-w", "signed"))
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "gpg.program", str(tricks.canary))
+
+
+def borrow(root: Path, tricks: Tricks) -> None:
+    write(root / ".git/objects/info", {"alternates": f"{tricks.folder}/base/.git/objects\n"})
+    git(root, "config", "core.alternateRefsCommand", str(tricks.canary))
+
+
+VARIABLES: dict[str, tuple[Callable[[Path, Tricks], object], str]] = {
+    "pager": (lambda root, t: git(root, "config", "core.pager", str(t.canary)), "terminal: git log -1"),
+    "pager of a command": (lambda root, t: git(root, "config", "pager.status", str(t.canary)), "terminal: git status"),
+    "editor": (lambda root, t: git(root, "config", "core.editor", str(t.canary)), "git tag -a new"),
+    "sequence editor": (lambda root, t: git(root, "config", "sequence.editor", str(t.canary)), "git rebase -i HEAD~1"),
+    "credential helper": (
+        lambda root, t: git(root, "config", "credential.helper", str(t.canary)),
+        "git credential fill",
+    ),
+    "askpass": (lambda root, t: git(root, "config", "core.askPass", str(t.canary)), "git credential fill"),
+    "signature": (sign, "git log -1"),
+    "lazy fetch": (lazy, "git show HEAD~1:a.txt"),
+    "alternate refs": (borrow, "git log --alternate-refs --oneline"),
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_each_variable_holds_a_program_back(name: str, tricks: Tricks) -> None:
+    change, line = VARIABLES[name]
+    root = tricks.copy(f"variable-{name.replace(' ', '-')}")
+    git(root, "checkout", "--quiet", "--force", ".")
+    change(root, tricks)
+    assert isinstance(judge(root, "git log -1"), Ask)
+    call = tuple(line.removeprefix("terminal: ").split()[1:])
+    for env, expected in (({}, True), (git_environment(root), False)):
+        if line.startswith("terminal: "):
+            run_in_terminal(root, call, env)
+        else:
+            run(root, call, env, given="protocol=https\nhost=localhost\n\n")
+        assert tricks.sprung() is expected
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_the_question_names_the_key_and_the_file(key: str, tricks: Tricks) -> None:
+    root = tricks.setting(key, f"key-{SETTINGS.index(key)}")
+    section, _, rest = key.partition(".")
+    middle, dot, name = rest.rpartition(".")
+    shown = f"{section.lower()}.{middle}{dot}{name.lower()}"
+    verdict = judge(root, "git status")
+    assert isinstance(verdict, Ask)
+    assert f"it reads {shown} from .git/config" in verdict.reason
+
+
+def test_what_leads_outside_is_asked_about(tricks: Tricks, tmp_path: Path) -> None:
+    private = make(tmp_path / "private", {"secret.txt": "hidden\n"})
+    (tmp_path / "private.txt").write_text("hidden\n", encoding="utf-8")
+    cases: dict[str, Callable[[Path], object]] = {
+        "worktree": lambda root: git(root, "config", "core.worktree", str(tmp_path)),
+        "worktree above": lambda root: git(root, "config", "core.worktree", "../.."),
+        "excludes": lambda root: git(root, "config", "core.excludesFile", str(tmp_path / "private.txt")),
+        "blame": lambda root: git(root, "config", "blame.ignoreRevsFile", "~/x"),
+        "include": lambda root: git(root, "config", "include.path", str(tmp_path / "private.txt")),
+        "alternates": lambda root: write(root / ".git/objects/info", {"alternates": f"{private}/.git/objects\n"}),
+        "link": lambda root: (root / ".git" / "BISECT_LOG").symlink_to(tmp_path / "private.txt"),
+        "git file": lambda root: (shutil.rmtree(root / ".git"), write(root, {".git": f"gitdir: {private}/.git\n"})),
+        "git link": lambda root: (shutil.rmtree(root / ".git"), (root / ".git").symlink_to(private / ".git")),
+        "common directory": lambda root: write(root / ".git", {"commondir": f"{private}/.git\n"}),
+        "helper": lambda root: git(root, "config", "remote.origin.url", "ext::sh -c x"),
+        "pretty": lambda root: git(root, "config", "format.pretty", "%h %G?"),
+        "sort": lambda root: git(root, "config", "branch.sort", "signature"),
+        "shadow": lambda root: git(root, "config", "alias.whatchanged", "log --output=x"),
+    }
+    for name, change in cases.items():
+        root = tricks.copy(f"outside-{name.replace(' ', '-')}")
+        assert isinstance(judge(root, "git log -1"), Allow), name
+        change(root)
+        assert isinstance(judge(root, "git log -1"), Ask), name
+        assert isinstance(judge(root, "git status"), Ask), name
+
+
+def test_a_change_is_seen_though_the_answer_was_kept(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the files had been there for long
+    root = tricks.copy("kept")
+    write(root, {"sub/x": "x\n", "later": ""})
+    git(root, "config", "include.path", "../late.inc")
+    sub = root / "sub"
+    assert find_program_keys(root, root) == find_program_keys(root, root) == ()
+    assert find_program_keys(root, sub) == ()
+    write(root, {"late.inc": f"[diff]\n\texternal = {tricks.canary}\n"})
+    assert [found.name for found in find_program_keys(root, root)] == ["diff.external"]
+    (root / "late.inc").unlink()
+    assert find_program_keys(root, sub) == ()
+    make(sub)
+    git(sub, "config", "core.fsmonitor", str(tricks.canary))
+    assert [found.name for found in find_program_keys(root, sub)] == ["core.fsmonitor"]
+    assert find_program_keys(root, root) == ()
+    git(root, "config", "extensions.worktreeConfig", "true")
+    assert find_program_keys(root, root) == ()
+    git(root, "config", "--worktree", "core.pager", "x")
+    assert [found.name for found in find_program_keys(root, root)] == ["core.pager"]
+
+
+def test_everyday_calls_run_unasked(tricks: Tricks) -> None:
+    root = tricks.copy("everyday")
+    write(root, {"README.md": "x", "src/app.py": "x", "a.py": "x", "b.py": "x", "sub/x": "x", "a/b/x": "x"})
+    assert len(EVERYDAY) >= 270
+    assert [line for line in EVERYDAY if not isinstance(judge(root, line), Allow)] == []
+
+
+def test_other_calls_are_asked(tricks: Tricks) -> None:
+    root = tricks.copy("asked")
+    assert len(ASKED) >= 120
+    assert [line for line in ASKED if not isinstance(judge(root, line), Ask)] == []
+
+
+def test_every_listed_subcommand_is_tried() -> None:
+    tried = {call[0] for call in CALLS} | {line.split()[1] for line in EVERYDAY if " " in line}
+    assert set() == LISTED - tried - {"check-mailmap", "patch-id", "help"}
+
+
+def test_everyday_repositories_are_not_asked_about(
+    tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    own = {
+        "filter.lfs.clean": "git-lfs clean -- %f",
+        "filter.lfs.process": "git-lfs filter-process",
+        "alias.lg": "!git log --graph",
+        "core.pager": "delta",
+        "diff.external": str(tricks.canary),
+        "core.hooksPath": str(home / "hooks"),
+        "credential.helper": "store",
+        "gpg.program": "gpg2",
+        "core.sshCommand": "ssh -v",
+    }
+    for key, value in own.items():
+        git(tmp_path, "config", "--file", str(home / ".gitconfig"), key, value)
+    origin = tricks.copy("origin")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", str(origin), str(clone))
+    everyday = {
+        "user.name": "A B", "branch.main.vscode-merge-base": "origin/main", "core.hooksPath": ".husky/_",
+        "remote.origin.gh-resolved": "base", "pull.rebase": "true", "blame.ignoreRevsFile": ".git-blame-ignore-revs",
+        "lfs.repositoryformatversion": "0", "core.fsmonitor": "true", "alias.st": "status",
+        "http.https://x/.extraheader": "AUTHORIZATION: basic x", "pager.branch": "false",
+        "url.git@github.com:.insteadOf": "https://github.com/",
+    }  # fmt: skip
+    for key, value in everyday.items():
+        git(clone, "config", key, value)
+    write(clone, {".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n"})
+    linked = tmp_path / "linked"
+    git(clone, "worktree", "add", "--quiet", "-b", "other", str(linked))
+    parent = tricks.copy("with-submodule")
+    git(parent, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(origin), "part")
+    partial = tmp_path / "partial"
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", "--no-local", origin.as_uri(), str(partial))
+    sparse = tmp_path / "sparse"
+    git(tmp_path, "clone", "--quiet", str(origin), str(sparse))
+    git(sparse, "sparse-checkout", "set", "docs")
+    none = tmp_path / "none"
+    none.mkdir()
+    places = [clone, linked, parent, parent / "part", partial, sparse, none]
+    for root, cwd in [*((place, place) for place in places), (clone / "docs", clone / "docs"), (clone, clone / "docs")]:
+        assert find_program_keys(root, cwd) == (), root
+        for line in ("git status", "git diff", "git log -3", "git branch -a", "git show --stat"):
+            assert isinstance(judge(root, line, cwd), Allow), (root, line)
+    assert run(linked, ("status",), git_environment(linked)).returncode == 0
+    assert run(clone / "docs", ("log", "-1"), git_environment(clone / "docs")).returncode == 0
+
+
+def test_random_calls_that_run_unasked_change_nothing(tmp_path: Path) -> None:
+    """`python -m tests.security.git_fuzz 5000` tries more of them."""
+    judged, ran, found = hunt(tmp_path, 300, 7)
+    assert ran > judged / 5
+    assert found == []
+
+
+def test_the_hunt_finds_what_changes_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Policy, "judge", lambda *_: Allow("anything"))
+    assert hunt(tmp_path, 300, 7)[2]
+
+
+def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    private = make(tmp_path / "private", {"a.txt": "hidden\n", "message.txt": "hidden\n"})
+    led = tricks.copy("own-worktree")
+    git(led, "config", "core.worktree", str(private))
+    assert git_activity(led) is None
+    with pytest.raises(ToolFailed, match=r"core\.worktree"):
+        asyncio.run(GitTool(Workspace(led), 20).prepare(GitArgs(operation="diff")).run(lambda _: None))
+    moved = tricks.copy("own-file")
+    shutil.rmtree(moved / ".git")
+    write(moved, {".git": f"gitdir: {private}/.git\n"})
+    assert git_activity(moved) is None
+    root = tricks.copy("own-template")
+    (root / "inside.txt").write_text("title: ", encoding="utf-8")
+    git(root, "config", "commit.template", "inside.txt")
+    assert template(root) == "title:"
+    git(root, "config", "commit.template", str(private / "message.txt"))
+    assert template(root) == ""
+    (root / "pull_request_template.md").symlink_to(private / "message.txt")
+    assert read_text(root / "pull_request_template.md", root) == ""
+    (root / ".git" / "objects" / "info" / "alternates").write_text(f"{private}/.git/objects\n", encoding="utf-8")
+    action = GitTool(Workspace(root), 20).prepare(GitArgs(operation="log")).action
+    assert isinstance(Policy(Workspace(root), "ask").judge(action), Ask)
+    plain = GitTool(Workspace(tricks.copy("own-plain")), 20).prepare(GitArgs(operation="log")).action
+    assert isinstance(Policy(Workspace(tricks.folder / "own-plain"), "ask").judge(plain), Allow)
+
+
+def test_settings_given_by_the_environment_stay(tmp_path: Path) -> None:
+    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Own Name"}
+    root = make(tmp_path / "project", {"a": "x\n"})
+    env = {**given, **git_environment(root, given)}
+    assert run(root, ("config", "--global", "--list"), env).stdout == b""
+    assert b"Own Name" in run(root, ("-c", "x.y=z", "config", "user.name"), env).stdout
+    assert run(root, ("config", "core.fsmonitor"), env).stdout == b"false\n"
