@@ -1,10 +1,10 @@
 """Turns a configuration file into settings, or says in which line it is wrong."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused
 from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, from_node, text_items
 from clio.config.nearest import did_you_mean
 from clio.config.setting import Setting
@@ -72,9 +72,13 @@ def _known(name: str, fields: dict[str, Field], where: str, prefix: str = "") ->
 
 def _check_pattern(pattern: str, where: str) -> None:
     try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error.msg}") from None
+        BoundedPattern(pattern)
+    except PatternRefused as error:
+        raise ConfigError(f"{where}: the pattern {_named(pattern)} is not used: {error}; change or remove it") from None
+
+
+def _named(pattern: str) -> str:
+    return repr(pattern if len(pattern) <= 60 else pattern[:57] + "...")
 
 
 def _converted(convert: Callable[[Field, Node], T], field: Field, name: str, entry: Entry, shown: str) -> T:

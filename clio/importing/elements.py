@@ -26,7 +26,7 @@ def elements_of(path: Path, lists: frozenset[str], tally: Tally, progress: Progr
     What is cut off at its end gives what stands before the cut. Raises OSError, and what `progress` raises.
     """
     reader = _Elements(lists, tally)
-    with open_regular(path) as file:
+    with open_regular(path, None) as file:
         done = 0
         while block := file.read(BLOCK_BYTES):
             done += len(block)

@@ -53,7 +53,7 @@ def facts_of(
     unreadable: list[tuple[str, str]] = []
     for path, section in _files(agent, looker, project, given):
         try:
-            with open_regular(path) as file:
+            with open_regular(path, None) as file:
                 text = file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace")
         except OSError as error:
             unreadable.append((str(path), error.strerror or str(error)))

@@ -199,7 +199,7 @@ class Intake:
 def _head(files: SessionFiles) -> snapshot.Head | None:
     """What the session's file says of itself; None where there is none."""
     try:
-        with open_regular(files.snapshot) as file:
+        with open_regular(files.snapshot, None) as file:
             data = file.read(HEAD_BYTES)
             head = snapshot.decode_head(data)
             return head or snapshot.decode_head(data + file.read())

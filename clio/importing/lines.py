@@ -31,7 +31,7 @@ def lines_of(path: Path, tally: Tally, progress: Progress, *, keep: bool = False
     blanks = b"\r" if keep else b" \t\r"
     parts: list[bytes] = []
     held, skipping = 0, False
-    with open_regular(path) as file:
+    with open_regular(path, None) as file:
         for block in _blocks(file, progress):
             first, *others = block.split(b"\n")
             parts.append(first)

@@ -87,7 +87,7 @@ def _read_info(files: SessionFiles, names: set[str]) -> SessionInfo | None:
 
 
 def _head(path: Path) -> snapshot.Head | None:
-    with open_regular(path) as file:
+    with open_regular(path, None) as file:
         data = file.read(HEAD_BYTES)
     return snapshot.decode_head(data)
 

@@ -44,7 +44,7 @@ def read_lines(path: Path) -> Lines:
 def read_last_lines(path: Path, max_bytes: int) -> tuple[bytes, ...]:
     """The whole lines among the last `max_bytes` of a file; none where there is no file. Raises other OSErrors."""
     try:
-        with open_regular(path) as file:
+        with open_regular(path, None) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(0, size - max_bytes))
             data = file.read(max_bytes)

@@ -47,9 +47,16 @@ def read_regular(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
         os.close(fd)
 
 
-def open_regular(path: Path) -> BufferedReader:
-    """An ordinary file opened for reading bytes, which a link may lead to. Raises as `read_regular`, save TooLarge."""
-    return os.fdopen(_open_regular(path), "rb")
+def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, follow: bool = True) -> BufferedReader:
+    """An ordinary file opened for reading bytes. Raises as `read_regular`.
+
+    max_bytes: None for what is read in pieces, whatever its size. follow: whether a link may lead to it.
+    """
+    fd = _open_regular(path, follow=follow)
+    if max_bytes is not None and os.fstat(fd).st_size > max_bytes:
+        os.close(fd)
+        raise _too_large(path, max_bytes)
+    return os.fdopen(fd, "rb")
 
 
 def read_project_file(
@@ -79,12 +86,12 @@ def read_project_text(path: Path, root: Path, max_bytes: int, *, trusted: Iterab
     return read_project_file(path, root, max_bytes, trusted=trusted).decode("utf-8-sig", "replace")
 
 
-def _open_regular(path: Path) -> int:
+def _open_regular(path: Path, *, follow: bool = True) -> int:
     # Looked at before it is opened as well: opening a device can already do something.
-    if not stat.S_ISREG(path.stat().st_mode):
+    if not stat.S_ISREG((path.stat() if follow else path.lstat()).st_mode):
         raise NotAFile(errno.EINVAL, "it is not a file", str(path))
     try:
-        fd = os.open(path, _OPEN)
+        fd = os.open(path, _OPEN if follow else _OPEN | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:  # a name no disk can hold
         raise NotAFile(errno.EINVAL, "it is not a file", str(path)) from error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -96,12 +103,16 @@ def _open_regular(path: Path) -> int:
 def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
     """Up to the end, also of a file that grows meanwhile or tells no size, as those in /proc."""
     if os.fstat(fd).st_size > max_bytes:
-        raise TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+        raise _too_large(path, max_bytes)
     parts: list[bytes] = []
     total = 0
     while part := os.read(fd, _BLOCK):
         total += len(part)
         if total > max_bytes:
-            raise TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+            raise _too_large(path, max_bytes)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(path: Path, max_bytes: int) -> TooLarge:
+    return TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))

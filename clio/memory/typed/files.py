@@ -179,12 +179,12 @@ class MemoryFiles:
     def _read_journal(self) -> bool:
         """Carry out the lines not yet read; False where the snapshot changed meanwhile and all is to be read anew."""
         try:
-            fd = os.open(self.journal, os.O_RDONLY | NO_FOLLOW)
+            opened = open_regular(self.journal, follow=False)
         except FileNotFoundError:
             self._seen, self._read_bytes = None, 0
             return self._stamp() == self._snapshot_stamp
-        with os.fdopen(fd, "rb") as file:
-            status = os.fstat(fd)
+        with opened as file:
+            status = os.fstat(file.fileno())
             start = self._read_bytes
             file.seek(start)
             data = file.read()

@@ -1,9 +1,9 @@
 """Where a text's secrets are, by their kinds, a person's patterns and known values; and where it may be cut."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
+from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 from clio.security.redaction.patterns import (
@@ -24,6 +24,8 @@ _LINE = LatePattern(r"[^\n]+")
 _MAX_ROUNDS = 8
 _FAR = 2048
 _NEAR = 100
+_MAX_SLOW = 20
+"""Lines on which one pattern may run out of time."""
 
 
 class Finder:
@@ -35,6 +37,7 @@ class Finder:
 
     def __init__(self, patterns: tuple[str, ...] = (), values: Iterable[str] = ()) -> None:
         self.patterns = tuple(map(_compiled, patterns))
+        self._slow: dict[str, int] = {}
         bare = {stripped for value in values if len(stripped := value.strip()) >= 12}
         self.values = tuple(sorted(bare, key=len, reverse=True))
         self._spaced = tuple(value for value in self.values if any(char.isspace() for char in value))
@@ -130,11 +133,26 @@ class Finder:
         for line in text.split("\n"):
             marked = [match.span() for match in MARKER.finditer(line)] if "[REDACTED:" in line else []
             for pattern in self.patterns:
-                for match in pattern.finditer(line):
-                    begin, end = match.span()
+                for begin, end in self._spans_in(pattern, line):
                     if begin < end and not any(begin < last and first < end for first, last in marked):
                         yield Span(start + begin, start + end, "custom", 500)
             start += len(line) + 1
+
+    def _spans_in(self, pattern: BoundedPattern, line: str) -> Iterator[tuple[int, int]]:
+        """Where a pattern matches in a line; the whole line where that cannot be told in time.
+
+        Raises ConfigError where that happened too often: each time costs a tenth of a second.
+        """
+        try:
+            yield from pattern.spans(line)
+        except TooSlow:
+            self._slow[pattern.pattern] = self._slow.get(pattern.pattern, 0) + 1
+            if self._slow[pattern.pattern] > _MAX_SLOW:
+                raise ConfigError(
+                    f"redact_patterns: {pattern.pattern[:60]!r} takes too long on lines such as those here; make it "
+                    "simpler, without repetitions that can match the same text, or remove it"
+                ) from None
+            yield 0, len(line)
 
     def has_long_unit(self, text: str) -> bool:
         """Whether a text has a unit too long to be looked at as one."""
@@ -185,10 +203,8 @@ def added(totals: dict[str, int], counts: dict[str, int]) -> None:
         totals[kind] = totals.get(kind, 0) + number
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> BoundedPattern:
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ConfigError(
-            f"redact_patterns: {pattern!r} is no regular expression ({error}); correct or remove it"
-        ) from None
+        return BoundedPattern(pattern)
+    except PatternRefused as error:
+        raise ConfigError(f"redact_patterns: {pattern[:60]!r} is not used: {error}; correct or remove it") from None

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
+from clio.tools.search.linear_glob import MOST_WILDCARDS, LinearGlob, alternatives
 
 _SPECIAL = LatePattern(r"[*?\[{]")
 
@@ -30,16 +31,27 @@ def matcher(pattern: str) -> Callable[[str], bool]:
         text += "**"
     anchored = "/" in text
     try:
-        compiled = re.compile(translate(text.removeprefix("/")))
+        found = compile_glob(text.removeprefix("/"))
     except re.error as error:
         raise ToolRetry(f"the glob {pattern!r} cannot be read: {error}; write [[] for a bracket itself") from None
-    found = compiled.fullmatch
 
     def matches(path: str) -> bool:
         subject = path if anchored else path.rsplit("/", 1)[-1]
-        return (found(subject) is None) is negative
+        return found(subject) is not negative
 
     return matches
+
+
+def compile_glob(glob: str, *, as_git: bool = False) -> Callable[[str], bool]:
+    """Whether a whole path answers to the glob, in bounded time. as_git: see `translate`.
+
+    Raises re.error, and ToolRetry for braces that stand for too many globs.
+    """
+    if glob.count("*") <= MOST_WILDCARDS and (as_git or glob.count("{") <= MOST_WILDCARDS):
+        pattern = re.compile(translate(glob, as_git=as_git))
+        return lambda path: pattern.fullmatch(path) is not None
+    every = [LinearGlob(one, as_git=as_git) for one in ([glob] if as_git else alternatives(glob))]
+    return lambda path: any(one.fullmatch(path) for one in every)
 
 
 def translate(glob: str, *, as_git: bool = False) -> str:

@@ -12,12 +12,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed, ToolRetry
 from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode
 from clio.tools.search.file_index import list_files, path_key, ripgrep_options
 
 _CHUNK = 1 << 16
+_FILE_LIMIT_S = 2.0
+"""For looking whether a pattern is anywhere in a file, which is read as one text."""
 _LINE_MATTERS = LatePattern(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
 """Patterns that may match a line and yet not the text it stands in: such a text has to be looked at line by line."""
 _META = LatePattern(r"[\\.+*?()|\[\]{}^$]")
@@ -220,20 +223,28 @@ def search_with_python(query: Query) -> Found:
     """The same search without ripgrep. Raises ToolRetry for a bad pattern."""
     flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
     try:
-        pattern = re.compile(query.pattern, flags)
-        anywhere = re.compile("" if _LINE_MATTERS.search(query.pattern) else query.pattern, flags | re.MULTILINE)
-    except re.error as error:
+        pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
+        whole = "" if _LINE_MATTERS.search(query.pattern) else query.pattern
+        anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
+        return _search_files(query, pattern, anywhere)
+    except PatternRefused as error:
         raise bad_pattern(query.pattern, str(error)) from None
+    except TooSlow:
+        raise bad_pattern(query.pattern, "it takes too long; write it with fewer repetitions") from None
+
+
+def _search_files(query: Query, pattern: BoundedPattern, anywhere: BoundedPattern) -> Found:
+    """Raises TooSlow."""
     files: list[FileHits] = []
     kept = total = total_files = 0
     for path in _candidates(query):
         text = _text(f"{query.folder}/{path}")
-        if text is None or not anywhere.search(text):
+        if text is None or not anywhere.search(text, _FILE_LIMIT_S):
             continue
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
-        hits = [(number, found.start()) for number, line in enumerate(lines) if (found := pattern.search(line))]
+        hits = [(number, found[0]) for number, line in enumerate(lines) if (found := pattern.search(line))]
         if not hits:
             continue
         total += len(hits)

@@ -1,0 +1,137 @@
+"""Glob patterns with many wildcards, matched in time proportional to the path.
+
+Python's expression for `*a*a*a*a*a*b` tries every way to spread the letters over the stars, which takes years for a
+long name. Here all ways are followed at once, as the bits of one number.
+"""
+
+import re
+from collections.abc import Callable
+
+from clio.errors import ToolRetry
+
+MOST_WILDCARDS = 3
+"""Globs with no more of them are matched by Python's own expressions, which are faster."""
+_MOST_ALTERNATIVES = 64
+
+_Accepts = Callable[[str], bool]
+
+
+class LinearGlob:
+    """A glob without braces. as_git: see `globs.translate`. Raises re.error."""
+
+    def __init__(self, glob: str, *, as_git: bool) -> None:
+        self._steps: list[_Accepts] = []
+        self._loops = 0  # steps that take any number of characters
+        self._folders = 0  # empty steps before `**/`, which may be left out as a whole
+        self._parse(glob, as_git)
+        self._known: dict[str, int] = {}
+
+    def fullmatch(self, path: str) -> bool:
+        """Whether the whole path answers to it."""
+        states = self._rested(1)
+        for char in path:
+            accepting = self._known.get(char)
+            if accepting is None:
+                accepting = self._known[char] = sum(1 << at for at, step in enumerate(self._steps) if step(char))
+            taken = states & accepting
+            states = self._rested((taken & self._loops) | ((taken & ~self._loops) << 1))
+            if not states:
+                return False
+        return bool(states >> len(self._steps) & 1)
+
+    def _rested(self, states: int) -> int:
+        """These states and all that are reached from them without a character."""
+        while True:
+            more = states | ((states & (self._loops | self._folders)) << 1) | ((states & self._folders) << 3)
+            if more == states:
+                return states
+            states = more
+
+    def _parse(self, glob: str, as_git: bool) -> None:
+        at = 0
+        while at < len(glob):
+            at = self._parse_one(glob, at, as_git)
+
+    def _parse_one(self, glob: str, at: int, as_git: bool) -> int:
+        """Add the step that begins at this place; gives the place behind it."""
+        char = glob[at]
+        begins = at == 0 or glob[at - 1] == "/"
+        if begins and glob.startswith("**/", at):
+            self._folders |= 1 << len(self._steps)
+            self._add(_is_none)
+            self._add(_is_any, loops=True)
+            self._add("/".__eq__)
+            return at + 3
+        if glob.startswith("**", at):
+            component = begins and at + 2 == len(glob)
+            self._add(_is_any if component or not as_git else _is_no_slash, loops=True)
+            return at + 2
+        if char == "*":
+            self._add(_is_no_slash, loops=True)
+        elif char == "?":
+            self._add(_is_no_slash)
+        elif char == "[":
+            return self._parse_class(glob, at)
+        elif char == "\\" and at + 1 < len(glob):
+            self._add(glob[at + 1].__eq__)
+            return at + 2
+        else:
+            self._add(char.__eq__)
+        return at + 1
+
+    def _parse_class(self, glob: str, at: int) -> int:
+        end = glob.find("]", at + 2)
+        if end < 0:
+            raise re.error("a bracket is not closed")
+        inside = glob[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+        pattern = re.compile(f"[^{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]", re.DOTALL)
+        self._add(lambda char: pattern.fullmatch(char) is not None)
+        return end + 1
+
+    def _add(self, accepts: _Accepts, *, loops: bool = False) -> None:
+        if loops:
+            self._loops |= 1 << len(self._steps)
+        self._steps.append(accepts)
+
+
+def alternatives(glob: str) -> list[str]:
+    """The globs that a glob with braces stands for. Raises ToolRetry for too many, re.error for an open brace."""
+    found = [glob]
+    while (place := next((place for place, one in enumerate(found) if _brace(one)), None)) is not None:
+        one = found.pop(place)
+        begin, end, parts = _brace(one) or (0, 0, [])
+        found[place:place] = [one[:begin] + part + one[end:] for part in parts]
+        if len(found) > _MOST_ALTERNATIVES:
+            raise ToolRetry(f"the glob stands for more than {_MOST_ALTERNATIVES} others; use fewer braces")
+    return found
+
+
+def _brace(glob: str) -> tuple[int, int, list[str]] | None:
+    """The first pair of braces with none inside of it: its place, the place behind it, and its parts."""
+    begin = -1
+    at = 0
+    while at < len(glob):
+        if glob[at] == "\\":
+            at += 1
+        elif glob[at] == "[":
+            at = max(at, glob.find("]", at + 2))
+        elif glob[at] == "{":
+            begin = at
+        elif glob[at] == "}" and begin >= 0:
+            return begin, at + 1, glob[begin + 1 : at].split(",")
+        at += 1
+    if begin >= 0:
+        raise re.error("a brace is not closed")
+    return None
+
+
+def _is_any(char: str) -> bool:
+    return True
+
+
+def _is_none(char: str) -> bool:
+    return False
+
+
+def _is_no_slash(char: str) -> bool:
+    return char != "/"
