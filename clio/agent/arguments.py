@@ -5,7 +5,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json, is_nested_deeply, is_too_deep
+from clio.algorithms.json_data import decode_json, is_nested_deeply, is_too_deep
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.tools.base import FreeArguments

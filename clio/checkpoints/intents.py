@@ -8,11 +8,11 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.checkpoints.states import FileState, TurnRef
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock, holder
 from clio.storage.folders import make_folder
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 

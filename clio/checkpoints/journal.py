@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from clio.algorithms.json_data import decode_json
 from clio.checkpoints.log import Log
 from clio.checkpoints.objects import Objects
 from clio.checkpoints.restore import Restored, path_of, restore
@@ -13,7 +14,6 @@ from clio.storage.atomic import sync_folder, write_atomic
 from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.json_data import decode_json
 from clio.storage.leftovers import drop_unfinished
 from clio.storage.reading import read_regular
 

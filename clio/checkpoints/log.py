@@ -9,13 +9,13 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.checkpoints.states import Record
 from clio.storage.atomic import write_atomic
 from clio.storage.document import refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import LineWriter, read_lines, split_lines
 from clio.storage.reading import open_regular
 

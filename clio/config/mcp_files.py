@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.loaded import Widening
 from clio.config.nearest import did_you_mean
@@ -25,7 +26,6 @@ from clio.config.secrets import masked, shown_value
 from clio.config.server import DEFAULT_TIMEOUT_S, Server
 from clio.config.yaml_file import Node, Scalar, Table, parse, read_bytes
 from clio.errors import ConfigError
-from clio.storage.json_data import decode_json
 
 KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"

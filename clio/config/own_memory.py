@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import JsonDecoder
 from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
 from clio.errors import ClioError
 from clio.git_looking import answer
 from clio.storage.atomic import write_atomic
 from clio.storage.document import Format, decode, update
-from clio.storage.json_data import JsonDecoder
 from clio.storage.reading import read_regular
 
 KEY = "project memory"

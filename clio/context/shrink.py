@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.context.units import Unit
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage
 

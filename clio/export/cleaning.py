@@ -6,7 +6,7 @@ from typing import Any, TypeVar, assert_never, cast
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.export.text import bare, visible
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 

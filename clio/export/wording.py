@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.export.document import Call, Cut
 from clio.messages import ToolCall, Usage
 

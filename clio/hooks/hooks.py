@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.config.hook import Hook
 from clio.errors import ToolFailed
 from clio.fragments import Fragment

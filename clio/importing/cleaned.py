@@ -8,8 +8,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import structs
 
-from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.hidden_letters import unhidden
+from clio.algorithms.json_data import decode_json
 from clio.context.inert import said_by_a_tool
 from clio.importing.pieces import Picture, Said
 from clio.messages import AssistantMessage, Deeds, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage

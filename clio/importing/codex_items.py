@@ -6,11 +6,10 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Json, Picture, as_json, mapping, mappings, text
 from clio.messages import ToolCall, ToolMessage
-from clio.storage.json_data import decode_json
 
 _DATA_URL = LatePattern(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
 _EXIT = LatePattern(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)

@@ -8,9 +8,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.importing.pieces import Json, Tally, mapping
-from clio.storage.json_data import decode_json
 from clio.storage.reading import open_regular
 
 BLOCK_BYTES = 1 << 18

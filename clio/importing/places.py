@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.config.paths import clio_home, user_home
 from clio.errors import UserError
 from clio.importing import aider, claude, codex, own
@@ -18,7 +18,6 @@ from clio.importing.lines import records_of
 from clio.importing.pieces import Agent, Json, Tally, mapping
 from clio.sessions.files import JOURNAL, is_session_id
 from clio.sessions.listing import list_sessions
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 _HEAD_RECORDS = 40

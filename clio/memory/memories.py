@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clio.algorithms.asked import asked
+from clio.algorithms.json_data import decode_json
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
@@ -16,7 +17,6 @@ from clio.memory.typed.ranked import Ranked
 from clio.memory.typed.record import MemoryRecord, Remembered, check_type, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.undo import Change, UndoLog, new_change
-from clio.storage.json_data import decode_json
 
 if TYPE_CHECKING:
     from clio.memory.typed.versions import Version

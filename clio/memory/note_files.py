@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.double_encoding import mended
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.memory.records import Note
 from clio.memory.tolerant import number
-from clio.storage.json_data import decode_json
 
 VERSION = 1
 PLAIN = LatePattern(r"[a-z0-9][a-z0-9_-]{0,99}")

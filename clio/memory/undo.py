@@ -13,12 +13,12 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from clio.algorithms.json_data import decode_json
 from clio.ids import new_id
 from clio.storage.atomic import write_atomic
 from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_last_lines
 
 MAX_CHANGES = 200

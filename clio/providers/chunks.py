@@ -5,7 +5,7 @@ from itertools import groupby
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd

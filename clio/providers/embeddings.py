@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.providers.profiles import PRESETS, preset_at, preset_named

@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.providers.lenient import as_dict, as_list, as_text
 

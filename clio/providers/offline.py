@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
 from clio.providers.offline_answer import compose, further_lookups

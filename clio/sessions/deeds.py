@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.commit_lines import commit_lines, runs_commit
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from clio.algorithms.json_data import JsonDecoder
 from clio.algorithms.money import Cost
 from clio.sessions.state import Bill
 from clio.storage.atomic import write_atomic
 from clio.storage.document import check_version, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.json_data import JsonDecoder
 from clio.storage.jsonl import LineWriter, read_lines
 from clio.storage.reading import open_regular
 

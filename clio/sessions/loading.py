@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, SessionNotFound
 from clio.sessions import journal, legacy, snapshot
 from clio.sessions.files import SessionFiles
@@ -13,7 +14,6 @@ from clio.sessions.legacy_outputs import stored_outputs, with_output
 from clio.sessions.loaded import Loaded
 from clio.sessions.state import SessionState
 from clio.storage.document import corrupt, migrate, refuse_newer
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 from clio.storage.reading import read_regular
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from clio.algorithms.json_data import JsonDecoder, decode_json
 from clio.messages import Message
 from clio.sessions.spans import Span, ids_of, spans_of
 from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
-from clio.storage.json_data import JsonDecoder, decode_json
 
 SCHEMA = "clio.session"
 VERSION = 2

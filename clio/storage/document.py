@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, NewerDocument
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 T = TypeVar("T", bound=Struct)

@@ -13,8 +13,8 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.storage.atomic import NO_FOLLOW
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 if sys.platform == "win32":

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import TooDeep, decode_json
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
-from clio.storage.json_data import TooDeep, decode_json
 from clio.storage.reading import open_regular, read_regular
 
 BLOCK_BYTES = 65_536

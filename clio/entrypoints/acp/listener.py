@@ -22,7 +22,7 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.markdown_code import block
 from clio.entrypoints.acp.diffs import NOTHING, Sides, read_patches, sides, text_now
 from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice

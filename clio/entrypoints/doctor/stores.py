@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from clio.algorithms.json_data import decode_json
 from clio.checkpoints.space import usage
 from clio.config.team_folder import is_shared, is_trusted, shared_folder
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
@@ -21,7 +22,6 @@ from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.storage.document import decode
 from clio.storage.filelock import holder, knows_locks
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import split_lines
 from clio.storage.reading import read_regular
 from clio.tools.files.text_file import size_text

@@ -5,11 +5,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.memory.inject import Injected
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 

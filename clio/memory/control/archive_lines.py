@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.memory.control.merge_records import lowered
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm.kinds import provenance_of
 from clio.memory.records import Provenance
 from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 

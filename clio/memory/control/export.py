@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw, structs
 
 import clio
+from clio.algorithms.json_data import decode_json
 from clio.memory.control.bundle import (
     NOTHING,
     SECTIONS,
@@ -31,7 +32,6 @@ from clio.memory.records import Note
 from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.typed.store import Scope
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 MAX_STYLE_BYTES = 100_000

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, structs
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.yaml_file import parse
 from clio.errors import ConfigError
@@ -25,7 +26,6 @@ from clio.memory.undo import UndoLog
 from clio.storage.atomic import write_atomic
 from clio.storage.document import load, update
 from clio.storage.folders import make_folder, make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import read_lines
 
 HOW_THE_WORK_STANDS = "session_progress"

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.control.hoards import Hoard
 from clio.memory.control.places import Places
@@ -23,7 +24,6 @@ from clio.sessions.store import SessionStore
 from clio.storage.atomic import sync_folder
 from clio.storage.document import Document, load, save
 from clio.storage.filelock import FileLock, read_owner
-from clio.storage.json_data import decode_json
 from clio.storage.reading import open_regular
 
 LOCK_S = 10.0

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.memory.feedback.command_words import checks_of, taken_back
 from clio.memory.feedback.opening_words import asks, opening_verdict
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage

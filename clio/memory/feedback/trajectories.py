@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from clio.algorithms.decay import DAY_S
 from clio.algorithms.feedback import Category
+from clio.algorithms.json_data import decode_json
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
 from clio.storage.reading import open_regular
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Struct, structs
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
 from clio.storage.atomic import write_atomic
 from clio.storage.document import corrupt, set_aside
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:

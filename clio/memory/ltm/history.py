@@ -8,11 +8,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.memory.ltm.changes import Piece
 from clio.memory.ltm.kinds import SHAPES, Json, provenance_of, share, steps_of, string
 from clio.memory.records import Because, Kind
 from clio.memory.tolerant import number, texts
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
 
 Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]

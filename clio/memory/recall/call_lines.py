@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Deeds, ToolCall, ToolMessage
 

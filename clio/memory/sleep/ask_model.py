@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.memory.records import AssertedBy

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.memory.sleep.report import Report, ReportLog
 from clio.sessions.store import SessionStore
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 Ask = Callable[[str], str]

@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.bounded_json import decode_json
 from clio.algorithms.consolidate import replay_priority
 from clio.algorithms.decay import DAY_S
+from clio.algorithms.json_data import decode_json
 from clio.errors import StorageError, UserError
 from clio.memory.recall.transcripts import MEMORY_TOOL
 from clio.memory.sleep.experiences import Experience, experiences_of

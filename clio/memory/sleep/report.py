@@ -6,10 +6,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, read_lines
 
 By = Literal["hand", "idle", "exit"]

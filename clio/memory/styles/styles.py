@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, structs
 
+from clio.algorithms.json_data import decode_json
 from clio.config.nearest import did_you_mean
 from clio.errors import StorageError, UserError
 from clio.fragments import Fragment
@@ -19,7 +20,6 @@ from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_
 from clio.memory.vectors.embedders import Embedder
 from clio.storage.atomic import write_atomic
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:

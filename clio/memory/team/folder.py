@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 import clio
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.team_folder import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
@@ -18,7 +19,6 @@ from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
 from clio.storage.document import check_version
 from clio.storage.folders import make_folder, make_ignored_folder
-from clio.storage.json_data import decode_json
 
 VERSION = 1
 FORMAT = (

@@ -9,12 +9,12 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.memory.inert import one_line, shortened
 from clio.memory.ltm.draft import MAX_CHARS
 from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_id
 from clio.memory.records import Kind
-from clio.storage.json_data import decode_json
 
 MAX_BYTES = 256 * 1024
 """Of one file; an entry with all its texts as long as they may be has about as much."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument
 from clio.memory.typed.former import Former
 from clio.memory.typed.former import decode as decode_former
@@ -22,7 +23,6 @@ from clio.storage.atomic import NO_FOLLOW, write_all, write_atomic
 from clio.storage.document import Document, Format, encode, load, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import decode_json
 from clio.storage.jsonl import append_lines, mend_tail
 from clio.storage.reading import open_regular, read_regular
 

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.embedding import DIMENSIONS
+from clio.algorithms.json_data import JsonDecoder
 from clio.storage.atomic import NO_FOLLOW, write_all
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.json_data import JsonDecoder
 from clio.storage.reading import open_regular
 
 ROW_BYTES = 4 * DIMENSIONS

@@ -1,14 +1,17 @@
-"""JSON that somebody else may have written, decoded so that nothing in it can break what works with it later."""
+"""Decode JSON of any origin, so that no content of it can do more than fail to decode."""
 
 import re
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
+from clio.algorithms.late_pattern import LatePattern
+
 T = TypeVar("T")
-MAX_DEPTH = 64
-"""Nothing clio writes is nested deeper than about twenty levels."""
+MAX_DEPTH = 100
+"""Levels of lists and objects. Nothing clio writes has more than about twenty; deeper data is no argument of a tool."""
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS = LatePattern(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -19,10 +22,10 @@ class TooDeep(msgspec.DecodeError):
 @overload
 def decode_json(data: bytes | str | msgspec.Raw, *, max_depth: int = MAX_DEPTH) -> Any: ...
 @overload
-def decode_json(data: bytes | str | msgspec.Raw, *, type: type[T], max_depth: int = MAX_DEPTH) -> T: ...
+def decode_json(data: bytes | str | msgspec.Raw, type: type[T], *, max_depth: int = MAX_DEPTH) -> T: ...
 @overload
-def decode_json(data: bytes | str | msgspec.Raw, *, type: Any, max_depth: int = MAX_DEPTH) -> Any: ...
-def decode_json(data: bytes | str | msgspec.Raw, *, type: Any = Any, max_depth: int = MAX_DEPTH) -> Any:
+def decode_json(data: bytes | str | msgspec.Raw, type: Any, *, max_depth: int = MAX_DEPTH) -> Any: ...
+def decode_json(data: bytes | str | msgspec.Raw, type: Any = Any, *, max_depth: int = MAX_DEPTH) -> Any:
     """The value in `data`, of this type. Raises msgspec.DecodeError and nothing else, whatever the data is."""
     try:
         encoded = data.encode("utf-8") if isinstance(data, str) else bytes(data)
@@ -63,3 +66,36 @@ def check_depth(data: bytes, max_depth: int = MAX_DEPTH) -> None:
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
     if b"[" in brackets or b"{" in brackets:
         raise TooDeep(f"it is nested deeper than {max_depth} levels")
+
+
+def is_nested_deeply(text: str) -> bool:
+    """Whether a text that is no JSON opens more than MAX_DEPTH lists and objects at once, strings left out.
+
+    Where its quotes are broken too, this is a guess; a text with few brackets never counts as nested.
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        token = found[0]
+        depth += token in ("[", "{")
+        depth -= token in ("]", "}") and depth > 0
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether lists and objects in a value are nested deeper than MAX_DEPTH."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
