@@ -45,7 +45,7 @@ def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> 
         line: the line the command is of. What xargs starts is known only with it.
     """
     try:
-        if command.wrappers and command.wrappers[-1] in STARTERS:
+        if STARTERS.intersection(command.wrappers):
             return judge_started_call(command, line, _judge_words)
         return _judge_words(command.words)
     except UnknownWord as error:
