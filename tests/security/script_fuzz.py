@@ -86,7 +86,7 @@ def judge_line(text: str) -> Judgement | str:
     found: list[Judgement] = []
     for command in line.commands:
         judgement = judge_read_only(command, line)
-        if isinstance(judgement, str) and command not in fed and command.program in plain:
+        if isinstance(judgement, str) and not command.wrappers and command.program in plain:
             judgement = Judgement(paths=tuple(word for word in command.words[1:] if not word.dynamic))
         if isinstance(judgement, str):
             return judgement
