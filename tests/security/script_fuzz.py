@@ -86,7 +86,7 @@ def judge_line(text: str) -> Judgement | str:
     found: list[Judgement] = []
     for command in line.commands:
         judgement = judge_read_only(command, line)
-        if isinstance(judgement, str) and command not in fed and command.program in plain:
+        if isinstance(judgement, str) and not command.wrappers and command.program in plain:
             judgement = Judgement(paths=tuple(word for word in command.words[1:] if not word.dynamic))
         if isinstance(judgement, str):
             return judgement
@@ -185,10 +185,10 @@ class Stage:
                 writes = re.search(r"O_WRONLY|O_RDWR|O_CREAT", rest)
                 real = os.path.realpath(self.home / path)
                 inside = f"{real}/".startswith(f"{self.home}/") or real == str(self.root / "batch")
-                if (writes and not real.startswith("/dev/")) or not (
-                    inside or real.startswith(_SYSTEM) or path.startswith("/proc/self/")
-                ):
-                    return "" if "ENOENT" in rest and not writes else line
+                # GNU find opens the root for nothing but its number.
+                known = path == "/" or path.startswith("/proc/self/") or real.startswith(_SYSTEM)
+                if (writes and not real.startswith("/dev/")) or not (inside or known or "ENOENT" in rest):
+                    return line
             elif "= -1 ENOENT" not in rest:
                 return line
         return ""

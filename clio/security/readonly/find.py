@@ -128,6 +128,7 @@ def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     while place < len(words) and not _begins_expression(words[place].text):
         paths.append(words[place])
         place += 1
+    paths = paths or [Word(".")]
     inner: list[Judgement] = []
     while place < len(words):
         word = words[place].text
@@ -220,7 +221,7 @@ def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     if at < len(words) and any(word.text == "--" for word in own):
         raise UnknownWord("the place of the command fd starts cannot be told")
     call = parse_call(read_grammar(_FD), own)
-    paths = list(_paths_of_fd(call))
+    paths = list(_paths_of_fd(call)) or [Word(".")]
     follows = call.has(*_FD_FOLLOWS)
     if at == len(words):
         return Judgement(paths=tuple(paths), follows_links=follows)
@@ -232,6 +233,8 @@ def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in inner)
     if not any(word.text == _FOUND for word in filled):
         filled = (*filled, Word(_FOUND, glob=several))
+    if not all(map(_is_below, paths)):
+        raise UnknownWord("fd starts a command with names of files that are not below this directory")
     started = judge_with_names(filled, judge_call, inert=True)
     return Judgement(paths=(*paths, *started.paths), follows_links=True, lists_arguments=True)
 
@@ -254,6 +257,8 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
         UnknownWord: where it is not known to be harmless.
     """
     starter = command.wrappers[-1]
+    if starter not in STARTERS:
+        raise UnknownWord(f"{starter!r} is started with names of files, and is not known to be harmless then")
     if starter != "xargs":
         words = tuple(_as_placeholder(word, ("{}", "$INPUT")) for word in command.words)
         started = judge_with_names(words, judge_call, inert=starter != "find")
@@ -320,8 +325,10 @@ def check_feed(command: SimpleCommand, line: CommandLine) -> None:
 
 
 def _lists_files(command: SimpleCommand) -> bool:
-    """Whether all a command prints are names of files below the directories it is given."""
+    """Whether all a command prints are names of files below the directory it runs in."""
     program, arguments = command.program, command.words[1:]
+    if not all(map(_is_below, arguments)):
+        return False
     if program in ("fd", "fdfind"):
         return _matches(_FD, arguments)
     if program == "find":
@@ -332,6 +339,11 @@ def _lists_files(command: SimpleCommand) -> bool:
         arguments = tuple(Word(_FOUND) if word == Word("$INPUT", dynamic=True) else word for word in arguments)
     spec, needs = _LISTS.get(program), _LISTS_ONLY_WITH.get(program)
     return spec is not None and _matches(spec, arguments, needs)
+
+
+def _is_below(word: Word) -> bool:
+    """Whether a word, taken for a path, is below the directory of the call: there links are looked at."""
+    return not word.text.startswith(("/", "~")) and ".." not in word.text
 
 
 def _git_lists_files(arguments: tuple[Word, ...]) -> bool:

@@ -53,7 +53,7 @@ def get_judge(program: str) -> Judge:
 
 def is_started(command: SimpleCommand) -> bool:
     """Whether find, fd or xargs starts a command, so that some of its words are names of files."""
-    return bool(command.wrappers) and command.wrappers[-1] in STARTERS
+    return not STARTERS.isdisjoint(command.wrappers)
 
 
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
