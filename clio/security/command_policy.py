@@ -33,6 +33,7 @@ from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 _MAX_MATCHES = 500
+_GIT_TIMEOUT_S = 5.0
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
 _STRANGE_NAME = LatePattern(r"^-|[^\S ]|['\"\\]| (?![\w(])")
@@ -221,6 +222,8 @@ class CommandView:
         for word in judgement.paths:
             if why := self._why_not(word.text, word, there, writes=False, named=True):
                 return f"reads {why}"
+        if judgement.lists_arguments and "git" in command.upstream and (why := _check_index(bases)):
+            return why
         if judgement.follows_links or judgement.lists_arguments:
             starts = [posixpath.join(base, _expanded(word.text)) for base in bases for word in judgement.paths]
             starts = [start for start in starts if start not in _HARMLESS_TARGETS]
@@ -354,6 +357,20 @@ class CommandView:
 
     def _inside(self, place: Path) -> bool:
         return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
+
+
+def _check_index(bases: Iterable[str]) -> str:
+    """Why names that git lists may be taken for something else; "" where they are not.
+
+    An index that came with a repository may hold names of which no file is in the directory.
+    """
+    from clio.git_looking import answer
+
+    for base in bases:
+        names = (answer(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
+        if strange := next((name for name in names if _STRANGE_NAME.search(name)), ""):
+            return f"may take the file name {strange!r} for something else"
+    return ""
 
 
 def _is_interpreter(place: Path) -> bool:
