@@ -12,7 +12,7 @@ import pytest
 
 from clio.tools.shell import launcher_child
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.processes import run
+from clio.tools.shell.processes import run, start
 from tests.support.chat_server import ChatServer, tool_calls
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere not all of these are found")
@@ -123,13 +123,13 @@ def test_a_daemon_ends_with_a_killed_clio_after_its_command(tmp_path: Path) -> N
 
 def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
     async def go() -> None:
-        first = asyncio.ensure_future(run("echo $$ > pids; sleep 97", tmp_path, timeout_s=20))
+        first = await start("echo $$ > pids; sleep 97", tmp_path)
         while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text(encoding="utf-8").strip():
             await asyncio.sleep(0.01)
         assert LAUNCHER.pid is not None
         os.kill(LAUNCHER.pid, signal.SIGKILL)
-        ended, late = await asyncio.wait_for(first, 10)
-        assert (ended.exit_code, late) == (-signal.SIGKILL, False)
+        await asyncio.wait_for(first.wait(), 10)
+        assert first.exit_code == -signal.SIGKILL
         second, _ = await run("echo again; exit 3", tmp_path, timeout_s=20)
         assert (second.exit_code, second.output.text()) == (3, "again\n")
 

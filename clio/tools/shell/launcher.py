@@ -255,10 +255,11 @@ class LaunchedTransport(asyncio.SubprocessTransport):
             self._protocol.connection_made(self)
             if not self.started.done():
                 self.started.set_result(None)
-        elif kind == b"E" or not self._pid:
+        elif not self._pid:
             self._code = 127
             if not self.started.done():
-                self.started.set_exception(OSError(abs(number), os.strerror(abs(number))))
+                lost = OSError("the process that starts commands was killed; try again")
+                self.started.set_exception(OSError(number, os.strerror(number)) if kind == b"E" else lost)
         else:
             self._code = number
             self._protocol.process_exited()
