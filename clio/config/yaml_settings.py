@@ -78,7 +78,8 @@ def _check_pattern(pattern: str, where: str) -> None:
 
 
 def _named(pattern: str) -> str:
-    return repr(pattern if len(pattern) <= 60 else pattern[:57] + "...")
+    short = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    return f"'{short}'" if short.isprintable() else repr(short)
 
 
 def _converted(convert: Callable[[Field, Node], T], field: Field, name: str, entry: Entry, shown: str) -> T:

@@ -242,7 +242,7 @@ class Policy:
             return self._unless_it_widens(action, view)
         if view.only_reads:
             said = self.mode != "plan" and (action in self._commands or view.covered_by(self._allow))
-            network = bool(getattr(view, "needs_network", False))
+            network = bool(view.needs_network)
             return Allow("only reads inside the workspace", confined=not said, network=network)
         if self.mode == "plan":
             return Deny(PLAN_REASON)

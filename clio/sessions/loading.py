@@ -72,10 +72,11 @@ def _load(files: SessionFiles, outputs: bool) -> Loaded:
         warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
     if b"\0" in read.torn:  # no kill leaves these: a file system that lost its power does
         warnings.append(f"The last {len(read.torn):,} bytes of {str(files.journal)!r} were lost and are cut off.")
-    if not base.state.messages and not base.corrupt and not played.damaged:
+    if not base.state.messages and not base.foreign and not base.corrupt and not played.damaged:
         raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
     if not base.state.messages:
-        raise corrupt(files.snapshot if base.corrupt else files.journal, None, "nothing in it can be read")
+        damaged = base.corrupt or base.foreign
+        raise corrupt(files.snapshot if damaged else files.journal, None, "nothing in it can be read")
     if lines:
         base.state.updated_at = max(base.state.updated_at, files.journal.stat().st_mtime)
     return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))

@@ -13,8 +13,7 @@ from tests.config.desk import Desk
 _MODES = ("plan", "ask", "edits", "all")
 _HOMES = (
     "",
-    "approve: all\nsandbox: auto\nsandbox_network: true\nprivate_network: true\nredact: off\n"
-    "max_cost: 2\nincognito: yes",
+    "approve: all\nsandbox: auto\nsandbox_network: true\nprivate_network: true\nredact: off\nmax_cost: 2\n",
     "approve: plan\nhooks: off\nallow: [ls]\ndeny: [rm *]\nprovider: ollama\nmodel: mine\nsandbox_caches: no",
 )
 

@@ -13,7 +13,7 @@ from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
 from clio.storage.atomic import write_atomic
-from clio.storage.document import corrupt, set_aside
+from clio.storage.document import check_version, corrupt, set_aside
 from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:
@@ -69,6 +69,23 @@ class LtmDocument:
         self.shares = False
         self.shared: dict[int, Shared] = {}
         self.private: dict[int, object] = {}
+
+    @property
+    def stated_version(self) -> object:
+        """What the whole calls its version; clio's own files have none there."""
+        return self._whole.get("version")
+
+    def drop_wrong_texts(self) -> int:
+        """Take out the entries whose text is of another type than text; how many they were."""
+        dropped = 0
+        for kind, shape in SHAPES.items():
+            if kind == "rule":  # of which the original wrote several forms
+                continue
+            section = self.section(kind)
+            sound = [raw for raw in section if not _has_wrong_text(raw, shape.text)]
+            dropped += len(section) - len(sound)
+            section[:] = sound
+        return dropped
 
     def section(self, kind: Kind) -> list[Any]:
         """The objects of a kind, and whatever else lies among them."""
@@ -149,7 +166,33 @@ def read_ltm(path: Path) -> LtmDocument:
         refuse_newer(document, str(path))
     except ValueError as error:
         raise corrupt(path, set_aside(path), str(error)) from error
+    if dropped := document.drop_wrong_texts():
+        _keep_sound(path, data, document, dropped)
     return document
+
+
+def _keep_sound(path: Path, data: bytes, document: LtmDocument, dropped: int) -> None:
+    """Set the file aside and leave the sound entries in its place; raises CorruptDocument to say so, once.
+
+    Where another clio, or this one, is about to change the file it is left for the next time.
+    """
+    lock = FileLock(path.with_name(path.name + ".lock"))
+    try:
+        if not lock.acquire() or read_regular(path) != data:
+            return
+        moved = set_aside(path, keep=True)
+        if moved is not None:
+            write_ltm(path, document)
+    except OSError:
+        return  # nothing can be written here, so the entries stay where they are, passed over
+    finally:
+        lock.release()
+    if moved is not None:
+        raise corrupt(path, moved, f"{dropped} of its entries have no text; all others stay in use")
+
+
+def _has_wrong_text(raw: object, name: str) -> bool:
+    return isinstance(raw, dict) and not isinstance(cast(Json, raw).get(name, ""), str | None)
 
 
 def decode_ltm(data: bytes) -> LtmDocument:
@@ -165,6 +208,9 @@ def refuse_newer(document: LtmDocument, name: str) -> None:
 
 def _major(document: LtmDocument) -> int:
     """The version's first number. Raises ValueError where it is no version: then the file is damaged."""
+    outer = document.stated_version
+    if outer is not None:
+        check_version(outer)
     stated: object = document.metadata.get("version", MAJOR_VERSION)
     if not isinstance(stated, str | int | float) or isinstance(stated, bool):
         raise ValueError(f"{str(stated)[:40]!r} is no version")

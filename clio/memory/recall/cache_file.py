@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,6 +73,9 @@ class CacheFile:
     def _open(self, path: Path) -> RecallIndex:
         if path.is_dir():
             raise RecallIndexUnusable(f"{str(path)!r} is a folder")
+        for beside in (path.with_name(f"{path.name}-{end}") for end in ("journal", "wal", "shm")):
+            if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):  # SQLite would wait for a pipe
+                raise RecallIndexUnusable(f"{str(beside)!r} is not a file")
         make_ignored_folder(path.parent, path.parent.parent)
         # Made here and not by SQLite: for its owner only, and never through a link.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600))
