@@ -14,6 +14,7 @@ from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, s
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
 from clio.storage.atomic import write_atomic
 from clio.storage.document import check_version, corrupt, set_aside
+from clio.storage.filelock import FileLock
 from clio.storage.reading import read_regular
 
 if TYPE_CHECKING:
