@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.git_looking import answer
 from clio.security import risk_tables as tables
 from clio.security.actions import RunCommand
 from clio.security.command_risk import assess, judge_reading
@@ -364,8 +365,6 @@ def _check_index(bases: Iterable[str]) -> str:
 
     An index that came with a repository may hold names of which no file is in the directory.
     """
-    from clio.git_looking import answer
-
     for base in bases:
         names = (answer(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
         if strange := next((name for name in names if _STRANGE_NAME.search(name)), ""):

@@ -6,6 +6,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.git_risk import assess_git
 from clio.security.readonly.find import STARTERS
+from clio.security.readonly.git import is_listed_subcommand
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import is_listed, is_started, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
@@ -131,7 +132,9 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
         return low(f"{program} only reads")
     judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
     danger = _danger(command)
-    return danger if danger.level == "high" else medium(f"{program}: {judged}")
+    if danger.level == "high" or (program == "git" and not is_listed_subcommand(command.words)):
+        return danger
+    return medium(f"{program}: {judged}")
 
 
 def _danger(command: SimpleCommand) -> Risk:

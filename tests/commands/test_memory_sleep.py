@@ -87,6 +87,7 @@ def test_the_option_completes(desk: Desk) -> None:
 def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     make_sessions(make_desk(place.project))
+    clio(place, "memory", "list")  # the first start notes that this memory was made here
     before = {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()}
     dry = json.loads(clio(place, "memory", "sleep", "--dry-run", "--json").stdout)
     assert dry["dry_run"] and dry["facts"] == len(FACTS)

@@ -256,8 +256,10 @@ def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path
 
 
 def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place: Place, project: Path) -> None:
-    (project / ".clio" / "config.yaml").write_text("models:\n  test-model: {images: true}\n", encoding="utf-8")
+    own = place.home / ".clio" / "config.yaml"
+    own.write_text("models:\n  test-model: {images: true}\n", encoding="utf-8")
     session = ed.new(project)
+    own.unlink()
     script(place, text("A cat."))
     stop = ed.prompt(
         session,
@@ -358,8 +360,10 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
 
 
 def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
-    (project / ".clio" / "config.yaml").write_text("max_steps: 1\n", encoding="utf-8")
+    own = place.home / ".clio" / "config.yaml"
+    own.write_text("max_steps: 1\n", encoding="utf-8")
     session = ed.new(project)
+    own.unlink()
     look = tool_calls([("list_files", {})])
     script(place, look)
     assert ed.prompt(session, "look") == "max_turn_requests"

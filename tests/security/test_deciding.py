@@ -22,8 +22,10 @@ SOURCES = {
     "commands/extensions/custom.py": ".claude/commands",
     "repository/programs.py": ".git/config",
     "config/team_folder.py": "",
+    "config/project_links.py": "",
+    "config/own_memory.py": "",
 }
-"""Where the code says that something waits for trust, and one file each is about; none for what the memory learned."""
+"""Where the code says that something waits for trust, and one file each is about; none for links and memories."""
 AGENT = "---\ndescription: d\n---\nDo it.\n"
 SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
 

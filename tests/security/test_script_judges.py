@@ -121,8 +121,8 @@ def test_links_are_followed_where_names_are_given_to_a_reader() -> None:
 
 def test_where_find_begins_is_among_its_paths() -> None:
     assert paths_of("find -name x") == ["."]
-    assert paths_of("find -exec grep -l x {} +") == ["x"]
-    outer = judge_read_only(parse("find -exec grep -l x {} +").commands[0])
+    assert paths_of("find -exec grep -lf x {} +") == ["x"]
+    outer = judge_read_only(parse("find -exec grep -lf x {} +").commands[0])
     assert isinstance(outer, Judgement)
     assert [word.text for word in outer.paths] == [".", "x"]
     assert paths_of("fd x") == ["."]

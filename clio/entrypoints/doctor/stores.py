@@ -152,6 +152,8 @@ def _what_is_wrong(path: Path) -> str:
 
 
 def _todo(wrong: str) -> str:
+    if wrong.endswith("it is not a file"):
+        return "remove it"
     if wrong.startswith("cannot"):
         return "make it yours"
     if wrong.startswith("is from"):

@@ -35,6 +35,8 @@ _TESTS = names("""
     -daystart -mount -xdev -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn -not -and -or -a -o ! ( ) ,
     -follow
     """)
+_ONLY_PRINT_NAMES = frozenset({"echo", "basename", "dirname"})
+"""Of these, the programs that open none of the files whose names they get."""
 _TESTS_OF_TEXT = names("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
     -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
@@ -269,7 +271,8 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
         raise UnknownWord("xargs gets its arguments from what clio cannot see")
     check_feed(command, line)
     started = judge_with_names(words, judge_call, inert=True)
-    return replace(started, follows_links=True, lists_arguments=True)
+    opens = command.program not in _ONLY_PRINT_NAMES
+    return replace(started, follows_links=opens, lists_arguments=opens)
 
 
 def _as_placeholder(word: Word, marks: tuple[str, ...]) -> Word:

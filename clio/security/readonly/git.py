@@ -22,6 +22,7 @@ from clio.security.readonly.grammar import (
     read_grammar,
 )
 from clio.security.shell.words import Word, names
+from clio.security.shell.wrappers import git_subcommand
 
 _COMMITS = """
     -# -n=number --max-count=number --skip=number --since= --after= --until= --before= --since-as-filter=
@@ -462,6 +463,14 @@ _SPECIAL: dict[str, Callable[[tuple[Word, ...]], ParsedCall]] = {
 }
 LISTED = frozenset(_SPECS) | {first for first, _ in _NESTED}
 """Subcommands of which some calls only read."""
+
+
+def is_listed_subcommand(words: tuple[Word, ...]) -> bool:
+    """Whether some calls of the subcommand of a git call only read."""
+    place = git_subcommand(words)
+    return 0 < place < len(words) and words[place].text in LISTED
+
+
 GIT: dict[str, Judge] = {"git": judge_git}
 
 

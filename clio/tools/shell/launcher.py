@@ -54,6 +54,10 @@ class Request(Struct, frozen=True, kw_only=True):
         return struct.pack("=I", len(body)) + body
 
 
+class LauncherMissing(ToolFailed):
+    """The process that starts commands cannot be started itself, because Python's program is gone or not allowed."""
+
+
 class Launcher:
     """The connection to the process that starts commands. Safe to use from any thread."""
 
@@ -70,12 +74,17 @@ class Launcher:
 
     def start_early(self) -> None:
         """Start the process, which takes longer to get ready than to be started, before the first command is known."""
-        with self._lock, contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError, LauncherMissing):
             if self._control is None or self._owner != os.getpid():
                 self._start()
 
     def send(self, request: Request, fds: Sequence[int]) -> None:
-        """Ask for a command to be started, with these four descriptors. Raises ToolFailed, ValueError."""
+        """Ask for a command to be started, with these four descriptors.
+
+        Raises:
+            LauncherMissing: where the process that starts commands cannot be started.
+            ToolFailed, ValueError: where the command cannot be asked for.
+        """
         body = request.encode()
         with self._lock:
             try:
@@ -97,15 +106,19 @@ class Launcher:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", _CHILD],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-                start_new_session=True,
-            )
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-B", _CHILD],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise LauncherMissing(f"no command can be started: {error}") from error
         self._control, self._owner = ours, os.getpid()
         atexit.register(self.release)
 
@@ -140,6 +153,9 @@ async def launch(
     Not for Windows.
 
     stdin: what it reads; else nothing. errors_apart: its standard error has a pipe of its own.
+
+    Where Python was removed or replaced while clio runs, a command that is not confined starts as clio's own child; it
+    stays if clio is then killed.
     """
     loop = asyncio.get_running_loop()
     pipes = [os.pipe() for _ in range(3 if errors_apart else 2)]  # status, output, and perhaps errors
@@ -147,10 +163,21 @@ async def launch(
     try:
         status, *outputs = [write for _, write in pipes]
         LAUNCHER.send(request, (nothing if stdin is None else stdin, outputs[0], outputs[-1], status))
-    except BaseException:
+    except BaseException as error:
         for read, _ in pipes:
             os.close(read)
-        raise
+        if not isinstance(error, LauncherMissing) or request.script or request.given:
+            raise
+        return await loop.subprocess_exec(
+            make_protocol,
+            *request.argv,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if errors_apart else subprocess.STDOUT,
+            cwd=str(request.cwd),
+            env=dict(request.env),
+            start_new_session=True,
+        )
     finally:
         for _, write in pipes:
             os.close(write)
