@@ -1,6 +1,6 @@
 """How well secrets are found: recall over made-up ones, whole and halved, false alarms in files, what a stream costs.
 
-python -m bench.redaction [--megabytes 50] [--show] [FOLDER …]
+python -m bench.redaction [--megabytes 50] [--show] [--seed 20000] [FOLDER …]
 
 The folders are by default the packages and the standard library of this Python, and /usr/share/doc. `--show` prints the
 line of every alarm. The streams are also timed where `--megabytes 1` makes the rest short.
@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from clio.security.redaction.redactor import Redactor
+from tests.security.secret_contexts import CONTEXTS, in_contexts, leaks
 from tests.security.secret_corpus import KINDS, Lot, halved, leaves_a_tail, placed, survives
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +26,7 @@ STREAM_CHARS = 100_000
 PIECE_CHARS = 24
 BUDGET_MS = 5.0
 HALVED_LOTS = 6
+CONTEXT_SEEDS = 12
 RUNS = 15
 
 
@@ -54,6 +56,16 @@ def recall() -> tuple[int, int, list[str]]:
         if survives(redactor.redact(case.text).text, case):
             missed.append(f"{case.kind} in {case.place}")
     return total, total - len(missed), missed
+
+
+def contexts(seed: int) -> tuple[int, dict[str, int]]:
+    """Secrets in their contexts, and by context those of which six letters on end are left."""
+    redactor, total, missed = Redactor(), 0, dict[str, int]()
+    for case in in_contexts(range(seed, seed + CONTEXT_SEEDS), each=12):
+        total += 1
+        if leaks(redactor.redact(case.text).text, case):
+            missed[case.kind] = missed.get(case.kind, 0) + 1
+    return total, missed
 
 
 def alarms(folders: list[Path], limit: int, show: bool) -> tuple[int, int, float]:
@@ -190,6 +202,9 @@ def main() -> None:
     reader.add_argument("folders", nargs="*", type=Path)
     reader.add_argument("--megabytes", type=int, default=50)
     reader.add_argument("--show", action="store_true")
+    reader.add_argument(
+        "--seed", type=int, default=20_000, help="of the secrets in contexts; those up to 10,000 are used"
+    )
     given = reader.parse_args()
     paths = sysconfig.get_paths()
     folders: list[Path] = given.folders or [Path(paths["purelib"]), Path(paths["stdlib"]), Path("/usr/share/doc")]
@@ -198,6 +213,10 @@ def main() -> None:
     print(f"recall           {found / total:.4f}")
     for each in missed[:40]:
         print(f"  missed: {each}")
+    total, lost = contexts(given.seed)
+    print(
+        f"in contexts      {1 - sum(lost.values()) / total:.4f} of {total} in {len(CONTEXTS)} contexts; missed: {lost}"
+    )
     size, claimed, spent = alarms(folders, given.megabytes * 1_000_000, given.show)
     print(f"false alarms     {claimed} in {size / 1e6:.1f} MB: {claimed / (size / 1e6):.2f} a MB")
     print(f"whole            {size / 1e6 / spent:.1f} MB/s")

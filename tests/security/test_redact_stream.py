@@ -84,6 +84,8 @@ def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
     named, sign = re.compile(rf"{ANY_WORD}{NAME_END}[:=]"), sign_test(())
     seen = set[str]()
     rare = ["DB_PWD=Xk3vQ9zTm2LpR7wB", "aws_credential: 'Xk3vQ9zTm2LpR7wB'"]
+    rare += [f"{name}=Xk3vQ9zTm2LpR7wB" for name in ("db_pw", "PSK", "kennwort", "contrasena", "geheimnis", "senha")]
+    rare += [f"{name}='Xk3vQ9zTm2LpR7wB'" for name in ("wachtwoord", "pin_code")]
     for text in rare:
         assert streamed(PLAIN, text, list(range(len(text)))) == PLAIN.redact(text).text != text
     for text in [*rare, *(case.text for case in placed())]:

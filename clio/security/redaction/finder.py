@@ -6,6 +6,9 @@ from functools import cached_property
 from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
+from clio.security.redaction.assignments import lower_in_place, name_places, named_spans, open_name
+from clio.security.redaction.contexts import context_spans, open_context
+from clio.security.redaction.encoded import encoded_spans, open_encoded
 from clio.security.redaction.patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
@@ -17,7 +20,6 @@ from clio.security.redaction.patterns import (
     url_spans,
 )
 from clio.security.redaction.signs import sign_test
-from clio.security.redaction.values import named_spans, open_name
 
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
@@ -61,7 +63,11 @@ class Finder:
         yield from token_spans(text)
         yield from url_spans(text)
         yield from bearer_spans(text)
-        yield from named_spans(text)
+        lowered = lower_in_place(text)
+        names = name_places(lowered)
+        yield from named_spans(text, lowered, names)
+        yield from context_spans(text, lowered, names)
+        yield from encoded_spans(text)
         for value in self.values:
             place = text.find(value)
             while place >= 0:
@@ -71,7 +77,7 @@ class Finder:
             yield from self._custom(text)
 
     @cached_property
-    def sign(self) -> Callable[[str, str], bool]:
+    def sign(self) -> Callable[..., bool]:
         """The cheap test of words; see `sign_test`. Made for the first stream."""
         return sign_test(self.values)
 
@@ -107,12 +113,18 @@ class Finder:
         return place, safe, spans or []
 
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
+        rounds = 0
         while cut > 0:
+            rounds += 1
+            if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
+                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _FAR - 1))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
             # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
-            if not settled and (name := open_name(text, cut)) is not None:
-                crossing.append(name)
+            if not settled:
+                for find_open in (open_name, open_context, open_encoded):
+                    if (begun := find_open(text, cut)) is not None and begun < cut:
+                        crossing.append(begun)
             if not crossing:
                 break
             cut = self.unit_start(text, min(crossing))

@@ -9,7 +9,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from clio.security.redaction.looks import by_lot, entropy, has_digit, random_key
+from clio.security.redaction.value_shapes import by_lot, entropy, has_digit, random_key
 
 
 class TokenPattern(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.kinds import TOKENS
-from clio.security.redaction.looks import entropy, is_placeholder, random_key
+from clio.security.redaction.value_shapes import entropy, is_placeholder, random_key
 
 MAX_BLOCK_CHARS = 8192
 """How long a private key block, or a run of text without white space, is looked at as one."""

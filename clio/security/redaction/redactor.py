@@ -53,7 +53,8 @@ class Redactor:
         return Redacted(result, counts)
 
     def message(self, text: str) -> Redacted:
-        """As `redact`, for a text that follows others: what a cut between them has halved goes as well.
+        """As `redact`, for a text that follows others: what a cut between them has halved goes as well, and so does a
+        value without its name where it was a secret by name before.
 
         For a person's words and the results of tools, in their order. See `Seams`.
         """
@@ -63,6 +64,7 @@ class Redactor:
         long = self._finder.has_long_unit(text)
         spans = [] if long else list(self._finder.spans(text))
         self._seams.learn(text, spans)
+        halves += self._seams.repeats(text)
         if not long:
             result, counts = self._finder.cleaned(text, [*spans, *halves])
             self._count(counts)

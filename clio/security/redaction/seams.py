@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from clio.security.redaction.finder import Finder
-from clio.security.redaction.looks import drawn, unspeakable
 from clio.security.redaction.patterns import MARGIN, MARKER, Span
+from clio.security.redaction.value_shapes import drawn, is_wordlike, unspeakable
 
 _EDGE_LINES = 3  # above and below a tool's text stand a line or two of clio's own
 _ENDS = 12  # calls of one step run side by side, and other results stand between two pages
 _END_CHARS = 256
 _MOST_KNOWN = 512
 _HALF = 8
+_RANKS_OF_CONTEXTS = range(200, 400)  # below are keys known by their own form, above what settings and others say
 _FIRST_HALF = 16
 _BEGUN_CHARS = 4
 _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
@@ -41,6 +42,7 @@ class Seams:
         self._open = 0  # for so many messages more, key lines may be the rest of a private key
         self._known = dict.fromkeys(finder.values)
         self._lines: dict[str, None] = {}
+        self._repeated: dict[str, None] = {}
 
     def spans(self, text: str) -> list[Span]:
         """The halves in a message, and lines of private keys whose first or last line another message holds."""
@@ -59,10 +61,22 @@ class Seams:
                     self._open = _ENDS
             elif span.kind != "custom" and 12 <= len(value) <= 2 * _END_CHARS and not MARKER.search(value):
                 self._known[value] = None
-        for known in (self._known, self._lines):
+            if span.rank in _RANKS_OF_CONTEXTS and _is_repeatable(value):
+                self._repeated[value] = None
+        for known in (self._known, self._lines, self._repeated):
             while len(known) > _MOST_KNOWN:
                 del known[next(iter(known))]
         self._ends.append(tuple(_ends(text)))
+
+    def repeats(self, text: str) -> Iterator[Span]:
+        """Where values are repeated that were secrets by their name or context, here or in an earlier message."""
+        for value in self._repeated:
+            place = text.find(value)
+            while place >= 0:
+                end = place + len(value)
+                if not (text[place - 1 : place].isalnum() and place) and not text[end : end + 1].isalnum():
+                    yield Span(place, end, "repeated", 460)
+                place = text.find(value, end)
 
     def _heads(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
         """Second halves, at the beginning of the first lines."""
@@ -150,6 +164,11 @@ def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
             yield _key(start + found.start("key"), start + found.end("key"))
         if match is None and (short is None or number):
             return
+
+
+def _is_repeatable(value: str) -> bool:
+    """Whether a value is so unlike a word that it is the same secret wherever it stands."""
+    return 8 <= len(value) <= _END_CHARS and not any(map(str.isspace, value)) and not is_wordlike(value, digits=True)
 
 
 def _closes(before: str, behind: str) -> bool:

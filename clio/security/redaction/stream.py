@@ -5,11 +5,13 @@ from collections.abc import Callable
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
+from clio.security.redaction.signs import CONTEXTS, NAMES, find_telling, is_ordinary
 
 _MAX_TRIES = 64
 SLICE_CHARS = 1_024
 """A longer piece is taken in parts, for a sign in one of them says nothing of the others."""
-_REACH_CHARS = 256
+_REACH_CHARS = 200
+_LINE_CHARS = 700
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
 _IN_A_BLOCK = LatePattern(r"[A-Za-z0-9+/=,:.\s]*")
@@ -33,7 +35,9 @@ class StreamRedactor:
         self._sign = finder.sign
         self._held = ""
         self._given = 0  # so much at the beginning of what is held is out already; it may be the name of what follows
-        self._before = ""  # what was let go last, from its last word on
+        self._before = ""  # what was let go last of the line that goes on, or at least the last word of it
+        self._armed = 0  # what a word of it tells of: see `signs`
+        self._full = _LINE_CHARS  # what is remembered is looked at again when it is so long
         self._open = not enabled  # needs a closer look: something was seen in what is held that may go on
         self._block = False  # and it is a private key block
         self._swallow = False
@@ -61,19 +65,37 @@ class StreamRedactor:
                 self._held += text
                 return ""
         words = self._held + ended + blank
-        if self._sign(self._before, words):
+        before = self._before
+        armed = self._armed
+        if not is_ordinary(words.split()):
+            armed |= find_telling(words)
+        if self._sign(before, words, armed):
+            self._armed = NAMES | CONTEXTS
             return self._look(text)
-        self._before = self._before[-_REACH_CHARS:] + words if words.isspace() else words
+        self._armed = armed
+        if "\n" not in words and len(before) < self._full:
+            self._before = before + words
+        elif armed:
+            self._remember(words)
+        else:
+            line = words.rfind("\n")
+            self._before = words[line:] if line >= 0 else before[-_REACH_CHARS:] + words
+            self._full = _LINE_CHARS
         self._held = begun
         return words
+
+    def _remember(self, words: str) -> None:
+        """Keep the last line of what is let go, that has any words: they may say what comes next."""
+        line = self._before + words
+        self._before = line[max(0, line.rstrip().rfind("\n"), len(line) - _LINE_CHARS) :]
+        self._armed = self._armed and find_telling(self._before[-_REACH_CHARS:])
+        self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
     def _feed_much(self, text: str) -> str:
         """A long piece, in slices."""
         ready: list[str] = []
         for at in range(0, len(text), SLICE_CHARS):
             ready.append(self.feed(text[at : at + SLICE_CHARS]))
-            before = self._before
-            self._before = before[before.rfind(" ", 0, -_REACH_CHARS) + 1 :]
         return "".join(ready)
 
     def _feed_lines(self, held: str, text: str) -> str:
@@ -82,11 +104,10 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        # Of all that is a secret by its name, only a `value:` may stand on another line.
-        before = self._before if "alue" in lines else ""
-        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(before, lines) or self._a_pattern(lines):
+        armed = self._armed = self._armed | find_telling(lines)
+        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(self._before, lines, armed) or self._a_pattern(lines):
             return self._look(text)
-        self._before = self._before[-_REACH_CHARS:] + lines if lines.isspace() else lines
+        self._remember(lines)
         self._held = text[cut:]
         return lines
 
@@ -141,11 +162,15 @@ class StreamRedactor:
         if broken and any(span.end == len(text) for span in self._finder.spans(text)):
             self._swallow = True
         result, counts = self._finder.cleaned(text, spans)
+        self._before = ""
         if not result.startswith(text[:given]):  # what is out stays out
             result, counts = self._finder.cleaned(text[given:])
             given = 0
         added(self.counts, counts)
         self._count(counts)
+        self._armed = NAMES | CONTEXTS
+        if not self._swallow:
+            self._remember(result)
         return result[given:]
 
     def _long_unit(self) -> int | None:

@@ -1,0 +1,601 @@
+"""Secrets known by the name they are given: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`, `<token>…`. Pure.
+
+The value of such a name is a secret whatever it looks like, unless it is a placeholder, a reference, a number or a
+label. Without quotation marks, what source code may have there (an identifier, a call, a type) is none either.
+Nothing here looks further back than to the beginning of the line, nor further ahead than a value may reach.
+"""
+
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.names import (
+    ANY_WORD,
+    HALF_A_NAME,
+    NAME_CHARS,
+    NAME_END,
+    QUOTE,
+    WORDS,
+    in_capitals,
+    is_begun,
+    is_generic,
+    is_secret_name,
+    kind_of,
+    may_be_secret_name,
+)
+from clio.security.redaction.patterns import Span
+from clio.security.redaction.value_shapes import (
+    by_lot,
+    character_kinds,
+    entropy,
+    has_digit,
+    is_placeholder,
+    is_reference,
+    is_wordlike,
+)
+
+_NAME = LatePattern(rf"[{NAME_CHARS}]{{0,100}}")
+_TYPE_NAME = (
+    r"(?:str|string|String|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\]|bytes|SecretStr|\[\]byte"
+    r"|&'static \[u8\]|char\[\]|any)"
+)
+_TYPE = rf"(?:[ \t]?string[ \t](?==))?(?:\??:[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}}(?==))?"
+_SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key)[ \t]{1,4}"
+# What may be called with the literal of a secret; any other call is a reference.
+_WRAPPER = (
+    r"(?:(?:new[ \t])?(?:String|Some|SecretStr|SecretBytes|Secret|SecretString|Password|Buffer|bytes|str|Ok|pulumi\.secret)"
+    r"(?:(?:::|\.)(?:from|new|valueOf))?\(|\[\]byte\(|ConvertTo-SecureString[ \t](?:-String[ \t])?)?"
+)
+_LITERAL = (
+    r"(?:(?P<{0}q>[\"'`])(?P<{0}v>(?:\\[^\n]|(?!(?P={0}q))[^\\\n]){{1,1024}})(?P={0}q)"
+    r"|(?P<{0}e>\\{{1,3}}[\"'])(?P<{0}w>(?:(?!(?P={0}e))[^\n]){{1,1024}}?)(?P={0}e))"
+)
+# A further name with a sign behind it ends a value; so texts full of names are not read over and over.
+_NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
+_BARE = rf"\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|(?<=[^\s\"'`\\])[\"'`](?=[^\s\"'`,;)\]}}])|\\(?![nrt\"'`\\])){{1,1024}})"
+_GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
+_SEPARATOR = r"(?P<sep>:=|=>|==|!=|\?=|\|\|=|\+=|=|:(?!:))"
+_AFTER = LatePattern(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
+# A literal on a line of its own, or a string joined of several: the rest of the value.
+_JOINT = r"(?:[ \t]{0,8}(?:\+|\.{1,2}|&|\\|_)?[ \t]{0,8}\\?\r?\n?[ \t]{0,40}(?:\+|\.{1,2}|&)?[ \t]{0,8}|\.concat\([ \t]{0,4})[bfr]?"
+_NEXT_LITERAL = LatePattern(_JOINT + _LITERAL.format("y"))
+_NEXT_LINE = LatePattern(
+    rf"{NAME_END}{_TYPE}(?::=|=>|=|:(?!:))[ \t]{{0,8}}[(\\]?[ \t]{{0,8}}\r?\n[ \t]{{0,60}}{_LITERAL.format('x')}"
+)
+# As calls and dictionaries of several languages have it: define('DB_PASSWORD', 'v'), setProperty("password", "v").
+_COMMA = LatePattern(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
+# `name: DB_PASSWORD` and `value: …` on the next line or behind a comma, as lists of variables and forms have it.
+_BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?\s{{1,40}}\\{{0,2}}[\"']?[Vv]alue\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
+_PAIR = LatePattern(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
+_ELEMENT = LatePattern(
+    rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>[ \t]{{0,8}}(?:<!\[CDATA\[)?"
+    r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)[ \t]{0,8}(?:\]\]>)?</"
+)
+_PLIST = LatePattern(rf"[{NAME_CHARS}]{{0,48}}</key>\s{{0,40}}<string>(?P<xv>[^<>\n]{{1,512}})</")
+_FLAG = LatePattern(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
+_QUOTED_FLAG = LatePattern(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
+# As `.netrc` and the `ENV` of a Dockerfile have it: only what looks drawn by lot, for any sentence may go on so.
+BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+_BESIDE = LatePattern(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
+_SET = LatePattern(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
+_SETTER = LatePattern(
+    r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set -gx|set|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
+)
+LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
+_LOGIN = LatePattern(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
+# A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
+_OPEN = LatePattern(
+    rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
+    rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?"
+    r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[ \t]{0,2}[:=]?[ \t]{0,4}"
+    rf"|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
+)
+_BEGUN_LITERAL = r"(?:[\"'`](?:\\[^\n]|[^\\\n]){0,1024}|\\{1,3}(?:[\"'][^\n]{0,1024})?)\Z"
+_OPEN_LITERAL = LatePattern(
+    rf"{NAME_END}{_TYPE}(?:(?::=|=>|\?=|=|:(?!:)|,|[ \t])[ \t]{{0,16}}[(\\]?(?:[ \t]{{0,8}}\r?\n[ \t]{{0,60}})?)?(?:{_SCHEME})?[@$]?[A-Za-z]{{0,2}}"
+    rf"{_WRAPPER}(?=[\"'`\\])"
+)
+_OPEN_ELEMENT = LatePattern(
+    r"\A[^<\n]{0,60}</key>\s{0,40}(?:<(?:string>?)?[^<>\n]{0,512})?\Z|>[ \t]{0,8}<!\[CDATA\[[^<>\n]{0,512}\Z|</?k?e?y?\Z"
+)
+_OPEN_JOINT = LatePattern(rf"(?:{_JOINT})\Z|[ \t]{{0,8}}(?:\+|\.{{1,2}}|&|\\)?[ \t]{{0,8}}\\?\r?\n?[ \t]{{0,40}}\Z")
+_OPENERS = LatePattern(rf"{ANY_WORD}|{HALF_A_NAME}|bearer|basic|-u(?:ser)?")
+_OPEN_WINDOW = 1400
+_NEAR_WINDOW = 240
+_NEAREST = 6  # so many names before a place may have a value that is open there
+_CALL = LatePattern(
+    r"[!:][A-Za-z_]|\d+\*[A-Za-z(]|[A-Za-z_][\w.:]*(?:\(|\[|<|!\()|[(\[{<$|]|\?\?|\w+::|->|await\b|new\b|lambda\b|=>|[\w.]+\?\."
+)
+_CODE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
+# Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
+_CODE_FOR_SURE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
+_ATTRIBUTE = LatePattern(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+_SNAKE = LatePattern(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
+_COLOUR = LatePattern(r"#[0-9a-fA-F]{3,8}")
+_NUMBER = LatePattern(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
+_TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
+_NEXT_NAME = LatePattern(_NAMED)
+_CUT = LatePattern(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
+_LINE_START = LatePattern(
+    r"[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
+)
+_REST = LatePattern(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
+_ALGORITHMS = LatePattern(
+    r"(?i:(?:sha|md|base|utf|u?int|rsa|aes|hs|rs|es|ps|ecdsa|hmac|oauth|openid|rfc|pbkdf|bcrypt|argon|v|py|http|tls|ssl|ipv|p|ed|"
+    r"blake|sha3|i|u|f|float|latin|cp|win|x|iso|id|arg|str|tok|t|s|k|pw|user|key|val|var|col|row|line|test|step|part|item|opt)[-_]?"
+    r"\d{1,5})|nvarchar\(?\d*\)?|varchar\(?\d*\)?"
+)
+_STOP = frozenset(
+    "the is are must be your enter please to of for not with in and or a an this that at by from has was if you should can"
+    " will invalid required wrong no new old on it as when which cannot may use used using match matches required empty"
+    " incorrect forgot reset change confirm create repeat type show hide missing failed error".split()
+)
+_PLAIN_WORDS = frozenset(
+    "string text number integer boolean object array function required optional hashed hidden encrypted plain plaintext"
+    " literal keyword identifier operator comment punctuation constant variable support storage entity default unknown value"
+    " manual disabled enabled always never inherit ignore prompt random generate generated generic header cookie bearer basic"
+    " digest kerberos account deprecated description varchar nvarchar binary undefined nullable unsigned private protected"
+    " public static readonly sensitive masked newtype struct interface buffer wstring unicode charset bytearray username"
+    " rtoken stoken expired revoked refresh access grant service system managed unused reserved failed failure success"
+    " password invalid missing example sample option options flag argument parameter file filename stdin stdout"
+    " expire expires external internal local remote crypt login logon simple complex strong".split()
+)
+
+_LABEL_SIGNS = ("{", "%s", "%(", "${", "<", ">", "[", "(", "=", "→", "+")
+
+Style = Literal["quoted", "element", "environment", "data", "inline", "code", "flag", "beside"]
+
+
+def name_places(lowered: str) -> list[tuple[int, str]]:
+    """Where the words of secrets' names are in a text of small letters."""
+    found: list[tuple[int, str]] = []
+    for word in WORDS:
+        place = lowered.find(word)
+        while place >= 0:
+            found.append((place, word))
+            place = lowered.find(word, place + len(word))
+    return found
+
+
+def named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
+    """Values of secret-looking names; `places`: what `name_places` gives for the text, where that is known."""
+    lowered = lowered or lower_in_place(text)
+    tried: set[tuple[int, int]] = set()
+    for place, word in name_places(lowered) if places is None else places:
+        if is_begun(lowered, place, word):
+            for span in _values_at(text, place):
+                if (span.start, span.end) not in tried:
+                    tried.add((span.start, span.end))
+                    yield span
+
+
+def open_name(text: str, end: int) -> int | None:
+    """Where a name begins whose value may still come, or go on, after `end`; None for nowhere."""
+    begin = max(0, end - _OPEN_WINDOW)
+    near = end - _NEAR_WINDOW
+    openers = list(_OPENERS.finditer(lower_in_place(text[begin:end])))  # a third of the time ignoring case takes
+    for number, match in enumerate(openers):
+        place = begin + match.end()
+        if place >= near and _OPEN.match(text, place, end):
+            return begin + match.start()
+        if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, begin + match.start()):
+            return begin + match.start()
+    return None
+
+
+def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
+    if _OPEN_STRUCTURE.match(text, place, end):
+        name, _ = _name_at(text, place - 1)
+        return is_secret_name(name) or is_secret_name(name.rstrip("sS"))
+    if text.rfind("<", max(0, start - 60), start) > text.rfind(">", max(0, start - 60), start):
+        rest = text[place:end]
+        if len(rest) < 700 and (("<" not in rest and "\n" not in rest) or _OPEN_ELEMENT.search(rest)):
+            return True
+    match = _OPEN_LITERAL.match(text, place, end)
+    if match and match.end() < end and end - match.end() <= 1024:
+        begun = at = match.end()
+        literal = _FIRST_LITERAL.match(text, at, end)
+        while literal and literal.end() < end:
+            at = literal.end()
+            if _OPEN_JOINT.match(text, at, end):
+                return "\n\n" not in text[at:end]
+            literal = _NEXT_LITERAL.match(text, at, end)
+        if literal:
+            return True
+        joint = _JOINT_ONLY.match(text, at, end)
+        return "\n" not in text[begun if at == begun else joint.end() if joint else at : end]
+    given = _AFTER.match(text, place, end)
+    if given and given["bare"] and "\n" not in text[given.start("bare") : end]:
+        # A value that would be a secret as the only one on its line: what follows decides.
+        return (
+            given["sep"] in (":", "=", ":=")
+            and end - given.end() <= _NEAR_WINDOW
+            and any(True for _ in _bare(text, given, place, end))
+        )
+    return False
+
+
+_FIRST_LITERAL = LatePattern(_LITERAL.format("y"))
+_JOINT_ONLY = LatePattern(_JOINT)
+
+
+def lower_in_place(text: str) -> str:
+    """The text in lower case with every character in its place."""
+    return text.replace("\u0130", "i").lower()  # the only letter that becomes two
+
+
+def _values_at(text: str, place: int) -> Iterator[Span]:
+    """The secrets given to the name that holds the word at this place."""
+    name, start = _name_at(text, place)
+    tail = _TAIL.match(text, start + len(name) if " " not in name else place + len(name.rpartition(" ")[2]))
+    sign = tail[1] if tail else ""
+    if not sign or not (tail and (sign in _SIGNS or tail[0] != sign)):
+        return
+    sure = is_secret_name(name)
+    listed = not sure and is_secret_name(name.rstrip("sS"))
+    if not (sure or listed or may_be_secret_name(name)) or text.endswith(("[REDACTED:", ":secret:"), 0, start):
+        return  # the kind in a mark is no name
+    if (
+        name.startswith("secret")
+        and text[max(0, start - 1) : start] == ":"
+        and "arn:" in text[max(0, start - 80) : start]
+    ):
+        return
+    match: re.Match[str] | None
+    if sign in "=:!?|+s[" and (match := _AFTER.match(text, place)):
+        if match["sep"] in ("==", "!="):
+            return
+        if match["bare"] is None:
+            yield from _literals(text, match, name, sure)
+        elif match["bare"][0] in "[{|>-":
+            yield from _structure_spans(text, place, name, sure or listed)
+        elif not listed:
+            yield from _bare(text, match, place, len(text))
+    elif sign in "=:" and (match := _NEXT_LINE.match(text, place)):
+        yield from _literals(text, match, name, sure)
+    elif sign in "=:{" and _STRUCTURE.match(text, place):
+        yield from _structure_spans(text, place, name, sure or listed)
+    elif (
+        sign in "({"
+        and (match := _CONSTRUCTED.match(text, place))
+        and _STRING_TYPE.search(text, max(0, start - 40), start)
+    ) or (sign == "," and start > 1 and text[start - 2] == "(" and (match := _COMMA.match(text, place))):
+        yield from _literals(text, match, name, sure, joined=False)
+    elif match := _PAIR.match(text, place):
+        if match["bare"] is None:
+            yield from _literals(text, match, name, sure)
+        else:
+            value = match["bare"].rstrip(",;)]}>")
+            if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
+                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+    elif sign == "<":
+        match = _PLIST.match(text, place)
+        if match and is_secret_value(match["xv"], name, "element", sure):
+            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+    elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):
+        if is_secret_value(match["xv"], name, "element", sure):
+            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+    elif name.startswith("-"):
+        if match := _QUOTED_FLAG.match(text, place):
+            yield from _literals(text, match, name, sure)
+        elif match := _FLAG.match(text, place):
+            value = match["bare"].rstrip(",.)]:;")
+            if is_secret_value(value, name, "flag", sure):
+                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+    elif sure and (match := _QUOTED_SET.match(text, place)) and _DEFINE.search(text, max(0, start - 20), start):
+        yield from _literals(text, match, name, sure, joined=False)
+    elif sure and (match := _SET.match(text, place)) and _SETTER.search(text, max(0, start - 40), start):
+        if is_secret_value(match["bare"], name, "environment", sure):
+            yield Span(match.start("bare"), match.end("bare"), kind_of(name), 300)
+    elif match := _BESIDE.match(text, place):
+        value = match["bare"].rstrip(".,:;)]")
+        if is_secret_value(value, name, "beside", sure and name.isupper() and "_" in name):
+            yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 301)
+
+
+_TAIL = LatePattern(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
+_SIGNS = "=:!?|+,(<>{["
+_DEFINE = LatePattern(r"#[ \t]*define[ \t]+\Z")
+_QUOTED_SET = LatePattern(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
+
+
+def _in_tag(text: str, start: int, place: int) -> bool:
+    return text.rfind("<", max(0, start - 60), place) > text.rfind(">", max(0, start - 60), place)
+
+
+def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[Span]:
+    """The secrets in a list, a block of lines, or an object with a `value`, which a name is given."""
+    if not sure:
+        return
+    kind = kind_of(name)
+    if block := _BLOCK.match(text, place):
+        for line in _LINES.finditer(text, block.start("lines"), block.end("lines")):
+            if is_secret_value(line[0], name, "quoted", sure) or _is_random_item(line[0]):
+                yield Span(line.start(), line.end(), kind, 300)
+    elif items := _ITEMS.match(text, place):
+        for item in _ITEM_LINE.finditer(text, items.start("lines"), items.end("lines")):
+            if is_secret_value(item["v"], name, "flag", sure):
+                yield Span(item.start("v"), item.end("v"), kind, 300)
+    elif array := _ARRAY.match(text, place):
+        for item in _ARRAY_ITEM.finditer(text, array.start("items"), array.end("items")):
+            group = "v" if item["v"] else "b"
+            if is_secret_value(item[group], name, "quoted" if group == "v" else "flag", sure):
+                yield Span(item.start(group), item.end(group), kind, 300)
+    elif (nested := _NESTED.match(text, place)) and is_secret_value(nested["v"], name, "quoted", sure):
+        yield Span(nested.start("v"), nested.end("v"), kind, 300)
+
+
+def _is_random_item(value: str) -> bool:
+    return (
+        not any(char.isspace() for char in value)
+        and _random(value, 8)
+        and not is_wordlike(value, digits=True)
+        and not is_reference(value)
+    )
+
+
+_STRUCTURE = LatePattern(
+    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\[|\{{)"
+)
+_BLOCK = LatePattern(
+    rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
+)
+_LINES = LatePattern(r"[^\s](?:[^\n]*[^\s])?")
+_ITEMS = LatePattern(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})")
+_ITEM_LINE = LatePattern(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
+_ARRAY = LatePattern(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
+_ARRAY_ITEM = LatePattern(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
+_NESTED = LatePattern(
+    rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
+)
+_OPEN_STRUCTURE = LatePattern(
+    rf"{NAME_END}(?:(?::|=|=>|:=)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}(?:\r?\n(?:[ \t]{{1,40}}[^\n]{{0,1000}}(?:\n|\Z)|[ \t]*\Z){{0,100}})?"
+    rf"|\r?(?:\n(?:[ \t]{{0,40}}-[ \t][^\n]{{0,300}}(?:\n|\Z)){{0,50}}[ \t]{{0,40}}-?)?|(?:new[ \t]\w+)?\[[^\[\]{{}}]{{0,2000}}"
+    rf"|\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[^{{}}\n]{{0,120}})\Z"
+)
+_CONSTRUCTED = LatePattern(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
+_STRING_TYPE = LatePattern(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
+
+
+def _name_at(text: str, place: int) -> tuple[str, int]:
+    """The name a word at this place is part of, and where it begins; "api key" is one."""
+    start = place
+    while start > 0 and place - start < 48 and ((char := text[start - 1]).isalnum() or char in "_.-"):
+        start -= 1
+    match = _NAME.match(text, start)
+    name = match[0] if match else ""
+    if (
+        start == place
+        and text[place : place + 3].lower() == "key"
+        and (first := text[max(0, place - 40) : place].rstrip(" ").rsplit(None, 1))
+    ):
+        return f"{first[-1]} {name}", start
+    return name, start
+
+
+def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined: bool = True) -> Iterator[Span]:
+    """The value in quotation marks, and the literals joined to it."""
+    parts = [_value_place(match, "x")]
+    end = match.end()
+    while joined and (more := _NEXT_LITERAL.match(text, end)) and len(parts) < 40:
+        parts.append(_value_place(more, "y"))
+        end = more.end()
+    value = "".join(text[first:last] for first, last in parts)
+    if is_secret_value(value, name, "quoted", sure):
+        for first, last in parts:
+            yield Span(first, last, kind_of(name), 300)
+    elif len(parts) > 1 and is_secret_value(text[parts[0][0] : parts[0][1]], name, "quoted", sure):
+        yield Span(*parts[0], kind_of(name), 300)
+
+
+def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
+    name = f"{group}v" if match[f"{group}v"] is not None else f"{group}w"
+    return match.start(name), match.end(name)
+
+
+def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
+    """The value without quotation marks; `end`: where the text is known to."""
+    name, start = _name_at(text, place)
+    sure = is_secret_name(name)
+    bare, at, separator = match["bare"], match.start("bare"), match["sep"]
+    line = text.rfind("\n", max(0, start - 120), start) + 1
+    opens = (line or start <= 120) and _LINE_START.fullmatch(text, line, start) is not None
+    tight = (
+        separator == "="
+        and text[match.start("sep") - 1 : match.start("sep")] not in (" ", "\t")
+        and at == match.end("sep")
+    )
+    capital = in_capitals(name) and text[start - 1 : start] not in ("?", "&")
+    if tight and capital:
+        style: Style = "environment"
+    elif "-" in name.strip("-") and separator == ":":
+        style = "data"
+    elif opens and _REST.match(text, match.end("bare"), end):
+        style = "data" if separator in ("=", ":") and not bare.endswith((",", ";", ")")) else "code"
+    else:
+        style = "inline" if tight else "code"
+    whole = style == "environment" or (style == "data" and sure)
+    cut = (_NEXT_NAME if whole else _CUT).search(bare)
+    value = (bare[: cut.start()] if cut else bare).rstrip(",;)]}>" if whole else ".:")
+    if whole and style == "data":
+        value = bare.rstrip(",")
+    if style == "inline" and bare[len(value) : len(value) + 1] in (",", ")"):
+        style = "code"
+    if value and is_secret_value(value, name, style, sure):
+        yield Span(at, at + len(value), kind_of(name), 300)
+
+
+def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
+    """Whether a value of a name that means a secret is the secret itself.
+
+    style: "quoted" as a literal; "element" of XML; "environment" for `NAME=value`; "data" for the only value on its line;
+    "inline" for `name=value` elsewhere; "code" where an expression may stand; "flag" and "beside" behind a blank.
+    sure: whether the name means a secret whatever its value looks like.
+    """
+    if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
+        return False
+    if (
+        _letters(value) in _letters(name)
+        or ("%s" in value and is_wordlike(value.replace("%s", "")))
+        or (value[0] == "#" and _COLOUR.fullmatch(value))
+    ):
+        return False
+    if style != "quoted" and _is_variable(value):
+        return False
+    if value[-1] in "=:" and is_wordlike(value.rstrip("=:\\"), digits=True):
+        return False  # a further name
+    if any(char.isspace() for char in value):
+        return _is_spaced_secret(value, name, style, sure)
+    password = kind_of(name) == "password"
+    if not any(char.isalpha() for char in value):
+        if not has_digit(value):
+            return False
+        if value.isdigit():
+            return sure and (
+                len(value) >= 6
+                if password and style != "code"
+                else len(value) >= 8 and style == "quoted" and not is_generic(name)
+            )
+        return password and len(value) >= 8 and sure and style != "code" and _NUMBER.fullmatch(value) is None
+    words = is_wordlike(value, digits=True)
+    plain = is_wordlike(value)
+    if style != "quoted" and _CALL.match(value) and style not in ("element", "flag"):
+        return False
+    if style == "beside":
+        return not words and _random(value, 8) and (by_lot(value) or sure) and _CODE.search(value) is None
+    if not sure:
+        if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not by_lot(value):
+            return False
+        return not words and _random(value, 8) and (style == "quoted" or _CODE.search(value) is None or by_lot(value))
+    if style != "quoted" and (
+        _TYPE_OF_KEY.fullmatch(value) or value.lower() in _PLAIN_WORDS or _ALGORITHMS.fullmatch(value)
+    ):
+        return False
+    if style in ("quoted", "element"):
+        return _is_quoted_secret(value, name, words, plain)
+    if _is_word_chain(value):
+        return True
+    if style == "environment":
+        return len(value) >= 5 and not (plain and ("_" in value or "/" in value))
+    if style == "data":
+        if _NUMBER.fullmatch(value) and not password:
+            return False
+        if not words:
+            return (
+                len(value) >= 5
+                and (character_kinds(value) >= 2 or len(value) >= 6)
+                and not (_CODE_FOR_SURE.search(value) and not by_lot(value) and not password)
+            )
+        if plain:
+            return password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
+        return len(value) >= 6 and "." not in value and "/" not in value and ("_" not in value or value[-2:].isdigit())
+    if style == "flag":
+        if _CODE.search(value) and not by_lot(value):
+            return False
+        return len(value) >= 5 and not plain and not _ALGORITHMS.fullmatch(value)
+    if (_CODE_FOR_SURE if by_lot(value) or (style == "inline" and password) else _CODE).search(value):
+        return False
+    if style == "inline":
+        if plain:
+            return password and value.islower() and value.isalpha() and len(value) >= 6
+        return len(value) >= 6 and not (words and "." in value)
+    # Source code: an identifier or a number speaks of a value that is elsewhere.
+    if (
+        words
+        or _NUMBER.fullmatch(value)
+        or _SNAKE.fullmatch(value)
+        or (not by_lot(value) and _ATTRIBUTE.fullmatch(value))
+    ):
+        return False
+    return _random(value, 8)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
+
+
+def _is_variable(value: str) -> bool:
+    """Whether a value without quotation marks is an attribute, or the variable of a secret's name."""
+    if is_secret_name(value) and is_wordlike(value, digits=True):
+        return True
+    return _ATTRIBUTE.fullmatch(value) is not None and not by_lot(value) and (not has_digit(value) or "_" in value)
+
+
+def _is_word_chain(value: str) -> bool:
+    """Whether a value is three words or more joined by dashes, as generators of passphrases write them."""
+    segments = value.split("-")
+    return (
+        len(segments) >= 3
+        and all(each.isalpha() and each.islower() and len(each) >= 3 for each in segments)
+        and not _STOP.intersection(segments)
+        and not _CHAIN_OF_NAMES.search(value)
+    )
+
+
+_CHAIN_OF_NAMES = LatePattern(
+    r"secret|token|key|name|pass|auth|user|client|server|service|default|test|example|config|http|file|type|value|cluster"
+)
+
+
+def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
+    password = kind_of(name) == "password"
+    if value.startswith(("%", "http://", "https://", "{")) or (
+        not value.isascii() and all(char.isalpha() for char in value)
+    ):
+        return False
+    if _NUMBER.fullmatch(value):
+        return password
+    if not words:
+        return len(value) >= (5 if password else 6) and entropy(value) >= 1.5 and not value.startswith(("^", "."))
+    if plain:
+        return _is_word_chain(value) or (
+            password and value.islower() and value.isalpha() and len(value) >= 6 and value not in _PLAIN_WORDS
+        )
+    if "." in value or "/" in value or ("_" in value and not value[-2:].isdigit()):
+        return False
+    return password or (
+        (not is_generic(name) or name.isupper()) and len(value) >= 6 and not _ALGORITHMS.fullmatch(value)
+    )
+
+
+def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
+    """Whether a value with blanks is a secret and no label or message."""
+    parts = value.split()
+    small = [part.lower().strip(".,:;!?'\"()") for part in parts]
+    if not sure or style not in ("quoted", "element") or len(parts) > 24:
+        return False
+    if (
+        (
+            len(parts) <= 4
+            and kind_of(name) == "password"
+            and sum(not is_wordlike(part) and len(part) >= 6 for part in parts) >= 1
+        )
+        and not any(part[:1] in "%{<$(" for part in parts)
+        and has_digit(value)
+    ):
+        return True
+    if any(map(_is_word_chain, parts)):
+        return True
+    if _STOP.intersection(small) or any(sign in value for sign in _LABEL_SIGNS):
+        return False
+    if kind_of(name) != "password":
+        return len(parts) in (12, 15, 18, 21, 24) and all(part.isalpha() and part.islower() for part in parts)
+    if any(has_digit(part) and not part.isdigit() for part in parts):
+        return True
+    lower = all(part.isalpha() and part.islower() for part in parts)
+    return (lower and len(parts) >= 3) or (
+        has_digit(value) and value.isascii() and value[:1].islower() and len(parts) <= 4
+    )
+
+
+def _random(value: str, least: int) -> bool:
+    """Whether a value is long and varied enough to be drawn by lot."""
+    if len(value) < least or entropy(value) < 2.3:
+        return False
+    return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
+
+
+_DATE = LatePattern(r"\A(?:v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d)")

@@ -1,0 +1,709 @@
+"""Secrets known by the command, file or sentence they are part of: `curl -u`, `.netrc`, `kind: Secret`, "the password is". Pure.
+
+Each context gives its spans, and where it begins at the end of a text that may go on. Commands and sentences are read
+to the end of their line; the others have a form that ends by itself.
+"""
+
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.patterns import Span
+from clio.security.redaction.value_shapes import has_digit, is_placeholder, is_reference, is_wordlike
+
+MAX_LINE_CHARS = 600
+"""How far behind its first word a command or a sentence is read."""
+_MAX_DOCUMENT_CHARS = 8192
+
+_WORD = LatePattern(
+    r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)"
+)
+
+
+class Program(Struct, frozen=True):
+    """Where a program takes a secret on its command line.
+
+    flags: options whose value is one; login: options whose value is `user:secret`, with the sign between them;
+    attached: short options whose value follows without a blank; needs: a word that has to come first;
+    after: the secret is the word so many places behind such a word.
+    """
+
+    flags: tuple[str, ...] = ()
+    login: tuple[str, ...] = ()
+    sign: str = ":"
+    attached: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    after: tuple[tuple[str, int], ...] = ()
+
+
+_MYSQL = Program(attached=("-p",))
+_MONGO = Program(flags=("-p",))
+_HTTP = Program(login=("-a", "--auth", "--proxy-auth"))
+_REGISTRY = Program(flags=("-p",), needs=("login",))
+_LDAP = Program(flags=("-w", "-y"), attached=("-w",))
+_SMB = Program(login=("-U", "--user", "--username"), sign="%")
+_MOSQUITTO = Program(flags=("-P",))
+_PUTTY = Program(flags=("-pw",))
+_ZIP = Program(flags=("-P",), attached=("-P",))
+PROGRAMS: dict[str, Program] = {
+    "curl": Program(login=("-u", "--user", "-U", "--proxy-user"), attached=("-u", "-U")),
+    "http": _HTTP, "https": _HTTP, "xh": _HTTP, "xhs": _HTTP, "httpie": _HTTP,
+    "sshpass": Program(flags=("-p",), attached=("-p",)),
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb",
+                     "mariadb-dump", "mariadb-admin", "mysqlbinlog"), _MYSQL),
+    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh"), _MONGO),
+    "redis-cli": Program(flags=("-a", "--pass")), "valkey-cli": Program(flags=("-a", "--pass")),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"), _REGISTRY),
+    "openssl": Program(flags=("-k", "-K")),
+    "gpg": Program(flags=("--passphrase",)), "gpg2": Program(flags=("--passphrase",)),
+    "zip": _ZIP, "unzip": _ZIP, "zipcloak": _ZIP,
+    "7z": Program(attached=("-p",)), "7za": Program(attached=("-p",)), "7zz": Program(attached=("-p",)),
+    "rar": Program(attached=("-hp", "-p")), "unrar": Program(attached=("-p",)),
+    "smbclient": _SMB, "rpcclient": _SMB, "smbmap": Program(flags=("-p",)), "crackmapexec": Program(flags=("-p",)),
+    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), _LDAP),
+    "mosquitto_pub": _MOSQUITTO, "mosquitto_sub": _MOSQUITTO,
+    "sqlcmd": Program(flags=("-P",), attached=("-P",)), "bcp": Program(flags=("-P",), attached=("-P",)),
+    "isql": Program(flags=("-P",)), "ipmitool": Program(flags=("-P",)), "vncviewer": Program(flags=("-passwd",)),
+    "plink": _PUTTY, "pscp": _PUTTY, "psftp": _PUTTY, "putty": _PUTTY, "kitty": _PUTTY,
+    "rdesktop": Program(flags=("-p",)), "xfreerdp": Program(attached=("/p:",)), "wfreerdp": Program(attached=("/p:",)),
+    "cmdkey": Program(attached=("/pass:", "/p:")), "mstsc": Program(attached=("/p:",)),
+    "lftp": Program(login=("-u",), sign=","),
+    "net": Program(after=(("user", 2), ("use", 3))), "net.exe": Program(after=(("user", 2), ("use", 3))),
+    "htpasswd": Program(after=(("-b", 3), ("-bc", 3), ("-cb", 3), ("-nb", 2), ("-bn", 2), ("-bB", 3), ("-Bb", 3), ("-nbB", 2))),
+    "rabbitmqctl": Program(after=(("add_user", 2), ("change_password", 2), ("authenticate_user", 2))),
+    "wpa_passphrase": Program(after=(("", 2),)), "vault": Program(after=(("login", 1),)),
+    "nmcli": Program(after=(("password", 1), ("wifi-sec.psk", 1), ("802-11-wireless-security.psk", 1))),
+    "aws": Program(after=(("aws_secret_access_key", 1), ("aws_session_token", 1))),
+    "setx": Program(after=()), "kinit": Program(), "svn": Program(), "snmpwalk": Program(flags=("-A", "-X")),
+    "snmpget": Program(flags=("-A", "-X")), "ngrok": Program(after=(("authtoken", 1), ("add-authtoken", 1))),
+    "heroku": Program(), "influx": Program(flags=("-password",)), "impala-shell": Program(), "fly": Program(flags=("-p",), needs=("login",)),
+    "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
+}  # fmt: skip
+"""The programs that take a secret on their command line, by name."""
+for _idle in ("setx", "kinit", "svn", "heroku", "impala-shell"):
+    del PROGRAMS[_idle]
+_STARTS = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?:" + "|".join(sorted(map(re.escape, PROGRAMS), key=len, reverse=True)) + r")(?= )"
+)
+_PIPED = LatePattern(
+    r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?P<q>[\"']?)(?P<v>[^\s\"'|]{4,200})(?P=q)[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
+    r"(?:-S|--stdin|chpasswd)|chpasswd|passwd[ \t]+--stdin|[^\n|]{1,80}(?:--password-stdin|--with-token|-passin stdin))"
+)
+_OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
+
+_SENTENCE_NAME = (
+    r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
+    r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
+)
+_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|é|becomes|equals|=|:)"
+_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
+_SAID = (
+    r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
+)
+_SENTENCE = re.compile(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
+_WITH = re.compile(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
+_WITH_BEFORE = LatePattern(
+    r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
+)
+_AS = re.compile(
+    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
+    rf"(?:the[ \t]+|your[ \t]+|my[ \t]+|a[ \t]+)?(?:\w+[ \t]+)?{_SENTENCE_NAME}",
+    re.IGNORECASE,
+)
+_CREDENTIALS = re.compile(
+    r"(?:credentials|login|logins)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:][ \t]*(?P<v>[^\s\"'`]{5,120})",
+    re.IGNORECASE,
+)
+_OPEN_SENTENCE = re.compile(
+    rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
+    rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
+    r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
+    re.IGNORECASE,
+)
+_OPEN_WITH = re.compile(
+    r"(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:password|passphrase|pwd|passwd)[ \t]+\Z",
+    re.IGNORECASE,
+)
+OPEN_OFFER = re.compile(
+    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?[ \t]*\Z",
+    re.IGNORECASE,
+)
+_SQL = re.compile(
+    r"(?:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by(?:[ \t]+(?:password|values))?|(?:with|login|role[ \t]+\w+|user[ \t]+\S+|encrypted|superuser)[ \t]+"
+    r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
+    re.IGNORECASE,
+)
+_SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
+_COOKIE = re.compile(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
+_HEADER = re.compile(
+    r"(?:proxy-)?authorization[\"']?[ \t]*(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
+    r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(
+    r"logins?(?:[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:,][ \t]*(?P<v>[^\s\"'`]{5,120})|[ \t]+\S{1,200}\s{1,40}(?:account[ \t]+\S{1,200}\s{1,40})?password[ \t]+(?P<qv>\S{1,200}))"
+)
+_OPEN_NETRC = re.compile(
+    r"\blogin(?:[ \t]+\S{0,200}(?:\s{1,40}(?:a?c?c?o?u?n?t?[ \t]*\S{0,200}\s{1,40})?(?:p[a-z]{0,7}[ \t]{0,4}\S{0,200})?)?)?\Z"
+)
+_PGPASS = re.compile(
+    r"(?<![^\n])(?:[\w.-]{1,120}|\*):(?:\d{4,5}|\*):(?:[\w.-]{1,60}|\*):(?:[\w.@-]{1,60}|\*):(?P<v>[^\s:]{4,200})(?=\r?(?:\n|\Z))"
+)
+_SECURE_STRING = LatePattern(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
+_WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
+_FORM = LatePattern(
+    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
+)
+_OPEN_FORM = LatePattern(
+    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n?\r?\n?\S{0,200}\Z"
+)
+_SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
+_PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
+_OPEN_PPK = LatePattern(r"Private-Lines:[ \t]*\d*\r?\n?(?:[A-Za-z0-9+/=]{1,80}\r?\n){0,80}[A-Za-z0-9+/=]{0,80}\Z")
+_SEED = re.compile(
+    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
+    r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
+    re.IGNORECASE,
+)
+_OPEN_SEED = re.compile(
+    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:i?s?|a?r?e?|w?a?s?))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
+    r"(?:[a-z]{1,8}[ \t]{1,4}){0,24}[a-z]{0,8}\n?\Z",
+    re.IGNORECASE,
+)
+_CODES = re.compile(
+    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
+    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,4}[\"'`]?,?){2,20})",
+    re.IGNORECASE,
+)
+_OPEN_CODES = re.compile(
+    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}(?:[:=](?:\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?[a-z0-9-]{0,60}[\"'`]?,?){0,20})?\s*\Z",
+    re.IGNORECASE,
+)
+_SECRET_KIND = re.compile(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
+_DATA = re.compile(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
+_ENTRY = re.compile(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
+_JSON_KIND = re.compile(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
+_JSON_DATA = re.compile(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
+_JSON_VALUE = re.compile(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
+_OPEN_DOCUMENT = re.compile(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
+_OTHER_KIND = re.compile(
+    r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
+)
+
+
+def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+    """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
+    yield from _command_spans(text)
+    for place, word in names:
+        for form, before in _FORMS_OF_NAMES.get(word, ()):
+            needle = next((each for each in form.needles if lowered.startswith(each, place - before)), None)
+            if needle is not None and (
+                not form.behind
+                or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
+            ):
+                yield from _form_spans(text, form, place - before, place - before + len(needle))
+    for form in _OTHER_FORMS:
+        for needle in form.needles:
+            place = lowered.find(needle)
+            while place >= 0:
+                yield from _form_spans(text, form, place, place + len(needle))
+                place = lowered.find(needle, place + len(needle))
+    if "Secret" in text and "kind" in text:
+        yield from _kubernetes_spans(text)
+    if "cookie" in lowered:
+        yield from _cookie_spans(text, lowered)
+
+
+def _form_spans(text: str, form: "Form", place: int, end: int) -> Iterator[Span]:
+    if form.back:
+        at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+        match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
+    else:
+        match = form.pattern.match(text, place)
+    if match is None:
+        return
+    name = "qv" if match.groupdict().get("qv") else "v"
+    value = match[name]
+    if name == "v" and not form.whole:
+        value = value.rstrip(".,;:!?)]}")
+    if form.check(value, text, match):
+        yield Span(
+            match.start(name), match.start(name) + len(value), form.kind, 202 if form.kind == "authorization" else 310
+        )
+
+
+def open_context(text: str, end: int) -> int | None:
+    """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
+    begin = max(0, end - MAX_LINE_CHARS)
+    line = _line_start(text, end, begin)
+    found: list[int] = []
+    tail = text[line:end]
+    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (match := _STARTS.search(tail)):
+        found.append(line + match.start())
+    low = tail.lower()
+    for needle, pattern in _OPEN_LINES:
+        place = low.find(needle)
+        if place >= 0 and (match := pattern.search(tail)):
+            found.append(line + match.start())
+    near = max(line, end - _SENTENCE_CHARS)
+    for needles, pattern in _OPEN_SENTENCES:
+        places = [place for needle in needles if (place := low.find(needle, near - line)) >= 0]
+        if places and (match := pattern.search(text, max(near, line + min(places) - _NAME_BEFORE), end)):
+            found.append(match.start())
+    for needle, pattern in _OPEN_BLOCKS:
+        place = text.rfind(needle, max(0, end - 2 * MAX_LINE_CHARS), end)
+        if place >= 0 and (match := pattern.search(text, max(0, place - 12), end)):
+            found.append(match.start())
+    document = _open_document(text, end)
+    if document is not None:
+        found.append(document)
+    return min(found, default=None)
+
+
+def is_context_sign(line: str, low: str, begun: int) -> bool:
+    """Whether a line may hold a context whose secret is in what follows a place of it.
+
+    line, low: the line so far, as it is and in small letters; begun: how much of it has been looked at before.
+    """
+    if any(part in low for part in _BEGINNINGS) and _CONTEXT_SIGN.search(low) is not None:
+        return True
+    new = low[max(0, begun - 24) :]
+    return (" -" in new or "/p" in new or any(sign in low for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
+        _NAMES.findall(line)
+    )
+
+
+def may_begin_context(word: str) -> bool:
+    """Whether a word, in small letters, may be the first of a context."""
+    return any(part in word for part in _BEGINNINGS) or word.strip("`'\"$()|;&").rpartition("/")[2] in _BEGINNING_WORDS
+
+
+_BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
+               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "echo ", "printf ", "set password")  # fmt: skip
+_BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
+_CONTEXT_SIGN = re.compile(
+    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
+    r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
+    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|(?:\A|[\n;|&$>(][ \t]*)(?:echo|printf) [^\n|]|set[ \t]+password"
+)
+_NAMES = re.compile(r"[A-Za-z0-9_.-]+")
+SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB}|should|must|will|has|to be)(?=[ \t])"
+"""What follows the name where a sentence may say the secret, in small letters."""
+
+
+def _is_value(value: str) -> bool:
+    return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
+
+
+def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
+    return _is_value(value)
+
+
+def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether what a sentence says is a secret: no word of the language, unless it is quoted or three words joined."""
+    before = text[max(0, match.start() - 1) : match.start()]
+    if not _is_value(value) or before.isalnum() or before in ("_", "-", ".", "$"):
+        return False
+    if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(
+        sign in value for sign in ("(", "=>", "::", "->", "<")
+    ):
+        return False
+    quoted = match.groupdict().get("qv") is not None
+    if not quoted and text[match.end() : match.end() + 1] in ("(", "["):
+        return False  # a call
+    if is_wordlike(value):
+        chain = value.split("-")
+        return (
+            len(chain) >= 3
+            and value.islower()
+            and all(len(part) >= 4 for part in chain)
+            and not _CHAIN_STOP.intersection(chain)
+        )
+    if not is_wordlike(value, digits=True):
+        return (
+            len(value) >= 6
+            and not _MEASURE.fullmatch(value)
+            and value.isascii()
+            and (has_digit(value) or _is_random_letters(value) or quoted or _SIGN.search(value[:-1]) is not None)
+        )
+    return (
+        has_digit(value)
+        and value[0].isalpha()
+        and len(value) >= 6
+        and not _MEASURE.fullmatch(value)
+        and not any(sign in value for sign in "./:_")
+    )
+
+
+def _is_random_letters(value: str) -> bool:
+    return value.replace("-", "").isalpha() and (len(value) >= 8 or not value.islower())
+
+
+_CHAIN_STOP = frozenset(
+    "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
+)
+_SIGN = re.compile(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
+_MEASURE = re.compile(
+    r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d+\S*|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
+)
+
+
+def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
+    place = lowered.find("cookie")
+    while place >= 0:
+        end = text.find("\n", place)
+        end = min(len(text) if end < 0 else end, place + 4096)
+        if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
+            for match in _COOKIE.finditer(text, place + 6, end):
+                if _is_value(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
+                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
+        place = lowered.find("cookie", place + 6)
+
+
+_Check = Callable[[str, str, re.Match[str]], bool]
+
+
+def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
+    before = text[match.start("v") - 1 : match.start("v")]
+    if "," in match[0] and _SCHEME.search(match[0]) is None:
+        return False  # a list of headers
+    if (
+        not _is_value(value)
+        or (is_wordlike(value) and value.count("-") < 2)
+        or "(" in value
+        or value.startswith(("$", "%", "{", "'", "+", "!"))
+    ):
+        return False
+    if is_wordlike(value, digits=True):
+        return len(value) >= 6 and "." not in value and "_" not in value
+    return (
+        before in " \t\"'`:="
+        and (has_digit(value) or len(value) >= 8)
+        and not any(sign in value for sign in "{}<>()[]")
+    )
+
+
+def _login_value(value: str, text: str, match: re.Match[str]) -> bool:
+    return _is_value(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
+
+
+def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
+    return _is_value(value.rpartition(":")[2])
+
+
+_SCHEME = re.compile(r"bearer|basic|token|key|digest", re.IGNORECASE)
+
+
+def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
+    return _is_value(value) and not is_wordlike(value)
+
+
+def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
+    host, port = match[0].split(":")[:2]
+    return (
+        _is_value(value)
+        and not _FILE.search(host)
+        and (port in ("*", "5432", "5433", "6432") or not is_wordlike(value))
+    )
+
+
+_FILE = re.compile(
+    r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
+)
+
+
+class Form(Struct, frozen=True):
+    """One way a text says that a secret follows.
+
+    needles: small letters of which one is part of it; behind: what may follow them, one letter or the end, empty for
+    anything; back: how far before the needle it may begin, 0 where it begins with it; whole: the value ends where the
+    expression does, and not before a full stop or a bracket.
+    """
+
+    needles: tuple[str, ...]
+    pattern: re.Pattern[str] | LatePattern
+    check: _Check
+    kind: str = "password"
+    behind: tuple[str, ...] = ()
+    back: int = 0
+    whole: bool = False
+
+
+def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether "with password X" gives one: only what is no word."""
+    before = _WITH_BEFORE.search(text, max(0, match.start() - 60), match.start())
+    return before is not None and not is_wordlike(value) and _sentence_value(value, text, match)
+
+
+def _always(value: str, text: str, match: re.Match[str]) -> bool:
+    return "[REDACTED" not in value
+
+
+_BLANK, _TELLING = (" ", "\t"), (" ", "\t", "'", '"', "`")
+_SAID_OF = (*_TELLING, ":", "=")
+_PASSWORD = Form(
+    ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
+)
+_WITH_IT = Form(("password", "passphrase", "pwd", "passwd"), _WITH, _with_value, behind=_BLANK)
+_AS_IT = Form(("password", "passphrase", "pwd", "token", "secret", "key"), _AS, _sentence_value, back=140, whole=True)
+_PIPED_IN = Form(("passwd", "password-stdin", "token"), _PIPED, _piped_value, back=240, whole=True)
+_SQL_PASSWORD = Form(
+    ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
+)
+# Those found by a word of `WORDS`, with the number of letters their needle has before it.
+_FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
+    "pass": (
+        (_PASSWORD, 0), (_WITH_IT, 0), (_AS_IT, 0), (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _sentence_value, behind=_SAID_OF), 7),
+        (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _plain_value, back=12, whole=True), 1),
+    ),
+    "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), (_AS_IT, 0)),
+    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_AS_IT, 0)),
+    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_AS_IT, 0), (_PIPED_IN, 0),
+              (Form(("api token", "api-token", "api_token"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4)),
+    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), (_AS_IT, 0),
+            (Form(("access key", "secret key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 7)),
+    "kennwort": ((Form(("kennwort",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
+    "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
+    "senha": ((Form(("senha",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
+    "wachtwoord": ((Form(("wachtwoord",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
+    "credential": ((Form(("credentials",), _CREDENTIALS, _sentence_value, behind=(*_BLANK, ":")), 0),),
+    "auth": ((Form(("authorization",), _HEADER, _header_value, "authorization", behind=(*_TELLING, ":", "=", ",")), 0),),
+}  # fmt: skip
+_OTHER_FORMS: tuple[Form, ...] = (
+    Form(("identified ",), _SQL, _plain_value, back=90, whole=True),
+    Form(("login",), _LOGIN, _login_value, whole=True),
+    Form((":5432:", ":6432:", ":*:"), _PGPASS, _pgpass_value, back=200, whole=True),
+    Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True),
+    Form(("wifi:",), _WIFI, _plain_value, whole=True),
+    Form(("form-data; name=",), _FORM, _plain_value, whole=True),
+    Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True),
+    Form(("private-lines:",), _PPK, _always, "private-key", whole=True),
+    Form(("mnemonic", "phrase"), _SEED, _always, "seed-phrase", back=10, whole=True),
+    Form((" codes", "-codes"), _CODES, _always, "recovery-codes", back=24, whole=True),
+    Form(("sudo -s",), _PIPED, _piped_value, back=240, whole=True),
+)  # fmt: skip
+_OPEN_LINES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cookie", re.compile(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
+    ("authorization", re.compile(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
+    ("identified", re.compile(r"identified[ \t]", re.IGNORECASE)),
+    ("echo ", re.compile(r"echo [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
+    ("printf ", re.compile(r"printf [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
+    ("set password", re.compile(r"set[ \t]+password", re.IGNORECASE)),
+)  # fmt: skip
+_SENTENCE_CHARS = 240
+_NAME_BEFORE = 16
+_OPEN_SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
+    (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
+    (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
+)  # fmt: skip
+_OPEN_BLOCKS: tuple[tuple[str, re.Pattern[str] | LatePattern], ...] = (
+    ("login", _OPEN_NETRC),
+    ("form-data", _OPEN_FORM),
+    ("Private-Lines", _OPEN_PPK),
+    *((needle, _OPEN_SEED) for needle in ("nemonic", "NEMONIC", "hrase", "HRASE", "words")),
+    *((needle, _OPEN_CODES) for needle in ("codes", "CODES")),
+)
+
+
+def _command_spans(text: str) -> Iterator[Span]:
+    """Secrets on the command lines of known programs."""
+    seen = -1
+    for sign in (" -", " /p", *_POSITIONAL):
+        place = text.find(sign)
+        while place >= 0:
+            if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
+                begin = max(0, place - MAX_LINE_CHARS)
+                line = _line_start(text, place, begin)
+                end = place + 1 if sign[0] == " " else place + len(sign)
+                if line != seen or sign[0] != " ":
+                    for match in _STARTS.finditer(text, line, end):
+                        seen = line
+                        yield from _arguments(text, match.end(), PROGRAMS[match[0]])
+            place = text.find(sign, place + 2)
+
+
+_POSITIONAL = (
+    "net user ",
+    "net use ",
+    "net.exe u",
+    "rabbitmqctl ",
+    "wpa_passphrase ",
+    "vault login ",
+    "nmcli ",
+    "configure set ",
+    "ngrok ",
+)
+
+
+def _line_start(text: str, place: int, begin: int) -> int:
+    """Where the line of a place begins, with the lines above it that end with a backslash."""
+    line = text.rfind("\n", begin, place) + 1
+    while line > 1 and line - 1 > begin and text[line - 2] == "\\":
+        line = text.rfind("\n", begin, line - 1) + 1
+    return max(line, begin)
+
+
+def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
+    limit = min(len(text), place + MAX_LINE_CHARS)
+    words: list[tuple[int, str]] = []
+    while (match := _WORD.match(text, place, limit)) and len(words) < 60:
+        words.append((match.start("word"), match["word"]))
+        place = match.end()
+    ready = not program.needs
+    for number, (start, word) in enumerate(words):
+        ready = ready or word in program.needs
+        following = words[number + 1] if number + 1 < len(words) else None
+        if ready and word in program.flags and following:
+            yield from _argument(*following)
+        elif program.login and (word in program.login or _ends_with_login(word, program)):
+            if following:
+                yield from _argument(*following, sign=program.sign)
+        elif word in ("-b", "--cookie") and program.login and following:
+            for match in _COOKIE.finditer(text, start, following[0] + len(following[1])):
+                if _is_value(match["v"]):
+                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
+        elif program.login and (
+            option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), "")
+        ):
+            yield from _argument(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
+        else:
+            for option in program.attached:
+                if word.startswith(option) and len(word) > len(option):
+                    yield from _argument(start + len(option), word[len(option) :], sign=":" if program.login else "")
+                    break
+        for before, distance in program.after:
+            at = number + distance if before else distance - 1
+            if (
+                (word == before or (not before and number == 0))
+                and at < len(words)
+                and not words[at][1].startswith(("/", "-", "*"))
+            ):
+                yield from _argument(*words[at])
+
+
+def _ends_with_login(word: str, program: Program) -> bool:
+    """Whether several short options are written together and the last takes a login: `-su`."""
+    return (
+        len(word) > 2
+        and word[0] == "-"
+        and word[1] != "-"
+        and word[1:].isalpha()
+        and len(word) <= 6
+        and f"-{word[-1]}" in program.login
+    )
+
+
+def _argument(start: int, word: str, sign: str = "") -> Iterator[Span]:
+    quote = word[:1] if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1 else ""
+    value = word[1:-1] if quote else word
+    start += len(quote)
+    if sign:
+        user, found, secret = value.partition(sign)
+        if not found:
+            return
+        start, value = start + len(user) + 1, secret
+    if _is_value(value) and not value.startswith("-") and "$" not in value[:1]:
+        yield Span(start, start + len(value), "password", 305)
+
+
+def _kubernetes_spans(text: str) -> Iterator[Span]:
+    for match in _SECRET_KIND.finditer(text):
+        yield from _manifest_spans(text, match)
+    for match in _JSON_KIND.finditer(text):
+        begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
+        for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
+            for value in _JSON_VALUE.finditer(text, data.start("v"), data.end("v")):
+                if not is_reference(value["v"]):
+                    yield Span(value.start("v"), value.end("v"), "kubernetes-secret", 312)
+
+
+def _manifest_spans(text: str, kind: re.Match[str]) -> Iterator[Span]:
+    """The values below `data` and `stringData` beside a `kind: Secret`."""
+    depth = len(kind["indent"])
+    first = kind.start()
+    while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
+        above = text.rfind("\n", 0, first - 1) + 1
+        if not _belongs(text[above : first - 1], depth):
+            break
+        first = above
+    inside, block = False, -1
+    for start, line in _lines_from(text, first):
+        if start > kind.end() and not _belongs(line, depth):
+            break
+        if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
+            continue
+        indent = len(line) - len(stripped)
+        if indent <= depth:
+            inside, block = _DATA.fullmatch(line) is not None, -1
+            continue
+        if not inside:
+            continue
+        if block >= 0 and indent > block:
+            yield Span(start + indent, start + len(line.rstrip()), "kubernetes-secret", 312)
+            continue
+        entry = _ENTRY.fullmatch(line)
+        block = indent
+        if entry and (value := entry["v"]) and value[0] not in "|>":
+            quote = value[0] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else ""
+            bare = value[1:-1] if quote else value
+            if bare and not is_reference(bare) and not bare.startswith("[REDACTED"):
+                yield Span(
+                    start + entry.start("v") + len(quote), start + entry.end("v") - len(quote), "kubernetes-secret", 312
+                )
+
+
+def _belongs(line: str, depth: int) -> bool:
+    """Whether a line is part of a document whose keys are indented so far."""
+    if not line.strip():
+        return False
+    indent = len(line) - len(line.lstrip(" \t-"))
+    return (
+        not line.startswith(("---", "...", "```"))
+        and indent >= depth
+        and (indent > depth or ":" in line or line.lstrip().startswith("#"))
+    )
+
+
+def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
+    limit = min(len(text), place + 2 * _MAX_DOCUMENT_CHARS)
+    while place < limit:
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        yield place, text[place:end]
+        place = end + 1
+
+
+def _open_document(text: str, end: int) -> int | None:
+    """Where a document begins that may be a Kubernetes secret, and has not ended."""
+    if "apiVersion" not in text and "kind" not in text:
+        return None
+    begin = max(0, end - _MAX_DOCUMENT_CHARS)
+    for match in _OPEN_DOCUMENT.finditer(text, begin, end):
+        rest = text[match.start() : end]
+        if match[0].startswith('"'):
+            ended = rest.find("\n}") >= 0 or ("\n" in rest and "\n" not in rest.lstrip('\\"') and False)
+            single = (
+                "\n" in rest
+                and "{" in text[max(0, match.start() - 4) : match.start()]
+                and "\n" not in text[max(0, match.start() - 3) : match.start()]
+            )
+            if ended or (single and rest.find("}}") >= 0) or _OTHER_KIND.search(rest):
+                continue
+            return match.start()
+        line = text.rfind("\n", 0, match.start()) + 1
+        if text[line : match.start()].strip(" \t-") or text[match.end() : match.end() + 1] not in (":", ""):
+            continue
+        depth = match.start() - line
+        lines = rest.split("\n")
+        if not all(_belongs(each, depth) for each in lines[1:-1]) or _OTHER_KIND.search(rest):
+            continue
+        if lines[-1].strip() and len(lines) > 1 and len(lines[-1]) - len(lines[-1].lstrip(" \t-")) < depth:
+            continue
+        return line
+    return None

@@ -1,0 +1,145 @@
+"""What a value looks like: random, made of words, a placeholder, or a reference to a value kept elsewhere. Pure."""
+
+import math
+import re
+from itertools import pairwise
+
+from clio.algorithms.late_pattern import LatePattern
+
+_CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
+_CONSONANTS = LatePattern(r"(?i)[b-df-hj-np-tv-xz]{5}")
+
+
+def entropy(text: str) -> float:
+    """Bits per character of a text by its own letter counts: 0 for "aaaa", about 4.5 for 40 random base64 letters.
+
+    Source: Shannon 1948, "A Mathematical Theory of Communication".
+    """
+    size = len(text)
+    return -sum(n / size * math.log2(n / size) for n in map(text.count, set(text))) if size else 0.0
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text holds one of 0 to 9."""
+    return any(char.isdigit() and char.isascii() for char in text)
+
+
+def random_key(text: str) -> bool:
+    """Whether a key's body looks drawn by lot and not like words: it holds a digit, and its letters vary."""
+    return has_digit(text) and entropy(text) >= 3.0
+
+
+def character_kinds(value: str) -> int:
+    """How many of digits, small letters, capitals and other signs a value holds: 0 to 4."""
+    return sum(kind.search(value) is not None for kind in _CHARACTER_KINDS)
+
+
+def by_lot(value: str) -> bool:
+    """Whether a value looks drawn by lot, whatever signs it holds: long, varied, digits among letters of both cases."""
+    return (
+        len(value) >= 14
+        and sum(kind.search(value) is not None for kind in _CHARACTER_KINDS[:3]) == 3
+        and sum(char.isdigit() for char in value) >= 2
+        and entropy(value) >= 3.4
+    )
+
+
+def drawn(value: str) -> bool:
+    """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
+    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
+    cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
+    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # such as README2.txt
+    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
+    mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
+    return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and entropy(value) >= 2.5
+
+
+def unspeakable(value: str) -> bool:
+    """Whether letters make no word in any writing: five consonants on end, or a change of case at every other one."""
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
+    return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
+
+
+def scrambled(value: str) -> bool:
+    """Whether letters alone change case too often to be words."""
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
+    return len(value) >= 20 and turns * 3 >= len(value)
+
+
+# How common each pair of letters is in words and identifiers, by first and second letter: 6 is as common as chance.
+_PAIRS = (
+    "36763461604867061878554341856575427538557516747223538354840761764394165862204075569543922633733664642340"
+    "64785552312668364887254640735578319017348416567112507243946770165764187563124492339202804544833657610050"
+    "66766560203769751677150405800483007054048400808360307435956281164565138652534083469332813733840366540170"
+    "86449322813564781263620040737775836254346403785510315566355052477966086675632183448335704743761867622260"
+    "50055335533643336663934350835594518045657406775430606263843771454466237973425073549427801533740776523261"
+    "67656550600778470878100202834192328022436223534402108335843780461774377431412166768514702562480469220542"
+    "6565655373267769058734525483349234803553740255303046"
+)
+_SEGMENTS = LatePattern(r"[-_./: ]+")
+_SEGMENT = LatePattern(r"[A-Za-z]*\d{0,4}|\d+")
+_RUNS = LatePattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def is_wordlike(value: str, *, digits: bool = False) -> bool:
+    """Whether a value consists of words, as identifiers, labels and paths do.
+
+    digits: each word may end with up to four digits; without it, no digit is allowed.
+    Of random strings of 8 small letters, 5 % pass; of those with digits among the letters, hardly any.
+    """
+    if not digits and has_digit(value):
+        return False
+    runs: list[str] = []
+    for segment in _SEGMENTS.split(value):
+        if not _SEGMENT.fullmatch(segment):
+            return False
+        runs += _RUNS.findall(segment)
+    letters = sum(map(len, runs))
+    if len(runs) > 2 and len(runs) * 3.4 > letters and not value.islower() and not value.isupper():
+        return False  # the case changes too often
+    if letters >= 8 and "_" not in value and sum(_pair_score(run.lower()) for run in runs if len(run) > 2) < 0:
+        return False
+    return all(len(run) < 5 or _pair_score(run.lower()) >= 0 for run in runs)
+
+
+def _pair_score(word: str) -> int:
+    """How much more common the pairs of letters of a word are than chance."""
+    return sum(int(_PAIRS[26 * ord(a) + ord(b) - 2619]) - 6 for a, b in pairwise(word))
+
+
+_NAME_WORD = (
+    r"(?:user|my|your|the|a|new|old|db|app|api|access|auth|client|secret|private|public|refresh|id|bearer|some|this|confirm"
+    r"|current|login|account|admin|pass|password|passwd|passphrase|passcode|pwd|pw|secrets?|tokens?|keys?|credentials?|name"
+    r"|value|string|text|field|type|hash|input|basic|digest|jwt|oauth2?|csrf|xsrf|session|cookie|header|env|var|param|arg"
+    r"|grant|code|file|path|url|data|label|placeholder|prompt|reset|forgot|change|enter|repeat|show|hide|none|null)"
+)
+_PLACEHOLDER = LatePattern(
+    r"(?:x{3,}[-_x]*|\*{2,}|\.{2,}|-{2,}|_{2,}|•+|…+|#{3,}|0+|1+|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\$[0-9@*#?]|\{\{?.*"
+    r"|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@|:[a-z_]+|\?|[\w.-]*(?:\.{3}|…|\*{3,}|x{4,})[\w.-]*"
+    r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
+    r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"
+    r"|[\w-]*(?:changeme|change_me|change-me|placeholder|redacted|example|dummy)[\w-]*"
+    rf"|{_NAME_WORD}(?:[-_. ]?{_NAME_WORD}){{0,4}}:?\d{{0,4}}"
+    r"|(?:user)?(?:name)?(?:pass|password|passwd|passphrase|pwd|secret|token|key|apikey|api_key|none|null|nil|true"
+    r"|false|undefined|todo|tbd|string|str|admin|root|guest|postgres|mysql|foobar|foo|bar|baz|qux|test"
+    r"|testing|unset|empty|missing|hidden|masked|optional|required|yes|no|on|off|auto|bytes|abc|xyz|any|all)\d{0,4})",
+    re.IGNORECASE,
+)
+_REFERENCE = LatePattern(
+    r"\$\{|\$\(|\{\{|<%|%\(|\$env:|\$\w+\Z|`|(?:os\.)?(?:environ|getenv)\b|process\.env|import\.meta|System\.|Deno\.env"
+    r"|ENV\[|ENV\.|env\.|env\(|!(?:Ref|Sub|GetAtt|secret|vault|env|ImportValue|Join)\b|(?:op|vault|keyring|secret|file|env|awssm"
+    r"|ref\+\w+|gcpsm|azurekv)://?|arn:aws|ENC\[|ENC\(|\{cipher\}|var\.|local\.|data\.\w+\.|module\.|secrets\.|vars\."
+    r"|https?://[^:@\s]+\Z|[.~]{0,2}/[\w./-]+\Z|data:|projects/[\w-]+/secrets/"
+)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only marks where a secret belongs: `changeme`, `<your key>`, `${X}`, `xxxx`, `password123`."""
+    if len(value) > 80:
+        return value.startswith(("<", "${", "{{", "xxxxxxxx", "********"))
+    return _PLACEHOLDER.fullmatch(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value says where the secret is kept: a variable, an expression, a path, an address of a store."""
+    return _REFERENCE.match(value) is not None

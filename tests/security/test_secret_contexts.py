@@ -1,0 +1,87 @@
+"""Secrets in every file, command, header and sentence that says so are replaced; references and labels are not."""
+
+from itertools import pairwise
+
+import pytest
+
+from clio.security.redaction.redactor import Redactor
+from tests.security.secret_contexts import CONTEXTS, in_contexts, leaks
+
+SEEDS = range(7_000, 7_008)
+
+
+def test_nearly_all_secrets_in_context_are_replaced() -> None:
+    redactor = Redactor()
+    cases = list(in_contexts(SEEDS))
+    missed = [f"{case.kind}: {case.text!r}" for case in cases if leaks(redactor.redact(case.text).text, case)]
+    assert len({case.kind for case in cases}) == len(CONTEXTS) >= 40
+    assert len(missed) <= len(cases) // 100, missed
+
+
+@pytest.mark.parametrize("size", [1, 7, 24])
+def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
+    redactor = Redactor()
+    different: list[str] = []
+    for case in in_contexts(range(7_000, 7_002), each=2):
+        text = f"see\n{case.text}"
+        stream = redactor.stream()
+        cuts = [*range(0, len(text), size), len(text)]
+        said = "".join(stream.feed(text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
+        if said != redactor.redact(text).text:
+            different.append(f"{case.kind}: {text!r}")
+    assert len(different) <= 2, different
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = get_password()",
+        "password = self.password",
+        "token = self.token",
+        'password = getpass("Password: ")',
+        "password: str,",
+        "token: Optional[str] = None",
+        "password = os.environ['DB_PASSWORD']",
+        "const password = process.env.DB_PASSWORD;",
+        "password: ${DB_PASSWORD}",
+        "password: {{ vault_password }}",
+        "password: !vault |",
+        "password: <your password>",
+        "password: changeme",
+        "PASSWORD=xxxxxx",
+        'password = ""',
+        "password: true",
+        "password: null",
+        "max_tokens: 4096",
+        "token_count = 123456",
+        "password_file: /run/secrets/db",
+        "the password is required",
+        "the password is hashed with bcrypt",
+        "The token is a string that the parser returns.",
+        '"password": "Enter your password"',
+        '"password": "Must be at least 8 characters"',
+        "curl -u $USER:$PASSWORD https://example.com",
+        "curl -u user:password https://example.com",
+        "docker run -p 8080:80 nginx",
+        "mysql -u root -p mydb",
+        "ssh -p 2222 host",
+        "kind: ConfigMap\ndata:\n  key: value123abc\n",
+        "sha256sum of the token file",
+        "Authorization: Bearer $TOKEN",
+        "Cookie: theme=dark; lang=en",
+        "key: value",
+        "api_key=settings.api_key,",
+        "secretKeyRef:\n  name: db\n  key: password\n",
+    ],
+)
+def test_references_labels_and_placeholders_stay(text: str) -> None:
+    assert Redactor().redact(text).text == text
+
+
+def test_a_secret_is_known_again_without_its_name() -> None:
+    redactor = Redactor()
+    assert "k7Qz9vLm" not in redactor.message("DB_PASSWORD=k7Qz9vLm\n").text
+    assert redactor.message("it says k7Qz9vLm, twice: (k7Qz9vLm)").text == (
+        "it says [REDACTED:repeated], twice: ([REDACTED:repeated])"
+    )
+    assert redactor.message("another one is xk7Qz9vLmx").text == "another one is xk7Qz9vLmx"
