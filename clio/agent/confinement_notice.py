@@ -9,13 +9,16 @@ from clio.security.approval import Answer, ApprovalRequest, Approver
 
 
 class ConfinementNotice:
-    """An approver that says it once, before it hands the first question about a command on to another approver."""
+    """An approver that says it once, before it hands the first question about a command on to another approver.
+
+    Nothing is said to a user who switched the confinement off, or who is never asked.
+    """
 
     def __init__(self, approver: Approver, confinement: Confinement, emit: Emit) -> None:
         self._approver = approver
         self._confinement = confinement
         self._emit = emit
-        self._said = getattr(approver, "never_asks", False)
+        self._said = getattr(approver, "never_asks", False) or not confinement.wanted
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask and wait. Raises what the other approver raises."""

@@ -231,6 +231,9 @@ def test_a_walk_through_the_terminal(tmp_path: Path, size: tuple[int, int]) -> N
     with ChatServer() as server:
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         make_repository(place.project, FILES)
+        # What confines commands is another on each machine, and the first question says which.
+        (place.home / ".clio").mkdir()
+        (place.home / ".clio" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
         with place.clio(columns=size[0], lines=size[1], code=STEADY, XTERM_VERSION="XTerm(379)") as clio:
             walk = Walk(clio, size[0])
             session = Session(walk, server, size)

@@ -212,6 +212,9 @@ class _Keys:
         self._stream = stream
         self._keys = list(keys)
 
+    def keep_early_input(self) -> None:
+        """Nothing is typed early here."""
+
     async def key(self, choices: Mapping[str, str], **_: object) -> str:
         self._stream.write(" ".join(choices.values()) + "\n")
         return self._keys.pop(0)
