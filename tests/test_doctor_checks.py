@@ -16,7 +16,7 @@ import pytest
 
 from clio.config.example import example
 from clio.config.options import Options
-from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, versions
+from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, stores, versions
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import findings
 from clio.memory.recall.cache_file import FILE
@@ -317,14 +317,23 @@ def test_a_server_that_is_not_there_or_silent(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe stands for a file that hangs")
-def test_a_file_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = threading.Event()
     monkeypatch.setattr(bounded, "LIMIT_S", 1.0)
-    pipe = project / ".clio" / "ltm.json"
-    os.mkfifo(pipe)
+    monkeypatch.setattr(stores, "read_regular", lambda *_: gone.wait(60))
+    (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
-    with pipe.open("wb"):
-        pass  # lets the thread go that is left behind
+    gone.set()
     assert lines(found, "memory") == [("fix", "memory: no answer within 1 seconds; a disk or network folder may hang")]
+    assert found[-1].about == "locks"
+
+
+def test_a_pipe_in_the_place_of_a_document_is_a_finding_and_not_waited_for(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(project / ".clio" / "ltm.json")
+    found = look(project, env)
+    assert any(mark == "fix" and "not a file" in line for mark, line in lines(found, "memory")), lines(found, "memory")
     assert found[-1].about == "locks"
 
 
