@@ -58,6 +58,7 @@ def test_who_else_decides_is_named(desk: Desk) -> None:
     assert "but there environment CLIO_THEME says otherwise" in said
     desk.write_home("theme: none\n")
     desk.write_project("theme: dark\n")
+    desk.trust()
     assert "but there .clio/config.yaml:1 says otherwise" in Place(desk).theme("none")
 
 
