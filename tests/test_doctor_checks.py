@@ -337,6 +337,15 @@ def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monk
     assert found[-1].about == "locks"
 
 
+def test_a_pipe_in_the_place_of_a_document_is_a_finding_and_not_waited_for(
+    project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(project / ".clio" / "ltm.json")
+    found = look(project, env)
+    assert any(mark == "fix" and "not a file" in line for mark, line in lines(found, "memory")), lines(found, "memory")
+    assert found[-1].about == "locks"
+
+
 def test_a_configuration_that_hangs_is_the_only_line(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

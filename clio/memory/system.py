@@ -389,8 +389,6 @@ class MemorySystem(KnownOfProject):
 
     def close(self) -> None:
         """Let go of the index."""
-        if not self.is_silent and (self._project / ".clio").is_dir():
-            self._seal()
         if self._recall is not None:
             self._recall.close()
         self._meaning.close()

@@ -136,7 +136,7 @@ class FileLock:
 def holder(path: Path) -> Owner | None:
     """The living owner of a lock file; None where nobody holds it or there is none."""
     try:
-        fd = os.open(path, os.O_RDONLY | NO_FOLLOW)
+        fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
     except OSError:
         return None
     try:

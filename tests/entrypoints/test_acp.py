@@ -15,6 +15,9 @@ from acp import RequestError, image_block, resource_block, resource_link_block
 from acp.helpers import embedded_text_resource
 from acp.schema import EnvVariable, McpServerStdio
 
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.config.trust import grant_all
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, make_place
 from tests.support.acp_editor import Editor, both, editor, kind
@@ -58,6 +61,12 @@ def project(tmp_path: Path) -> Path:
 def the_server(place: Place) -> ChatServer:
     assert place.server is not None
     return place.server
+
+
+def set_trusted(place: Place, project: Path, settings: str) -> None:
+    """Give the project these settings, and trust it with them."""
+    (project / ".clio" / "config.yaml").write_text(settings, encoding="utf-8")
+    grant_all(load(Options(cwd=project), place.env()))
 
 
 def script(place: Place, *replies: Any) -> None:
@@ -256,10 +265,8 @@ def test_two_sessions_at_once_do_not_mix(ed: Editor, place: Place, project: Path
 
 
 def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place: Place, project: Path) -> None:
-    own = place.home / ".clio" / "config.yaml"
-    own.write_text("models:\n  test-model: {images: true}\n", encoding="utf-8")
+    set_trusted(place, project, "models:\n  test-model: {images: true}\n")
     session = ed.new(project)
-    own.unlink()
     script(place, text("A cat."))
     stop = ed.prompt(
         session,
@@ -360,10 +367,8 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
 
 
 def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
-    own = place.home / ".clio" / "config.yaml"
-    own.write_text("max_steps: 1\n", encoding="utf-8")
+    set_trusted(place, project, "max_steps: 1\n")
     session = ed.new(project)
-    own.unlink()
     look = tool_calls([("list_files", {})])
     script(place, look)
     assert ed.prompt(session, "look") == "max_turn_requests"

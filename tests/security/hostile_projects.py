@@ -21,6 +21,7 @@ DOCUMENTS = (
     *(".clio/config.yaml", ".clio/hooks.yaml", ".clio/mcp.yaml", ".mcp.json", ".clio/ltm.json", ".clio/memories.json"),
     *(".clio/memories.journal.jsonl", ".clio/memory.undo.jsonl", ".clio/documents.json", ".clio/sleep.json"),
     *(".clio/trajectories.jsonl", ".clio/cache/why.json", ".clio/cache/recall.sqlite", ".gitignore", "AGENTS.md"),
+    *(".clio/ltm.json.lock", ".clio/written-here", ".clio/ltm/format.json", ".clio/memory/k.json"),
 )
 FOLDERS = (".clio", ".clio/memory", ".clio/sessions", ".clio/cache", ".clio/ltm", ".clio/styles", ".clio/skills")
 

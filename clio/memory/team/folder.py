@@ -288,7 +288,7 @@ def _note(problems: list[Problem], path: str, why: str) -> None:
 
 
 def _content(path: Path) -> bytes:
-    fd = os.open(path, os.O_RDONLY | NO_FOLLOW)
+    fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
     with os.fdopen(fd, "rb") as file:
         return file.read(-1 if path.suffix != _JSON else MAX_BYTES + 1)
 
