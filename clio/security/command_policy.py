@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import stat
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -32,7 +33,7 @@ from clio.security.shell.syntax import parse
 from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
+_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _MAX_MATCHES = 500
 _GIT_TIMEOUT_S = 5.0
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
@@ -319,6 +320,8 @@ class CommandView:
             if word.glob and not text.startswith(("/", ".", "~")) and _like_option(base, text):
                 return "a file whose name looks like an option"
             for place in _places(path, glob=word.glob):
+                if not writes and _may_wait(place):
+                    return f"{text!r}, which is no ordinary file"
                 if not self._inside(place):
                     return f"{text!r}, outside the workspace"
                 if writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
@@ -349,6 +352,8 @@ class CommandView:
                     return high(f"a redirect writes {where}") if redirect.writes else medium(f"it reads {where}")
                 if redirect.writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
                     return high(f"a redirect writes {target.text!r}, which {why}")
+                if _may_wait(place):
+                    return medium(f"it reads {target.text!r}, which is no ordinary file")
         return medium(f"a redirect writes {target.text!r}") if redirect.writes else low("it reads a file inside")
 
     def _bases(self, folders: tuple[str, ...] | None) -> list[str] | None:
@@ -358,6 +363,15 @@ class CommandView:
 
     def _inside(self, place: Path) -> bool:
         return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
+
+
+def _may_wait(place: Path) -> bool:
+    """Whether reading a path may wait for ever, or never end: a pipe, a socket or a device."""
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _check_index(bases: Iterable[str]) -> str:

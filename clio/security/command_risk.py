@@ -1,5 +1,7 @@
 """How dangerous each simple command is, from its words alone. Pure: where its paths lie is judged elsewhere."""
 
+import re
+
 from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern
@@ -26,6 +28,10 @@ _HARMLESS = names("""
     GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
+_LOCALE = LatePattern(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
+_ZONE = LatePattern(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
+_PLAIN_VALUE = LatePattern(r"[\w.,:=+%-]*", re.ASCII)
+"""No variable of the environment, which programs would show, and no path."""
 _ANY_WORD = "1"
 _ONLY_READ = names("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
@@ -78,7 +84,12 @@ def harmless_variable(name: str, value: str) -> bool:
     """Whether a variable cannot change what a command does, only how it looks or how much it says."""
     if name in ("PAGER", "GIT_PAGER"):
         return value in ("cat", "")
-    return name in _HARMLESS or name.startswith("LC_")
+    if name in ("LANG", "LANGUAGE") or name.startswith("LC_"):
+        # A path here would lead to translations in the project, whose formats can print all that is in memory.
+        return _LOCALE.fullmatch(value) is not None
+    if name == "TZ":
+        return _ZONE.fullmatch(value) is not None
+    return name in _HARMLESS and _PLAIN_VALUE.fullmatch(value) is not None
 
 
 def names_own_code(command: SimpleCommand, name: str, value: str) -> bool:

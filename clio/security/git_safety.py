@@ -54,6 +54,8 @@ _MAX_ENTRIES = 2_000
 _TIMEOUT_S = 10.0
 _GITLINK = b"\x00\x00\xe0\x00"
 """The mode of a submodule in the index file."""
+_MAX_ALTERNATES = 5
+"""So many stores in a row does git follow."""
 _OWN_STATE = ("info", "rebase-merge", "rebase-apply", "sequencer", "logs", "bisect")
 """Directories of a repository whose files git prints, besides its top: a link there would show another file."""
 
@@ -236,12 +238,28 @@ def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[F
     common = layout.common_dir
     allowed = tuple(filter(None, (root, layout.top, common, layout.git_dir)))
     yield from _check_links({layout.git_dir, common}, allowed, root)
-    alternates = common / "objects" / "info" / "alternates"
+    yield from _check_alternates(common / "objects", allowed, root, 0)
+
+
+def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, depth: int) -> Iterator[FoundKey]:
+    """Stores of objects that git reads besides its own, which may name further ones, where they are outside."""
+    entries = _list_folder(objects)
+    for entry in (*entries, objects / "info" / "alternates"):
+        target = Path(os.path.realpath(entry))
+        if entry.is_symlink() and not _is_inside(target, allowed):
+            yield FoundKey("a link", _show(entry, root), "leads outside the project", target)
+    alternates = objects / "info" / "alternates"
     for line in _read_small(alternates).splitlines():
-        target = _path(line, common / "objects")
-        if line and not line.startswith("#") and not _is_inside(target, allowed):
+        if not line or line.startswith("#"):
+            continue
+        target = _path(line, objects)
+        if line.startswith('"') or depth == _MAX_ALTERNATES:
+            yield FoundKey("objects", _show(alternates, root), f"leads to {_printable(line)}, which is not checked")
+        elif not _is_inside(target, allowed):
             effect = f"leads to {_printable(line)}, outside the project"
             yield FoundKey("objects", _show(alternates, root), effect, target)
+        else:
+            yield from _check_alternates(target, allowed, root, depth + 1)
 
 
 def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[FoundKey]:

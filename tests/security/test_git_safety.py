@@ -319,6 +319,32 @@ def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, mon
     assert isinstance(Policy(Workspace(tricks.folder / "own-plain"), "ask").judge(plain), Allow)
 
 
+def test_objects_of_other_repositories_are_asked_about_however_they_are_named(tmp_path: Path) -> None:
+    private = make(tmp_path / "private", {"secret.txt": "x\n"}) / ".git" / "objects"
+
+    def judged(name: str, change: Callable[[Path], None]) -> object:
+        root = make(tmp_path / name, {"a": "x\n"})
+        change(root)
+        return Policy(Workspace(root), "ask").judge(RunCommand(command="git log -1", cwd=root))
+
+    def nested(root: Path) -> None:
+        write(root / "store" / "info", {"alternates": f"{private}\n"})
+        write(root / ".git/objects/info", {"alternates": f"{root}/store\n"})
+
+    def quoted(root: Path) -> None:
+        write(root / ".git/objects/info", {"alternates": '"\\056\\056/../../private/.git/objects"\n'})
+
+    def own(root: Path) -> None:
+        (root / "store").mkdir()
+        write(root / ".git/objects/info", {"alternates": f"{root}/store\n"})
+
+    assert isinstance(judged("plain", lambda _: None), Allow)
+    assert isinstance(judged("own", own), Allow)
+    assert isinstance(judged("nested", nested), Ask)
+    assert isinstance(judged("quoted", quoted), Ask)
+    assert isinstance(judged("linked", lambda root: (root / ".git/objects/1e").symlink_to(private)), Ask)
+
+
 def test_settings_given_by_the_environment_stay(tmp_path: Path) -> None:
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Own Name"}
     root = make(tmp_path / "project", {"a": "x\n"})

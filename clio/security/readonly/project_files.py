@@ -112,11 +112,17 @@ def _toml(content: str) -> dict[str, dict[str, object]]:
         return {"unreadable": {}}
 
 
+def _is_harmless_npm_line(line: str) -> bool:
+    """Whether npm does nothing else for it. `${NAME}` is a variable of the environment, which some settings show."""
+    token = ":_authToken" in line.partition("=")[0]
+    return _NPM_LINE.fullmatch(line) is not None and (token or "${" not in line)
+
+
 def _npm(directory: Path) -> str:
     path = directory / ".npmrc"
     if not path.exists():
         return ""
-    line = next((line for line in _content(path).splitlines() if not _NPM_LINE.fullmatch(line)), None)
+    line = next((line for line in _content(path).splitlines() if not _is_harmless_npm_line(line)), None)
     return "" if line is None else f"may do what {line.strip()[:40]!r} in '.npmrc' says"
 
 

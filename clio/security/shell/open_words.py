@@ -9,7 +9,7 @@ from clio.security.shell.words import SimpleCommand, Word, has_glob, names
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
 # So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
 _NUMBERS = LatePattern(
-    r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+(?:\[[@*]\])?\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
+    r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
     r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
 )
 _VARIABLE = LatePattern(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")

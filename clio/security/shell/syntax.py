@@ -171,6 +171,13 @@ class _Walk(Reader):
                     self.seen_calls[node.start_byte] = (Word("["),)
                 self.add(SimpleCommand(words=(Word("["), word), written=(Word("["),), folders=self.folders(node)))
                 self.children(node, place)
+            case "case_statement":
+                value = node.child_by_field_name("value")
+                if value is not None and self.word(value).dynamic:
+                    # Which branch runs tells something of the value, as a test does.
+                    subject = Word(self.text(value), dynamic=True)
+                    self.add(SimpleCommand(words=(Word("["), subject), written=(Word("["),)))
+                self.children(node, place)
             case "file_redirect" | "herestring_redirect" | "heredoc_redirect":  # of no command: `$(<x)`
                 self.lone(node, place)
             case "compound_statement" if node.children and node.children[0].type == "((":

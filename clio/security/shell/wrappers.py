@@ -64,7 +64,8 @@ def _env(words: Words) -> Peeled | None:
 
 
 _SHELL_LONG = names("--login --norc --noprofile --noediting --verbose --version --help")
-_SHELL_LETTERS = LatePattern(r"[-+][abcefhilmnopsuvxBCEHOT]+")
+# Not x: what a trace prints is what variables hold.
+_SHELL_LETTERS = LatePattern(r"[-+][abcefhilmnopsuvBCEHOT]+")
 
 
 def _shell(words: Words) -> Peeled | None:
@@ -117,7 +118,7 @@ def _shell_options(words: Words) -> tuple[int, str]:
         for letter in re.findall(
             "[oO]", text
         ):  # each takes a word of its own, behind the letters: `-ceo pipefail text`
-            known = SET_NAMES if letter == "o" else SHOPT_NAMES
+            known = SET_NAMES - {"xtrace"} if letter == "o" else SHOPT_NAMES
             if place == len(words) or splits(words[place]) or words[place].text not in known:
                 return -1, letters
             place += 1
@@ -337,7 +338,7 @@ _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
     "env": _env,
     "command": _command,
     "builtin": _plain(options()),
-    "exec": _plain(options("-c -l", "-a")),
+    "exec": _plain(options("-c -l")),  # -a: a program that looks at its own name is another one by it
     "nohup": _plain(options()),
     "setsid": _plain(options("-c -f -w --fork --wait --ctty")),
     "time": _plain(options("-p -v --verbose --portability", "-f --format")),
