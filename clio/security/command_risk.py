@@ -143,9 +143,10 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
         return low(f"{program} only reads")
     judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
     danger = _danger(command)
-    if danger.level == "high" or (program == "git" and not is_listed_subcommand(command.words)):
+    other_form = program in tables.BUILDS and not judged.startswith("the option")
+    if danger.level == "high" or other_form or (program == "git" and not is_listed_subcommand(command.words)):
         return danger
-    return medium(f"{program}: {judged}")
+    return medium(judged if judged.startswith(program) else f"{program}: {judged}")
 
 
 def _danger(command: SimpleCommand) -> Risk:
