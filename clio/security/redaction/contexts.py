@@ -93,6 +93,8 @@ _PIPED = LatePattern(
     r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?P<q>[\"']?)(?P<v>[^\s\"'|]{4,200})(?P=q)[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
     r"(?:-S|--stdin|chpasswd)|chpasswd|passwd[ \t]+--stdin|[^\n|]{1,80}(?:--password-stdin|--with-token|-passin stdin))"
 )
+# The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
+_PIPED_WORD = r"(?:-n[ \t]+)?(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*(?:\|[^\n]{0,100})?\Z"
 _OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
@@ -200,17 +202,19 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
     yield from _command_spans(text)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
+            if place < before or not lowered.startswith(form.needles, place - before):
+                continue
             needle = next((each for each in form.needles if lowered.startswith(each, place - before)), None)
             if needle is not None and (
                 not form.behind
                 or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
             ):
-                yield from _form_spans(text, form, place - before, place - before + len(needle))
+                yield from _form_spans(text, lowered, form, place - before, place - before + len(needle))
     for form in _OTHER_FORMS:
         for needle in form.needles:
             place = lowered.find(needle)
             while place >= 0:
-                yield from _form_spans(text, form, place, place + len(needle))
+                yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
         yield from _kubernetes_spans(text)
@@ -218,9 +222,14 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
         yield from _cookie_spans(text, lowered)
 
 
-def _form_spans(text: str, form: "Form", place: int, end: int) -> Iterator[Span]:
+def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
     if form.back:
         at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+        if form.needs:
+            window = lowered[at:place]
+            for group in form.needs:
+                if not any(part in window for part in group):
+                    return
         match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
     else:
         match = form.pattern.match(text, place)
@@ -264,34 +273,37 @@ def open_context(text: str, end: int) -> int | None:
     return min(found, default=None)
 
 
-def is_context_sign(line: str, low: str, begun: int) -> bool:
-    """Whether a line may hold a context whose secret is in what follows a place of it.
+def is_context_sign(low: str) -> bool:
+    """Whether a line in small letters may hold a document, a header or another form whose secret follows."""
+    return _CONTEXT_SIGN.search(low) is not None
 
-    line, low: the line so far, as it is and in small letters; begun: how much of it has been looked at before.
-    """
-    if any(part in low for part in _BEGINNINGS) and _CONTEXT_SIGN.search(low) is not None:
-        return True
+
+def is_program_sign(line: str, low: str, begun: int) -> bool:
+    """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
     new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in low for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
+    return (" -" in new or "/p" in new or any(sign in new for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
         _NAMES.findall(line)
     )
 
 
-def may_begin_context(word: str) -> bool:
-    """Whether a word, in small letters, may be the first of a context."""
-    return any(part in word for part in _BEGINNINGS) or word.strip("`'\"$()|;&").rpartition("/")[2] in _BEGINNING_WORDS
+def is_program(word: str) -> bool:
+    """Whether a word, in small letters, is the name of a program that may be given a secret."""
+    return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
 
 
-_BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
-               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "echo ", "printf ", "set password")  # fmt: skip
+BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
+               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password")  # fmt: skip
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = re.compile(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
     r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
-    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|(?:\A|[\n;|&$>(][ \t]*)(?:echo|printf) [^\n|]|set[ \t]+password"
+    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
 )
+PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
+"""The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
+OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?\Z")
 _NAMES = re.compile(r"[A-Za-z0-9_.-]+")
-SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB}|should|must|will|has|to be)(?=[ \t])"
+SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name where a sentence may say the secret, in small letters."""
 
 
@@ -421,7 +433,8 @@ class Form(Struct, frozen=True):
     """One way a text says that a secret follows.
 
     needles: small letters of which one is part of it; behind: what may follow them, one letter or the end, empty for
-    anything; back: how far before the needle it may begin, 0 where it begins with it; whole: the value ends where the
+    anything; back: how far before the needle it may begin, 0 where it begins with it; needs: small letters of which one
+    of each group stands there before the needle; whole: the value ends where the
     expression does, and not before a full stop or a bracket.
     """
 
@@ -432,6 +445,7 @@ class Form(Struct, frozen=True):
     behind: tuple[str, ...] = ()
     back: int = 0
     whole: bool = False
+    needs: tuple[tuple[str, ...], ...] = ()
 
 
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -450,8 +464,22 @@ _PASSWORD = Form(
     ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
 )
 _WITH_IT = Form(("password", "passphrase", "pwd", "passwd"), _WITH, _with_value, behind=_BLANK)
-_AS_IT = Form(("password", "passphrase", "pwd", "token", "secret", "key"), _AS, _sentence_value, back=140, whole=True)
-_PIPED_IN = Form(("passwd", "password-stdin", "token"), _PIPED, _piped_value, back=240, whole=True)
+_AS_IT = Form(
+    ("password", "passphrase", "pwd", "token", "secret", "key"),
+    _AS,
+    _sentence_value,
+    back=140,
+    whole=True,
+    needs=(("use", "try", "type", "enter", "set"), (" as", " for", "\tas", "\tfor")),
+)
+_PIPED_IN = Form(
+    ("passwd", "password-stdin", "token"),
+    _PIPED,
+    _piped_value,
+    back=240,
+    whole=True,
+    needs=(("echo", "printf"), ("|",)),
+)
 _SQL_PASSWORD = Form(
     ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
 )
@@ -491,8 +519,8 @@ _OPEN_LINES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cookie", re.compile(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", re.compile(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
     ("identified", re.compile(r"identified[ \t]", re.IGNORECASE)),
-    ("echo ", re.compile(r"echo [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
-    ("printf ", re.compile(r"printf [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
+    ("echo ", re.compile(rf"echo[ \t]+{_PIPED_WORD}")),
+    ("printf ", re.compile(rf"printf[ \t]+{_PIPED_WORD}")),
     ("set password", re.compile(r"set[ \t]+password", re.IGNORECASE)),
 )  # fmt: skip
 _SENTENCE_CHARS = 240
