@@ -183,3 +183,17 @@ def test_counts_of_a_stream() -> None:
     stream.feed(in_context()[0][1])
     stream.finish()
     assert stream.counts == redactor.counts == {"openai-key": 1, "password": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the token is XkQzvWrTbnMp for now\n",
+        "The api key for staging is now qZrTvBnMkWpL.\n",
+        "le mot de passe est NMJxsIRprzGbQ\n",
+        "Use hunter2again! as the password\n",
+    ],
+)
+def test_a_sentence_in_pieces_gives_no_letters_of_its_secret(text: str) -> None:
+    for size in (1, 5, 24):
+        assert streamed(PLAIN, text, list(range(0, len(text), size))) == PLAIN.redact(text).text != text
