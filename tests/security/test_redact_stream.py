@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.security.redaction.assignments import find_name
 from clio.security.redaction.finder import Finder
-from clio.security.redaction.names import ANY_WORD, NAME_END, WORDS
+from clio.security.redaction.names import ANY_WORD, NAME_END, WORDS, is_secret_name, may_be_secret_name
 from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.signs import sign_test
+from clio.security.redaction.signs import SignTest
 from clio.security.redaction.stream import SLICE_CHARS
 from tests.security.secret_corpus import placed
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
@@ -81,7 +82,7 @@ def test_a_secret_lies_where_a_large_piece_is_sliced(redactor: Redactor) -> None
 
 def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
     """The quick test knows the names in pieces; `ANY_WORD` has them whole, and the finder begins with `WORDS`."""
-    named, sign = re.compile(rf"{ANY_WORD}{NAME_END}[:=]"), sign_test(())
+    named, sign = re.compile(rf"{ANY_WORD}{NAME_END}[:=]"), SignTest(()).judge
     seen = set[str]()
     rare = ["DB_PWD=Xk3vQ9zTm2LpR7wB", "aws_credential: 'Xk3vQ9zTm2LpR7wB'"]
     rare += [f"{name}=Xk3vQ9zTm2LpR7wB" for name in ("db_pw", "PSK", "kennwort", "contrasena", "geheimnis", "senha")]
@@ -91,7 +92,9 @@ def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
     for text in [*rare, *(case.text for case in placed())]:
         for match in named.finditer(text.lower()):
             seen.update(word for word in WORDS if word in match[0])
-            assert sign("", match[0]), match[0]
+            name, start = find_name(text, match.start())
+            if is_secret_name(name) or may_be_secret_name(name):
+                assert sign("", text[start : match.end()]) < 0, match[0]
     assert seen == set(WORDS)
 
 
@@ -180,3 +183,17 @@ def test_counts_of_a_stream() -> None:
     stream.feed(in_context()[0][1])
     stream.finish()
     assert stream.counts == redactor.counts == {"openai-key": 1, "password": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the token is XkQzvWrTbnMp for now\n",
+        "The api key for staging is now qZrTvBnMkWpL.\n",
+        "le mot de passe est NMJxsIRprzGbQ\n",
+        "Use hunter2again! as the password\n",
+    ],
+)
+def test_a_sentence_in_pieces_gives_no_letters_of_its_secret(text: str) -> None:
+    for size in (1, 5, 24):
+        assert streamed(PLAIN, text, list(range(0, len(text), size))) == PLAIN.redact(text).text != text

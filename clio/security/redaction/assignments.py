@@ -188,7 +188,7 @@ def open_name(text: str, end: int) -> int | None:
 
 def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
     if _OPEN_STRUCTURE.match(text, place, end):
-        name, _ = _name_at(text, place - 1)
+        name, _ = find_name(text, place - 1)
         return is_secret_name(name) or is_secret_name(name.rstrip("sS"))
     if text.rfind("<", max(0, start - 60), start) > text.rfind(">", max(0, start - 60), start):
         rest = text[place:end]
@@ -229,7 +229,7 @@ def lower_in_place(text: str) -> str:
 
 def _values_at(text: str, place: int) -> Iterator[Span]:
     """The secrets given to the name that holds the word at this place."""
-    name, start = _name_at(text, place)
+    name, start = find_name(text, place)
     tail = _TAIL.match(text, start + len(name) if " " not in name else place + len(name.rpartition(" ")[2]))
     sign = tail[1] if tail else ""
     if not sign or not (tail and (sign in _SIGNS or tail[0] != sign)):
@@ -360,7 +360,7 @@ _CONSTRUCTED = LatePattern(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[
 _STRING_TYPE = LatePattern(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
 
 
-def _name_at(text: str, place: int) -> tuple[str, int]:
+def find_name(text: str, place: int) -> tuple[str, int]:
     """The name a word at this place is part of, and where it begins; "api key" is one."""
     start = place
     while start > 0 and place - start < 48 and ((char := text[start - 1]).isalnum() or char in "_.-"):
@@ -398,7 +398,7 @@ def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
 
 def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
     """The value without quotation marks; `end`: where the text is known to."""
-    name, start = _name_at(text, place)
+    name, start = find_name(text, place)
     sure = is_secret_name(name)
     bare, at, separator = match["bare"], match.start("bare"), match["sep"]
     line = text.rfind("\n", max(0, start - 120), start) + 1

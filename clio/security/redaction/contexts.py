@@ -86,13 +86,15 @@ PROGRAMS: dict[str, Program] = {
 """The programs that take a secret on their command line, by name."""
 for _idle in ("setx", "kinit", "svn", "heroku", "impala-shell"):
     del PROGRAMS[_idle]
-_STARTS = re.compile(
+_STARTS = LatePattern(
     r"(?<![A-Za-z0-9_.-])(?:" + "|".join(sorted(map(re.escape, PROGRAMS), key=len, reverse=True)) + r")(?= )"
 )
 _PIPED = LatePattern(
     r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?P<q>[\"']?)(?P<v>[^\s\"'|]{4,200})(?P=q)[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
     r"(?:-S|--stdin|chpasswd)|chpasswd|passwd[ \t]+--stdin|[^\n|]{1,80}(?:--password-stdin|--with-token|-passin stdin))"
 )
+# The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
+_PIPED_WORD = r"(?:-n[ \t]+)?(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*(?:\|[^\n]{0,100})?\Z"
 _OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
@@ -104,53 +106,53 @@ _BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
-_SENTENCE = re.compile(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
-_WITH = re.compile(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
+_SENTENCE = LatePattern(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
+_WITH = LatePattern(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
 _WITH_BEFORE = LatePattern(
     r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
 )
-_AS = re.compile(
+_AS = LatePattern(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
     rf"(?:the[ \t]+|your[ \t]+|my[ \t]+|a[ \t]+)?(?:\w+[ \t]+)?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
-_CREDENTIALS = re.compile(
+_CREDENTIALS = LatePattern(
     r"(?:credentials|login|logins)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:][ \t]*(?P<v>[^\s\"'`]{5,120})",
     re.IGNORECASE,
 )
-_OPEN_SENTENCE = re.compile(
+_OPEN_SENTENCE = LatePattern(
     rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
     rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
     r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
     re.IGNORECASE,
 )
-_OPEN_WITH = re.compile(
+_OPEN_WITH = LatePattern(
     r"(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:password|passphrase|pwd|passwd)[ \t]+\Z",
     re.IGNORECASE,
 )
-OPEN_OFFER = re.compile(
+OPEN_OFFER = LatePattern(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?[ \t]*\Z",
     re.IGNORECASE,
 )
-_SQL = re.compile(
+_SQL = LatePattern(
     r"(?:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by(?:[ \t]+(?:password|values))?|(?:with|login|role[ \t]+\w+|user[ \t]+\S+|encrypted|superuser)[ \t]+"
     r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
     re.IGNORECASE,
 )
 _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
-_COOKIE = re.compile(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
-_HEADER = re.compile(
+_COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
+_HEADER = LatePattern(
     r"(?:proxy-)?authorization[\"']?[ \t]*(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(
+_LOGIN = LatePattern(
     r"logins?(?:[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:,][ \t]*(?P<v>[^\s\"'`]{5,120})|[ \t]+\S{1,200}\s{1,40}(?:account[ \t]+\S{1,200}\s{1,40})?password[ \t]+(?P<qv>\S{1,200}))"
 )
-_OPEN_NETRC = re.compile(
+_OPEN_NETRC = LatePattern(
     r"\blogin(?:[ \t]+\S{0,200}(?:\s{1,40}(?:a?c?c?o?u?n?t?[ \t]*\S{0,200}\s{1,40})?(?:p[a-z]{0,7}[ \t]{0,4}\S{0,200})?)?)?\Z"
 )
-_PGPASS = re.compile(
+_PGPASS = LatePattern(
     r"(?<![^\n])(?:[\w.-]{1,120}|\*):(?:\d{4,5}|\*):(?:[\w.-]{1,60}|\*):(?:[\w.@-]{1,60}|\*):(?P<v>[^\s:]{4,200})(?=\r?(?:\n|\Z))"
 )
 _SECURE_STRING = LatePattern(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
@@ -164,33 +166,33 @@ _OPEN_FORM = LatePattern(
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
 _OPEN_PPK = LatePattern(r"Private-Lines:[ \t]*\d*\r?\n?(?:[A-Za-z0-9+/=]{1,80}\r?\n){0,80}[A-Za-z0-9+/=]{0,80}\Z")
-_SEED = re.compile(
+_SEED = LatePattern(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
     re.IGNORECASE,
 )
-_OPEN_SEED = re.compile(
+_OPEN_SEED = LatePattern(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:i?s?|a?r?e?|w?a?s?))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?:[a-z]{1,8}[ \t]{1,4}){0,24}[a-z]{0,8}\n?\Z",
     re.IGNORECASE,
 )
-_CODES = re.compile(
+_CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
     r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
 )
-_OPEN_CODES = re.compile(
+_OPEN_CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}(?:[:=](?:\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?[a-z0-9-]{0,60}[\"'`]?,?){0,20})?\s*\Z",
     re.IGNORECASE,
 )
-_SECRET_KIND = re.compile(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
-_DATA = re.compile(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
-_ENTRY = re.compile(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
-_JSON_KIND = re.compile(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
-_JSON_DATA = re.compile(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
-_JSON_VALUE = re.compile(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = re.compile(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
-_OTHER_KIND = re.compile(
+_SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
+_DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
+_ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
+_JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
+_JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
+_JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
+_OPEN_DOCUMENT = LatePattern(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
+_OTHER_KIND = LatePattern(
     r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )
 
@@ -200,17 +202,19 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
     yield from _command_spans(text)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
+            if place < before or not lowered.startswith(form.needles, place - before):
+                continue
             needle = next((each for each in form.needles if lowered.startswith(each, place - before)), None)
             if needle is not None and (
                 not form.behind
                 or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
             ):
-                yield from _form_spans(text, form, place - before, place - before + len(needle))
+                yield from _form_spans(text, lowered, form, place - before, place - before + len(needle))
     for form in _OTHER_FORMS:
         for needle in form.needles:
             place = lowered.find(needle)
             while place >= 0:
-                yield from _form_spans(text, form, place, place + len(needle))
+                yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
         yield from _kubernetes_spans(text)
@@ -218,9 +222,14 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
         yield from _cookie_spans(text, lowered)
 
 
-def _form_spans(text: str, form: "Form", place: int, end: int) -> Iterator[Span]:
+def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
     if form.back:
         at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+        if form.needs:
+            window = lowered[at:place]
+            for group in form.needs:
+                if not any(part in window for part in group):
+                    return
         match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
     else:
         match = form.pattern.match(text, place)
@@ -264,34 +273,37 @@ def open_context(text: str, end: int) -> int | None:
     return min(found, default=None)
 
 
-def is_context_sign(line: str, low: str, begun: int) -> bool:
-    """Whether a line may hold a context whose secret is in what follows a place of it.
+def is_context_sign(low: str) -> bool:
+    """Whether a line in small letters may hold a document, a header or another form whose secret follows."""
+    return _CONTEXT_SIGN.search(low) is not None
 
-    line, low: the line so far, as it is and in small letters; begun: how much of it has been looked at before.
-    """
-    if any(part in low for part in _BEGINNINGS) and _CONTEXT_SIGN.search(low) is not None:
-        return True
+
+def is_program_sign(line: str, low: str, begun: int) -> bool:
+    """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
     new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in low for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
+    return (" -" in new or "/p" in new or any(sign in new for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
         _NAMES.findall(line)
     )
 
 
-def may_begin_context(word: str) -> bool:
-    """Whether a word, in small letters, may be the first of a context."""
-    return any(part in word for part in _BEGINNINGS) or word.strip("`'\"$()|;&").rpartition("/")[2] in _BEGINNING_WORDS
+def is_program(word: str) -> bool:
+    """Whether a word, in small letters, is the name of a program that may be given a secret."""
+    return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
 
 
-_BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
-               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "echo ", "printf ", "set password")  # fmt: skip
+BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
+               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password")  # fmt: skip
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
-_CONTEXT_SIGN = re.compile(
+_CONTEXT_SIGN = LatePattern(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
     r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
-    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|(?:\A|[\n;|&$>(][ \t]*)(?:echo|printf) [^\n|]|set[ \t]+password"
+    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
 )
-_NAMES = re.compile(r"[A-Za-z0-9_.-]+")
-SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB}|should|must|will|has|to be)(?=[ \t])"
+PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
+"""The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
+OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?\Z")
+_NAMES = LatePattern(r"[A-Za-z0-9_.-]+")
+SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name where a sentence may say the secret, in small letters."""
 
 
@@ -346,8 +358,8 @@ def _is_random_letters(value: str) -> bool:
 _CHAIN_STOP = frozenset(
     "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
 )
-_SIGN = re.compile(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
-_MEASURE = re.compile(
+_SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
+_MEASURE = LatePattern(
     r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
     r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d+\S*|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
 )
@@ -396,7 +408,7 @@ def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
     return _is_value(value.rpartition(":")[2])
 
 
-_SCHEME = re.compile(r"bearer|basic|token|key|digest", re.IGNORECASE)
+_SCHEME = LatePattern(r"bearer|basic|token|key|digest", re.IGNORECASE)
 
 
 def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -412,7 +424,7 @@ def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
-_FILE = re.compile(
+_FILE = LatePattern(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
 
@@ -421,7 +433,8 @@ class Form(Struct, frozen=True):
     """One way a text says that a secret follows.
 
     needles: small letters of which one is part of it; behind: what may follow them, one letter or the end, empty for
-    anything; back: how far before the needle it may begin, 0 where it begins with it; whole: the value ends where the
+    anything; back: how far before the needle it may begin, 0 where it begins with it; needs: small letters of which one
+    of each group stands there before the needle; whole: the value ends where the
     expression does, and not before a full stop or a bracket.
     """
 
@@ -432,6 +445,7 @@ class Form(Struct, frozen=True):
     behind: tuple[str, ...] = ()
     back: int = 0
     whole: bool = False
+    needs: tuple[tuple[str, ...], ...] = ()
 
 
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -450,8 +464,22 @@ _PASSWORD = Form(
     ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
 )
 _WITH_IT = Form(("password", "passphrase", "pwd", "passwd"), _WITH, _with_value, behind=_BLANK)
-_AS_IT = Form(("password", "passphrase", "pwd", "token", "secret", "key"), _AS, _sentence_value, back=140, whole=True)
-_PIPED_IN = Form(("passwd", "password-stdin", "token"), _PIPED, _piped_value, back=240, whole=True)
+_AS_IT = Form(
+    ("password", "passphrase", "pwd", "token", "secret", "key"),
+    _AS,
+    _sentence_value,
+    back=140,
+    whole=True,
+    needs=(("use", "try", "type", "enter", "set"), (" as", " for", "\tas", "\tfor")),
+)
+_PIPED_IN = Form(
+    ("passwd", "password-stdin", "token"),
+    _PIPED,
+    _piped_value,
+    back=240,
+    whole=True,
+    needs=(("echo", "printf"), ("|",)),
+)
 _SQL_PASSWORD = Form(
     ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
 )
@@ -487,17 +515,17 @@ _OTHER_FORMS: tuple[Form, ...] = (
     Form((" codes", "-codes"), _CODES, _always, "recovery-codes", back=24, whole=True),
     Form(("sudo -s",), _PIPED, _piped_value, back=240, whole=True),
 )  # fmt: skip
-_OPEN_LINES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("cookie", re.compile(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
-    ("authorization", re.compile(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
-    ("identified", re.compile(r"identified[ \t]", re.IGNORECASE)),
-    ("echo ", re.compile(r"echo [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
-    ("printf ", re.compile(r"printf [^\n|]{4,200}(?:\|[^\n]{0,100})?\Z")),
-    ("set password", re.compile(r"set[ \t]+password", re.IGNORECASE)),
+_OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
+    ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
+    ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
+    ("identified", LatePattern(r"identified[ \t]", re.IGNORECASE)),
+    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}")),
+    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}")),
+    ("set password", LatePattern(r"set[ \t]+password", re.IGNORECASE)),
 )  # fmt: skip
 _SENTENCE_CHARS = 240
 _NAME_BEFORE = 16
-_OPEN_SENTENCES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+_OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
     (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),

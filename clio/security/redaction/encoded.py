@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import named_spans
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span
 
@@ -14,8 +15,8 @@ _RUN = b"x" * _SHORTEST
 _END = re.compile(rb"x*")
 _PRINTABLE = re.compile(rb"[\t\n\r\x20-\x7e]*\Z")
 _KEY_HEAD = "LS0tLS1CRUdJTi"
-_MORE_LINES = re.compile(r"(?:\r?\n[ \t]{0,40}[A-Za-z0-9+/]{2,120}(?![A-Za-z0-9+/:_.-]))*={0,2}")
-_OPEN_LINES = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]*={0,2}\s?\Z")
+_MORE_LINES = LatePattern(r"(?:\r?\n[ \t]{0,40}[A-Za-z0-9+/]{2,120}(?![A-Za-z0-9+/:_.-]))*={0,2}")
+_OPEN_LINES = LatePattern(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]*={0,2}\s?\Z")
 
 
 def encoded_spans(text: str) -> Iterator[Span]:

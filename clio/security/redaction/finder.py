@@ -1,6 +1,6 @@
 """Where a text's secrets are, by their kinds, a person's patterns and known values; and where it may be cut."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
@@ -19,7 +19,7 @@ from clio.security.redaction.patterns import (
     token_spans,
     url_spans,
 )
-from clio.security.redaction.signs import sign_test
+from clio.security.redaction.signs import SignTest
 
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
@@ -77,9 +77,9 @@ class Finder:
             yield from self._custom(text)
 
     @cached_property
-    def sign(self) -> Callable[..., bool]:
-        """The cheap test of words; see `sign_test`. Made for the first stream."""
-        return sign_test(self.values)
+    def signs(self) -> SignTest:
+        """The cheap test of words, made for the first stream."""
+        return SignTest(self.values)
 
     @property
     def unit(self) -> LatePattern:

@@ -42,7 +42,7 @@ class Redactor:
         return dict(self._counts)
 
     def redact(self, text: str) -> Redacted:
-        """A text without its secrets. Costs about a second for 30 MB of ordinary source code."""
+        """A text without its secrets. Costs about a second for 15 MB of ordinary source code."""
         if not self.enabled or not text:
             return Redacted(text, {})
         if self._finder.has_long_unit(text):

@@ -1,32 +1,53 @@
-"""Which words need a look at all: a test that costs a third of a microsecond for the words of most pieces. Pure."""
+"""Which words of a stream need a closer look: a test that remembers the words that never do."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from functools import lru_cache
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.assignments import BESIDE, LOGIN
-from clio.security.redaction.contexts import OPEN_OFFER, SENTENCE_BEHIND, is_context_sign, may_begin_context
+from clio.security.redaction.assignments import LOGIN, find_name, lower_in_place
+from clio.security.redaction.contexts import (
+    BEGINNINGS,
+    OPEN_OFFER,
+    OPEN_PIPED,
+    PIPED,
+    SENTENCE_BEHIND,
+    is_context_sign,
+    is_program,
+    is_program_sign,
+)
 from clio.security.redaction.encoded import encoded_spans
-from clio.security.redaction.names import BEHIND, NAME_CHARS, NAME_END, is_begun
-from clio.security.redaction.patterns import has_stretch, stretches, token_spans
+from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
+from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
+from clio.security.redaction.value_shapes import is_wordlike
 
-_ANCHOR_CHARS = 6
 _LONG = 256
 _NAME_REACH = 160
 _SIGN_REACH = 120
-_DIGIT = re.compile("[0-9]")
-# A digit is 9, the other signs are themselves, all else is a blank: what C does at once costs half of an expression.
-_SHAPE = bytes(57 if 48 <= code <= 57 else code if code in b"@:=" else 32 for code in range(256))
-_NINE, _AT = b"9@"
+_DIGIT = LatePattern("[0-9]")
 _RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
 _TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
-_PAIR = r"[a-z0-9_.-]{0,48}[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value"
+_NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LatePattern(
-    rf"{NAME_END}(?:[:=!>]|[?|+]{{1,2}}=|(?<=[\"']),)|[{NAME_CHARS}]{{0,48}}[\"']?[ \t]{{0,4}}(?:[({{][ \t]?[\"']|\{{)"
-    rf"|[{NAME_CHARS}]{{0,48}}[ \t]{{1,16}}[\"']|{BESIDE}|{_PAIR}|[{NAME_CHARS}]{{0,48}}</key>|{SENTENCE_BEHIND}"
-    rf"|[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t]{{1,4}}[a-z:_-]{{1,30}}=[\"'][^\"'<>\n]{{0,80}}[\"']){{0,4}}>"
+    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])]){{0,2}}[ \t]{{0,16}}(?:[:=!>]|[?|+]{{1,2}}=|(?<=[\"']),)"
+    r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+    r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
+    r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
-_FLAG = LatePattern(r"(?:\A|[\s\"'])--?[a-z0-9_.-]{0,48}\Z")
+# The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
+_SAID = LatePattern(rf"{SENTENCE_BEHIND}[ \t]+(\S+)")
+# A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
+_DONE = LatePattern(
+    rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
+    r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
+    r"|lautet|becomes|equals|key|keys|value|string)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
+    r"|(?:\s{1,8}\S{1,60}){9}\s)"
+)
+# Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
+_PLURALS = ("token", "secret", "key")
+_PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
+_FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
 _LOGIN = LatePattern(LOGIN)
@@ -46,32 +67,145 @@ _NAMES = {
 """`names.ANY_WORD` by what stands first in it, in small letters; of "api key" the second."""
 
 
-_RARE = (
-    *((word, _NAMES[word]) for word in ("_pat", "sess", "pw", "psk", "senha", "pin")),
-    ("key", LatePattern(r"keys?(?![a-z])")),
-)
+_ALL_NAMES = (*_NAMES, "bearer", "-u")
+_BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
+NAMES = (1 << len(_ALL_NAMES)) - 1
+CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS = (1 << (len(_ALL_NAMES) + number) for number in range(6))
+"""What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
+takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
+password"), and a secret by its own form. All but the last three may hold for the rest of the line."""
+LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES
+_ALL = LASTING | OFFERS | FORMS
+_MOST_WORDS = 16_384
+_CACHED_CHARS = 64
+_KEY = LatePattern(r"keys?(?![a-z])")
+_KEY_REACH = 32
 
 
-def sign_test(values: tuple[str, ...]) -> Callable[..., bool]:
+class SignTest:
     """A test whether whole words may hold a secret, or open one that goes on behind them.
 
-    Called with what was let go before them, from its last word on, and the words. It never says no where `Finder.spans`
-    would find something in the words, nor where they may begin something, but for a name without a sign behind it: that
-    is what the words before are for. A yes means little. A person's patterns are not its business.
+    Most words of a text are plain: they tell of nothing, which is found out once for each and remembered. Only for
+    others `describe` says what they tell of, and `judge` looks at them with what was let go before.
     values: as in `Finder`.
     """
-    # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
-    begun = [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
-    places = [(first, match.start() if (match := _DIGIT.search(first)) else -1) for first, _ in begun]
-    keylike = any(at >= 0 and has_stretch(first) for first, at in places)
-    numbered = _any_of(first[at : at + _ANCHOR_CHARS] for first, at in places if at >= 0 and not has_stretch(first))
-    plain = tuple(first for first, at in places if at < 0)
-    one, two = (*plain, *plain)[:2] if plain else ("", "")
-    others = _any_of(plain[2:])
 
-    def a_value(words: str) -> bool:
+    def __init__(self, values: tuple[str, ...]) -> None:
+        # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
+        self._begun = [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
+        self._firsts = tuple(first.rstrip() for first, _ in self._begun)
+        self._plain: set[str] = set()
+        self._told: dict[str, int] = {}
+        self.are_plain = self._plain.issuperset
+        """Whether all of some words are known to tell of nothing."""
+
+    def describe(self, words: str, before: str = "", parted: Sequence[str] | None = None) -> int:
+        """What the words tell of, `NAMES` and the others added up; 0 for most.
+
+        before: what was let go before them; parted: the words one by one, where they are at hand.
+        """
+        found = 0
+        for word in words.split() if parted is None else parted:
+            if word not in self._plain:
+                found |= self._told[word] if word in self._told else self._describe_word(word)
+        if found & KEYS and not found & NAMES:
+            line = (before[-_KEY_REACH:] + words).lower()
+            if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)):
+                found |= _BITS["key"]
+        return found
+
+    def judge(self, before: str, words: str, told: int = _ALL) -> int:
+        """Whether the words need a closer look: -1 if so, else what of `told` holds for what follows them.
+
+        Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
+        for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
+        patterns are not its business.
+        before: what was let go last of the line. told: what the words of the line tell of.
+        """
+        lasting = told & (CONTEXTS | PROGRAMS)
+        if told & LASTING:
+            long = len(words) > _LONG
+            near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
+            line = _inner(near + words) if long else near + words
+            low = lower_in_place(line)
+            begun = 0 if long else len(near)
+            if told & NAMES:
+                if (named := _is_named(line, low, begun, told)) < 0:
+                    return -1
+                lasting |= named
+            if (told & CONTEXTS and is_context_sign(low)) or (
+                told & PROGRAMS and is_program_sign(before + words, low, begun)
+            ):
+                return -1
+            if told & ECHOES:
+                if PIPED.search(low) is not None:
+                    return -1
+                if OPEN_PIPED.search(low) is not None:
+                    lasting |= ECHOES
+        if told & FORMS and (not self._firsts or self._is_form(words)):
+            return -1
+        if told & OFFERS:
+            if _DIGIT.search(words) and OPEN_OFFER.search(before[-_OFFER_CHARS:] + words) is not None:
+                return -1
+            if _OFFER.search(words.rstrip(" \t").lower()) is not None:
+                lasting |= OFFERS
+        return lasting
+
+    def _has_form(self, word: str) -> bool:
+        """Whether a word may hold, or begin, what is a secret by its own form: none of those crosses a blank."""
+        if ("://" in word and "@" in word) or "-----BEGIN" in word or any(first in word for first in self._firsts):
+            return True
+        return (
+            len(word) >= SHORTEST_KEY
+            and _DIGIT.search(word) is not None
+            and has_stretch(word)
+            and (next(token_spans(word), None) is not None or next(encoded_spans(word), None) is not None)
+        )
+
+    def _describe_word(self, word: str) -> int:
+        low = (_inner(word) if len(word) > _LONG else word).lower()
+        found = 0
+        if _MAY_TELL.search(low) is None and not is_program(low) and not any(first in word for first in self._firsts):
+            self._remember(word, found)
+            return found
+        found = _find_names(word, low)
+        if any(part in low for part in BEGINNINGS):
+            found |= CONTEXTS
+        if is_program(low):
+            found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
+        if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
+            found |= KEYS
+        if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
+            found |= OFFERS
+        if self._has_form(word):
+            return found | FORMS  # not remembered: it may be a secret
+        self._remember(word, found)
+        return found
+
+    def _remember(self, word: str, found: int) -> None:
+        if len(word) > _CACHED_CHARS:
+            return
+        if len(self._plain) + len(self._told) > _MOST_WORDS:
+            self._plain.clear()
+            self._told.clear()
+        if found:
+            self._told[word] = found
+        else:
+            self._plain.add(word)
+
+    def _is_form(self, words: str) -> bool:
+        """Whether words that hold a form or the first word of a value hold one in fact."""
+        return self._has_value(words) or any(
+            ("://" in word and "@" in word)
+            or "-----BEGIN" in word
+            or next(token_spans(word), None) is not None
+            or next(encoded_spans(word), None) is not None
+            for word in words.split()
+        )
+
+    def _has_value(self, words: str) -> bool:
         """Whether a value stands there, or the beginning of one at the end."""
-        for first, value in begun:
+        for first, value in self._begun:
             at = words.find(first)
             while at >= 0:
                 if value.startswith(words[at : at + len(value)]):
@@ -79,142 +213,105 @@ def sign_test(values: tuple[str, ...]) -> Callable[..., bool]:
                 at = words.find(first, at + 1)
         return False
 
-    def test(before: str, words: str, armed: int = NAMES | CONTEXTS) -> bool:
-        try:
-            encoded = words.encode()
-        except UnicodeEncodeError:  # half a letter, as JSON may hold
-            encoded = words.encode("latin-1", "replace")
-        shape = encoded.translate(_SHAPE)
-        if armed and (armed != NAMES or _HINT.search(words) is not None) and _is_told(before, words, armed):
-            return True
-        if not shape.isspace():
-            if (_AT in shape and "://" in words) or "-----BEGIN" in words:
-                return True
-            if _NINE in shape:
-                if stretches(encoded) and (
-                    (keylike and a_value(words))
-                    or next(token_spans(words), None) is not None
-                    or next(encoded_spans(words), None) is not None
-                ):
-                    return True
-                if numbered is not None and numbered(words) is not None and a_value(words):
-                    return True
-                if _is_offer(before[-_OFFER_CHARS:] + words):
-                    return True
-        elif "-----BEGIN" in words:
-            return True
-        if one and (one in words or two in words or (others is not None and others(words) is not None)):
-            return a_value(words)
-        return False
 
-    return test
-
-
-NAMES, CONTEXTS = 1, 2
-"""What a word may tell of: a secret's name, the beginning of a context."""
-_ordinary: set[str] = set()  # words that were found to tell nothing: most of a text
-_told: dict[str, int] = {}
-is_ordinary = _ordinary.issuperset
-"""Whether all of some words are known to tell nothing."""
-
-
-def find_telling(words: str) -> int:
-    """What the words may tell of, `NAMES` and `CONTEXTS` added up; 0 for most. Each word is looked at once."""
-    parted = words.split()
-    found = 0
-    for word in parted:
-        if word not in _ordinary:
-            found |= _told[word] if word in _told else _find_telling_word(word)
-    return found
-
-
-def _find_telling_word(word: str) -> int:
-    low = (_inner(word) if len(word) > _LONG else word).lower()
-    named = (
-        any(part in low for part in _PARTS)
-        or low.startswith("-u")
-        or any(name.search(low) is not None for part, name in _RARE if part in low)
-    )
-    found = NAMES * named | CONTEXTS * may_begin_context(low)
-    if len(_ordinary) + len(_told) > _MOST_WORDS:
-        _ordinary.clear()
-        _told.clear()
-    if len(word) <= 64:
-        if found:
-            _told[word] = found
-        else:
-            _ordinary.add(word)
-    return found
-
-
-# What follows a name where its value may follow in turn: a sign, a digit of the value, or a verb.
-_HINT = LatePattern(
-    r"[-:=!>\"'0-9?|+({]|(?:\A|[ \n\t])(?:is|was|are|be|to|ist|est|es|é|lautet|has|should|must|will|becomes|equals"
-    r"|bearer|basic|Bearer|Basic)(?![a-z])"
-)
-_MOST_WORDS = 8192
-_PARTS = (
-    "pass",
-    "secret",
-    "token",
-    "cred",
-    "pwd",
-    "auth",
-    "bearer",
-    "basic",
-    "kennwort",
-    "contrase",
-    "geheim",
-    "wachtwoord",
+# What all that tells of anything holds, but for the names of programs and a user's values.
+_MAY_TELL = LatePattern(
+    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "://", "-----begin")))
+    + r"|(?:use|try|type|enter)\Z|[0-9]"
 )
 _OFFER_CHARS = 24
-_OFFERS = ("use ", "try ", "type ", "nter ")
+_OFFERING = ("use", "try", "type", "enter")
+_OFFER = LatePattern(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
+_FLAG_BEGUN = ("-", "'-", '"-')
 
 
-def _is_offer(line: str) -> bool:
-    """Whether a text may go on "… as the password"."""
-    return any(word in line for word in _OFFERS) and OPEN_OFFER.search(line) is not None
+def _find_names(word: str, low: str) -> int:
+    """The names in a word whose value may follow, and what else needs no name: a flag, a login, a header."""
+    found = 0
+    if "bearer" in low or "basic" in low:
+        found |= _BITS["bearer"]
+    if low.startswith("-u"):
+        found |= _BITS["-u"]
+    exact = len(low) == len(word) <= _CACHED_CHARS and not low.startswith(_FLAG_BEGUN)
+    for part, name in _NAMES.items():
+        if part in low:
+            for match in name.finditer(low):
+                if (part != "key" or is_begun(low, match.start(), part)) and (
+                    not exact or _counts(word, match.start())
+                ):
+                    found |= _BITS[part]
+    return found
 
 
-def _is_told(before: str, words: str, armed: int) -> bool:
-    """The closer test of a line that holds a telling word."""
-    whole = before + words
-    long = len(words) > _LONG
-    if len(before) > _NAME_REACH:  # no name and what parts it from its value are longer
-        before = before[-_NAME_REACH:]
-    low = (_inner(before + words) if long else before + words).lower()
-    begun = 0 if long else len(before)
-    return bool(armed & NAMES and _is_named(low, begun)) or bool(
-        armed & CONTEXTS and is_context_sign(whole, low, begun)
-    )
+def _counts(text: str, place: int) -> bool:
+    """Whether the name a word at this place is part of may be a secret's."""
+    name, _ = find_name(text, place)
+    found = _counted.get(name)
+    if found is None:
+        if len(_counted) > _MOST_NAMES:
+            _counted.clear()
+        found = _counted[name] = (
+            is_secret_name(name)
+            or is_secret_name(name.rstrip("sS"))
+            or may_be_secret_name(name)
+            or name.lower() == "passe"  # of "mot de passe"
+        )
+    return found
 
 
-def _is_named(low: str, begun: int) -> bool:
-    """Whether a name stands in a text of small letters that its sign follows, or a flag that needs none.
+_counted: dict[str, bool] = {}
+_MOST_NAMES = 4096
 
-    begun: what ends before this place of the text has been looked at already.
+
+@lru_cache(maxsize=256)
+def _select_names(told: int) -> tuple[tuple[str, LatePattern, int], ...]:
+    return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
+
+
+def _is_named(line: str, low: str, begun: int, told: int) -> int:
+    """Whether a name stands in a text that its sign follows, or a flag that needs none.
+
+    Gives -1 if so, else the bits of the names whose sign may still come.
+    line, low: the text as it is and in small letters, place by place; begun: what ends before this place has been
+    looked at already; told: the bits of the names in it.
     """
-    flags = "-" in low
-    for word, name in _NAMES.items():
-        if word in low:
-            for match in name.finditer(low, max(0, begun - _SIGN_REACH)):
-                if word == "key" and not is_begun(low, match.start(), word):
-                    continue
-                if (sign := _SIGN.match(low, match.end())) and sign.end() >= begun:
-                    return True
-                if flags and _FLAG.search(low, max(0, match.start() - _FLAG_CHARS), match.start()):
-                    return True
-    return (("bearer" in low or "basic" in low) and _HEADER.search(low) is not None) or (
-        "-u" in low and _LOGIN.search(low) is not None
-    )
+    lasting = 0
+    for word, name, bit in _select_names(told & NAMES):
+        for match in name.finditer(low, max(0, begun - _SIGN_REACH)):
+            start, end = match.span()
+            if word == "key" and not is_begun(low, start, word):
+                continue
+            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
+                return -1
+            dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
+            if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
+                return -1
+            if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
+                continue
+            said = _SAID.match(low, end)
+            if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                return -1
+            if _DONE.match(low, end) is None:
+                lasting |= bit
+    if told & _BITS["bearer"]:
+        if _HEADER.search(low) is not None:
+            return -1
+        lasting |= _BITS["bearer"]
+    if told & _BITS["-u"]:
+        if _LOGIN.search(low) is not None:
+            return -1
+        lasting |= _BITS["-u"]
+    return lasting
+
+
+def _may_be_said(value: str) -> bool:
+    """Whether a word that a sentence says may be a secret: no word of the language, unless it is quoted or joined."""
+    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(value.rstrip(".,;:!?)]}"))
+
+
+_QUOTES = frozenset("\"'`“‘«*")
 
 
 def _inner(words: str) -> str:
     """Words without the insides of base64: no name ends there, and a digit stands for those a value may have."""
     return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_stretch(words, _LONG) else words
-
-
-def _any_of(literals: Iterable[str]) -> Callable[[str], re.Match[str] | None] | None:
-    """A search for any of some literals; None where there are none."""
-    escaped = "|".join(map(re.escape, literals))
-    return re.compile(escaped).search if escaped else None

@@ -1,17 +1,19 @@
 """Secrets are taken out of a text that comes in pieces, as it comes."""
 
+from collections import deque
 from collections.abc import Callable
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
-from clio.security.redaction.signs import CONTEXTS, NAMES, find_telling, is_ordinary
+from clio.security.redaction.signs import LASTING, OFFERS
 
 _MAX_TRIES = 64
 SLICE_CHARS = 1_024
 """A longer piece is taken in parts, for a sign in one of them says nothing of the others."""
 _REACH_CHARS = 200
 _LINE_CHARS = 700
+_PASSED = 128
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
 _IN_A_BLOCK = LatePattern(r"[A-Za-z0-9+/=,:.\s]*")
@@ -32,13 +34,17 @@ class StreamRedactor:
         self._count = count
         self._enabled = enabled
         self._patterns = tuple(pattern.search for pattern in finder.patterns)
-        self._sign = finder.sign
+        self._signs = finder.signs
+        self._are_plain = finder.signs.are_plain
         self._held = ""
         self._given = 0  # so much at the beginning of what is held is out already; it may be the name of what follows
         self._before = ""  # what was let go last of the line that goes on, or at least the last word of it
+        self._passed: deque[str] = deque(maxlen=_PASSED)  # what was let go since
+        self._pass = self._passed.append
         self._armed = 0  # what a word of it tells of: see `signs`
         self._full = _LINE_CHARS  # what is remembered is looked at again when it is so long
         self._open = not enabled  # needs a closer look: something was seen in what is held that may go on
+        self._closely = self._open or bool(self._patterns)
         self._block = False  # and it is a private key block
         self._swallow = False
         self.counts: dict[str, int] = {}
@@ -50,12 +56,10 @@ class StreamRedactor:
 
     def feed(self, text: str) -> str:
         """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
-        if self._open:
-            return self._look(text)
-        if len(text) > SLICE_CHARS:
-            return self._feed_much(text)
-        if self._patterns:
-            return self._feed_lines(self._held, text)
+        if self._closely or len(text) > SLICE_CHARS:
+            if self._open:
+                return self._look(text)
+            return self._feed_much(text) if len(text) > SLICE_CHARS else self._feed_lines(self._held, text)
         ended, blank, begun = text.rpartition(" ")
         if not blank or "\n" in begun:
             ended, blank, begun = text.rpartition("\n")
@@ -64,31 +68,47 @@ class StreamRedactor:
                     return self._look(text)
                 self._held += text
                 return ""
-        words = self._held + ended + blank
-        before = self._before
-        armed = self._armed
-        if not is_ordinary(words.split()):
-            armed |= find_telling(words)
-        if self._sign(before, words, armed):
-            self._armed = NAMES | CONTEXTS
-            return self._look(text)
-        self._armed = armed
-        if "\n" not in words and len(before) < self._full:
-            self._before = before + words
-        elif armed:
-            self._remember(words)
-        else:
-            line = words.rfind("\n")
-            self._before = words[line:] if line >= 0 else before[-_REACH_CHARS:] + words
-            self._full = _LINE_CHARS
+        words = f"{self._held}{ended}{blank}"
+        parted = words.split()
+        if self._armed or not self._are_plain(parted):
+            return self._feed_telling(words, parted, begun, text)
+        self._pass(words)
         self._held = begun
         return words
 
+    def _feed_telling(self, words: str, parted: list[str], begun: str, text: str) -> str:
+        """Words that tell of something, or follow such on their line."""
+        before = self._recollect()
+        told = self._armed | self._signs.describe(words, before, parted)
+        if told:
+            told = self._signs.judge(before, words, told)
+            if told < 0:
+                self._armed = LASTING
+                return self._look(text)
+        self._armed = told
+        if not told:
+            self._pass(words)
+        elif "\n" in words or len(before) > self._full:
+            self._remember(words)
+        else:
+            self._before = before + words
+        self._held = begun
+        return words
+
+    def _recollect(self) -> str:
+        """What was let go last: the last line that has any words, and not too much of it."""
+        if self._passed:
+            line = self._before + "".join(self._passed)
+            self._passed.clear()
+            self._before = line[max(0, line.rstrip().rfind("\n"), len(line) - _LINE_CHARS) :]
+        return self._before
+
     def _remember(self, words: str) -> None:
-        """Keep the last line of what is let go, that has any words: they may say what comes next."""
-        line = self._before + words
-        self._before = line[max(0, line.rstrip().rfind("\n"), len(line) - _LINE_CHARS) :]
-        self._armed = self._armed and find_telling(self._before[-_REACH_CHARS:])
+        """Keep the end of what is let go: it may say what comes next."""
+        self._passed.append(words)
+        self._recollect()
+        if self._armed:
+            self._armed &= self._signs.describe(self._before[-_REACH_CHARS:]) & LASTING | OFFERS
         self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
     def _feed_much(self, text: str) -> str:
@@ -104,8 +124,13 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        armed = self._armed = self._armed | find_telling(lines)
-        if cut == 0 or len(lines) > MAX_BLOCK_CHARS or self._sign(self._before, lines, armed) or self._a_pattern(lines):
+        told = self._armed
+        if told or not self._are_plain(lines.split()):
+            before = self._recollect()
+            told |= self._signs.describe(lines, before)
+            told = told and self._signs.judge(before, lines, told)
+        self._armed = told if told >= 0 else LASTING
+        if cut == 0 or told < 0 or len(lines) > MAX_BLOCK_CHARS or self._a_pattern(lines):
             return self._look(text)
         self._remember(lines)
         self._held = text[cut:]
@@ -119,8 +144,9 @@ class StreamRedactor:
 
     def _recall(self) -> None:
         """Put what was let go last before what is held: it may be the name of it."""
-        self._held = self._before + self._held
-        self._given += len(self._before)
+        before = self._recollect()
+        self._held = before + self._held
+        self._given += len(before)
         self._before = ""
 
     def _a_pattern(self, words: str) -> bool:
@@ -149,6 +175,7 @@ class StreamRedactor:
         if cut:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
         self._open = self._swallow or finder.unit_start(self._held, len(self._held)) > 0
+        self._closely = self._open or bool(self._patterns)
         self._block = self._open and in_block(self._held) and open_block(self._held) == 0
         return "".join(ready)
 
@@ -168,7 +195,7 @@ class StreamRedactor:
             given = 0
         added(self.counts, counts)
         self._count(counts)
-        self._armed = NAMES | CONTEXTS
+        self._armed = LASTING
         if not self._swallow:
             self._remember(result)
         return result[given:]
