@@ -73,7 +73,10 @@ HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
     "kubectl": (names("delete apply create edit patch replace exec scale drain cordon run cp"), "cluster"),
     "helm": (names("install upgrade uninstall delete rollback push"), "cluster"),
     "terraform": (names("apply destroy import taint state force-unlock"), "infrastructure"),
-    "gh": (names("create merge close delete api edit comment secret auth release upload rerun"), "repository on GitHub"),
+    "gh": (
+        names("create merge close delete api edit comment secret auth release upload rerun"),
+        "repository on GitHub",
+    ),
     "brew": (names("install uninstall remove upgrade update link unlink services"), "system"),
     **dict.fromkeys(
         names("apt apt-get dnf yum zypper apk snap flatpak port"),
