@@ -10,6 +10,7 @@ class Peeled(Struct, frozen=True, kw_only=True):
 
     calls: the inner calls, each with its words. scripts: texts the wrapper hands to a shell.
     env: variables it sets. keep: the wrapper must be judged as well, for what it does itself.
+    arguments: what the scripts find as `$0`, `$1` and so on.
     unknown: why the inner call cannot be told; "" when it can. folder_unknown: it changes the folder.
     """
 
@@ -18,6 +19,7 @@ class Peeled(Struct, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     keep: bool = False
     unknown: str = ""
+    arguments: tuple[Word, ...] = ()
     folder_unknown: bool = False
 
 
