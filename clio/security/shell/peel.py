@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.words import Word
 
 
@@ -62,9 +63,13 @@ def skip(words: Words, known: Options, start: int = 1) -> int:
     return place
 
 
+_ONE_FILE = LatePattern(r"<\([^()]*\)")
+"""A process substitution: the name of one file."""
+
+
 def splits(word: Word) -> bool:
     """Whether a word may turn into several, the further ones a program and its arguments."""
-    return word.dynamic or word.glob
+    return (word.dynamic or word.glob) and _ONE_FILE.fullmatch(word.text) is None
 
 
 def _glued(text: str, known: Options) -> bool:

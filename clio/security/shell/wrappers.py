@@ -254,10 +254,10 @@ def _setarch(words: Words) -> Peeled | None:
         " --uname-2.6 -v --verbose --list",
         "-p --pid",
     )
-    named = words[0].text.rsplit("/", 1)[-1] == "setarch" and len(words) > 1 and not words[1].text.startswith("-")
-    if named and splits(words[1]):
+    machine = words[1:2] if words[0].text.rsplit("/", 1)[-1] == "setarch" else ()
+    if any(map(splits, machine)):
         return unclear(words)
-    place = skip(words, known, 2 if named else 1)
+    place = skip(words, known, 2 if machine and not machine[0].text.startswith("-") else 1)
     if place < 0:
         return unclear(words)
     return Peeled(calls=(words[place:],)) if place < len(words) else None
