@@ -4,11 +4,17 @@ A rule is matched against every way a call may be read: options before the sub-c
 names are resolved, wrappers are looked through. Where a word that decides is only known when it runs, the rule holds.
 """
 
+import os
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Literal, Protocol
 
+from msgspec.structs import replace
+
+from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.program_tables import (
     ABBREVIATES,
@@ -23,11 +29,13 @@ from clio.security.program_tables import (
     STANDS_FOR,
     SYNONYMS,
 )
-from clio.security.readonly.programs import PROGRAMS
+from clio.security.program_texts import FILES_ONLY, names_program, runnable_texts
+from clio.security.readonly.judge import judge_read_only
 from clio.security.rule import FETCH, Rule
+from clio.security.shell.known_values import find_known_calls
 from clio.security.shell.peel import Options, options
 from clio.security.shell.syntax import parse
-from clio.security.shell.words import SimpleCommand, Word
+from clio.security.shell.words import CommandLine, SimpleCommand, Word
 from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS
 
 Match = Literal["no", "maybe", "yes"]
@@ -41,12 +49,19 @@ _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
-_QUOTES_OTHERS = PROGRAMS.keys() | tables.FILES | {"git", "gh"}
+_QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
+_DEFAULT = LatePattern(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
+_LOCATED = LatePattern(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
 class AliasSource(Protocol):
-    """Knows the sub-commands that configuration files add to a program."""
+    """Knows the sub-commands that configuration files add to a program, and the line they are written in."""
+
+    @property
+    def line(self) -> CommandLine:
+        """All of the line a command is of."""
+        ...
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
         """What a name stands for, as configured; "" for a program of its own; None where that cannot be told."""
@@ -73,6 +88,29 @@ class _Matcher:
         self.lead, self.tail = tuple(rest[:place]), tuple(rest[place:])
 
     def match(self, command: SimpleCommand) -> Match:
+        """Whether the rule forbids a command; open words are read as what the line itself gives for them."""
+        found = self._match(command)
+        if found == "yes" and command.dynamic and self.aliases is not None and self.depth == 0:
+            calls = _find_plain_calls(command, self.aliases.line)
+            if calls:
+                found = _worst([self._match(call) for call in calls])
+        if found == "no" and self.depth == 0 and self._is_in_text(command):
+            return "maybe"
+        return found
+
+    def _is_in_text(self, command: SimpleCommand) -> bool:
+        """Whether a text that the command's program may run names the program of the rule."""
+        line = self.aliases.line if self.aliases is not None else None
+        literal = _program_name(self.program)
+        plain = not any(mark in literal for mark in "*?[")
+        for text, single in runnable_texts(command, line):
+            if (plain and literal not in text.casefold()) or (not single and self._named(Word(text))):
+                continue
+            if names_program(text, lambda part: self._named(Word(part)), self.lead):
+                return True
+        return False
+
+    def _match(self, command: SimpleCommand) -> Match:
         found: list[Match] = [self._call(call, command) for call in _calls(command)]
         if not self.lead and not self.tail and any(self._named(Word(wrapper)) for wrapper in command.wrappers):
             return "yes"
@@ -90,10 +128,19 @@ class _Matcher:
             splits = first.glob or "@" in first.text or "*" in first.text or "{" in first.text
             return "yes" if splits or len(call) == 1 else self._arguments(call, command)
         if self._named(first):
-            return self._arguments(call, command)
+            return _worst([self._arguments(call, command), *self._started_by_itself(call, command)])
         if first.glob and fnmatchcase(self.program, first.text.rsplit("/", 1)[-1]):
             return self._arguments(call, command)
         return self._started(call, command)
+
+    def _started_by_itself(self, call: Words, command: SimpleCommand) -> Iterator[Match]:
+        """`npm exec npm publish`: a program may start another call of itself."""
+        if not self.lead and not self.tail:
+            return
+        for place, word in enumerate(call[2:], 2):
+            before = [each.text for each in call[1:place]]
+            if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
+                yield self._arguments(call[place:], command)
 
     def _named(self, word: Word) -> bool:
         name = _program_name(word.text)
@@ -119,6 +166,8 @@ class _Matcher:
                 yield self.lead[1:]
             elif program != "npm":
                 yield ("run", *self.lead)
+        if self.lead and program == "git":
+            yield ("for-each-repo", *self.lead)
         text = " ".join(self.lead)
         for word, others in IMPLIES.get(program, {}).items():
             for other in others:
@@ -190,11 +239,12 @@ class _Matcher:
             given = self.aliases.resolve_alias(program, word.text, call, command)
         if given is None or self.depth >= _MAX_DEPTH:
             return "yes"
-        if not given:
-            return "no"
+        if not given:  # a program of its own, or none: then git may take it for a misspelled sub-command
+            return "yes" if self.lead and _is_like(word.text, self.lead[0]) else "no"
         inner = _Matcher(self.rule, self.aliases, self.depth + 1)
         tail = " ".join("$X" if each.dynamic else shlex.quote(each.text) for each in rest)
-        text = given[1:] if given.startswith("!") else f"{program} {given}"
+        settings = shlex.join(text for pair in _settings(program, call) for text in pair)
+        text = given[1:] if given.startswith("!") else f"{program} {settings} {given}"
         line = parse(f"{text} {tail}".strip())
         if line.unknown:
             return "yes"
@@ -235,19 +285,20 @@ class _Matcher:
             found.append(self._inner(module, command))
         if name in SHELLS | tables.INTERPRETERS | {"source", "."}:
             scripts = [at for at, word in enumerate(args) if not word.dynamic and word.text[:1] != "-"]
-            found.extend(self._inner(args[at:], command) for at in scripts[:2])
+            behind_option = bool(scripts) and scripts[0] > 0 and args[scripts[0] - 1].text.startswith("-")
+            found.extend(self._inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
         if name == "corepack":
             found.append(self._inner(args, command))
-        if name not in _QUOTES_OTHERS:
-            found += self._named_inside(args, command)
+        if name not in _QUOTES_OTHERS and isinstance(judge_read_only(command), str):
+            found += self._named_inside(name, args, command)
         return _worst(found)
 
-    def _named_inside(self, args: Words, command: SimpleCommand) -> Iterator[Match]:
+    def _named_inside(self, program: str, args: Words, command: SimpleCommand) -> Iterator[Match]:
         """What a program clio does not know may start: a call, or a text with one, among its arguments."""
         for place, word in enumerate(args):
             if word.dynamic:
                 continue
-            leads_in = place > 0 and args[place - 1].text in _LEADS_IN
+            leads_in = place > 0 and args[place - 1].text in _LEADS_IN and not _names_script(program, args[place - 1])
             if self._named(word) and (leads_in or self.lead or self.tail):
                 yield self._arguments(args[place:], command)
             elif " " in word.text and self.depth < _MAX_DEPTH:
@@ -259,6 +310,37 @@ class _Matcher:
         if self.depth >= _MAX_DEPTH:
             return "yes"
         return _Matcher(self.rule, self.aliases, self.depth + 1)._call(call, command)
+
+
+def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[SimpleCommand, ...]:
+    """The calls with plain words that a call stands for, as far as the line gives them; none where it does not."""
+    if any((SHELLS | SAME_SHELL) & set(each.wrappers) for each in line.commands):
+        return ()
+    if known := find_known_calls(command, line, line.text):
+        return tuple(replace(call, written=call.words) for call in known.calls)
+    first = command.words[0].text
+    if command.wrappers or any(word.dynamic for word in command.words[1:]):
+        return ()
+    if match := _LOCATED.fullmatch(first):
+        found = match[1]
+    elif (match := _DEFAULT.fullmatch(first)) and len(re.findall(rf"\b{match[1]}\b", line.text)) == 1:
+        found = os.environ.get(match[1]) or match[2]
+    else:
+        return ()
+    words = (*map(Word, found.split()), *command.words[1:])
+    return (replace(command, words=words, written=words),)
+
+
+def _names_script(program: str, word: Word) -> bool:
+    """Whether what follows a word is a script of the project, as behind `npm run`."""
+    return program in RUNS_SCRIPTS and SYNONYMS[program].get(word.text, word.text) == "run"
+
+
+def _is_like(name: str, wanted: str) -> bool:
+    """Whether git might take a sub-command it does not know for another one."""
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, name, wanted).ratio() >= 0.7
 
 
 def _calls(command: SimpleCommand) -> Iterator[Words]:
@@ -333,6 +415,12 @@ def _given_alias(program: str, call: Words, name: str) -> str | None:
         if sign and key == f"{prefix}{name}".casefold():
             return " ".join(value.strip().strip("[]").replace('"', " ").replace(",", " ").split())
     return None
+
+
+def _settings(program: str, call: Words) -> list[tuple[str, str]]:
+    """The settings a call of git gives by `-c`, which hold for its aliases too."""
+    pairs = pairwise(call)
+    return [(flag.text, word.text) for flag, word in pairs if flag.text == "-c" and program == "git"]
 
 
 def _module(args: Words) -> Words:

@@ -1,6 +1,7 @@
 """What the words of a line stand for, as far as the line itself tells: braces, variables, loops, and piped names."""
 
 import os
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator
@@ -8,8 +9,9 @@ from itertools import islice
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.moves import MOVES
+from clio.security.shell.parameter_forms import apply_form
 from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, has_glob
+from clio.security.shell.words import FROM_FILE, CommandLine, SimpleCommand, Word, has_glob, in_ansi_quotes
 from clio.security.targets import is_narrowed_find, names_many_processes
 from clio.security.whole_paths import WholePaths
 
@@ -17,15 +19,16 @@ _MAX_VALUES = 64
 _MAX_DEPTH = 4
 _LOOPS = LatePattern(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
 _ARRAYS = LatePattern(r"\b(\w+)=\(([^()]*)\)")
-_HERE = LatePattern(r"\bread\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
+_HERE = LatePattern(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _READ = LatePattern(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
 _FUNCTIONS = LatePattern(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
-_VARIABLE = LatePattern(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|[%#][^{}]*)?\}|(\w+|[@*]))")
+_VARIABLE = LatePattern(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
 _BRACES = LatePattern(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _OUTPUT = LatePattern(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
 _FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})
 _NAMES = frozenset(
-    {"ls", "find", "echo", "printf", "fd", "realpath", "readlink", "compgen", "stat", "eza", "exa", "locate"}
+    {"dirname", "basename", "pwd", "cat"}
+    | {"ls", "find", "echo", "printf", "fd", "realpath", "readlink", "compgen", "stat", "eza", "exa", "locate"}
 )
 
 
@@ -71,11 +74,27 @@ class Expansion:
         """A whole folder whose contents a pipe or a loop hands to a command; "" for none."""
         if not self._is_fed(command):
             return ""
+        if command.stdin and command.stdin != FROM_FILE:
+            return next((text for text in command.stdin.split() if whole.is_whole(Word(text))), "")
         sources = self._sources(command)
         if any(each.program in _FILTERS and _narrows(each) for each in sources):
             return ""
         texts = (text for each in sources for text in self._printed(each, whole))
         return next((text for text in texts if whole.is_whole(Word(text))), "")
+
+    def texts(self, word: Word) -> tuple[str, ...]:
+        """A text that a shell will read, in every way its open parts may be filled."""
+        return tuple(islice(self._texts(word.text, 0), _MAX_VALUES))
+
+    def given(self, name: str) -> tuple[str, ...]:
+        """The values the line gives a variable."""
+        return tuple(self._variables.get(name, ()))
+
+    def follow_link(self, folder: str) -> str:
+        """A folder, where it is named by a link that the line makes: where that leads."""
+        first, slash, rest = folder.removeprefix("./").partition("/")
+        linked = self._links.get(first)
+        return folder if linked is None else f"{linked.rstrip('/')}/{rest}" if slash else linked
 
     def fed_with_processes(self, command: SimpleCommand) -> bool:
         """Whether the numbers of all processes are handed to a command."""
@@ -108,6 +127,12 @@ class Expansion:
             self._add("*", arguments)
             for number, argument in enumerate(arguments, 1):
                 self._add(str(number), [argument])
+        for words in self._line.arguments:
+            given = [word.text for word in words]
+            self._add("@", given[1:])
+            self._add("*", given[1:])
+            for number, argument in enumerate(given):
+                self._add(str(number), [argument])
         for pattern in (_LOOPS, _ARRAYS, _HERE):
             for name, items in pattern.findall(self._text):
                 self._add(name, _split(items))
@@ -134,12 +159,16 @@ class Expansion:
             yield text
             return
         if match := _VARIABLE.search(text):
-            values = self._value_of(match[1] or match[4], match[3])
+            values = self._value_of(match[1] or match[5], match[3])
+            form = match[4] or ""
+            if values is not None and form:
+                values = list(dict.fromkeys(apply_form(value, form) for value in values))
             if (
                 values is None
                 and match.start() == 0
                 and text[match.end() :][:1] == "/"
-                and self._is_unset(match[1] or match[4])
+                and not form.startswith((":?", "?"))
+                and self._is_unset(match[1] or match[5])
             ):
                 values = [""]
             if values is None:
@@ -186,14 +215,24 @@ class Expansion:
         whole = WholePaths(("",), self._start, self._home)
         for command in commands:
             yield from self._printed(command, whole)
-        if any(each.program == "pwd" for each in commands):
-            yield from (word.text for each in commands if each.program in MOVES for word in each.words[1:])
 
     def _printed(self, command: SimpleCommand, whole: WholePaths) -> Iterator[str]:
         """Names a command prints, as paths or patterns."""
         if command.program not in _NAMES:
             return
         operands = [word for word in command.words[1:] if not word.text.startswith("-")]
+        if command.program == "pwd":
+            folders = command.folders or ("",)
+            yield from (posixpath.normpath(posixpath.join(self._start, folder)) for folder in folders)
+            return
+        if command.program == "cat":
+            yield from (command.stdin or "").split() if command.stdin != FROM_FILE else ()
+            return
+        if command.program in ("dirname", "basename"):
+            part = posixpath.dirname if command.program == "dirname" else posixpath.basename
+            plain = (value for word in operands for value in self.values(word) if not value.dynamic)
+            yield from (part(value.text.rstrip("/") or "/") or "." for value in plain)
+            return
         if command.program == "find":
             if is_narrowed_find(command.argv, whole):
                 return
@@ -201,9 +240,9 @@ class Expansion:
             operands = list(command.words[1:] if place is None else command.words[1 : place + 1])
         for word in operands:
             for value in self.values(word):
-                texts = (
-                    value.text.replace("\\n", " ").replace("\\0", " ").split() if "\\" in value.text else [value.text]
-                )
+                texts = [value.text]
+                if "\\" in value.text:
+                    texts = in_ansi_quotes(value.text).replace("\0", " ").split()
                 if command.program in ("ls", "eza", "exa") and "-d" not in command.argv:
                     texts = [f"{text.rstrip('/')}/*" for text in texts]
                 yield from texts
@@ -212,6 +251,9 @@ class Expansion:
         """Whether what a command is told comes from a pipe or from `read`."""
         names = {name for word in command.words[1:] if word.dynamic for name in _names_in(word.text)}
         reads = bool(names & self._read_names())
+        if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
+            here = command.stdin not in (None, FROM_FILE)
+            return here or "<(" in self._line.text
         return reads or (bool(command.upstream) and any(word.dynamic for word in command.words[1:]))
 
     def _sources(self, command: SimpleCommand) -> list[SimpleCommand]:
@@ -245,7 +287,7 @@ def _outputs(text: str) -> Iterator[str]:
 
 
 def _names_in(text: str) -> list[str]:
-    return [match[1] or match[4] for match in _VARIABLE.finditer(text)]
+    return [match[1] or match[5] for match in _VARIABLE.finditer(text)]
 
 
 def _narrows(command: SimpleCommand) -> bool:

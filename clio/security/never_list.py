@@ -6,7 +6,7 @@ in, and links are followed as far as the line itself tells. Reads the file syste
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from clio.algorithms.late_pattern import LatePattern
@@ -15,16 +15,20 @@ from clio.security.device_paths import is_device, is_disk
 from clio.security.expansion import Expansion
 from clio.security.readonly.programs import PROGRAMS
 from clio.security.risk import has_option
+from clio.security.shell.syntax import parse
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SHELLS
 from clio.security.targets import is_narrowed_find, names_many_processes, operands_of
 from clio.security.whole_paths import WholePaths
 
+_MAX_DEPTH = 2
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _CRUDE = LatePattern(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
-    r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)|\brmtree\(\s*r?[\"'](?:/|~)/?[\"']"
+    r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
+    r"|\b(?:rmtree|rm(?:dir)?(?:Sync)?|rm_r[f]?|remove(?:Sync|_tree|_dir_all|_entry_secure)?|rimraf(?:\.sync)?|RemoveAll)"
+    r"\(?\s*r?[\"'`](?:/|~)/?[\"'`]"
 )
 _SPAWNS_FOREVER = LatePattern(
     r"\b(?:while|until)\s+(?:true|false|:|1|\[ 1 \]|\(\(\s*1\s*\)\))\s*[;\n]\s*do\b(?P<body>.{0,400}?)\bdone\b"
@@ -43,10 +47,10 @@ _ITSELF = LatePattern(
 )
 
 
-def never(line: CommandLine, text: str, start: str, home: str) -> str | None:
+def never(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str | None:
     """Why a line must not run even in mode `all`; None where it may be judged.
 
-    text: the line as typed. start: the folder it starts in. home: the user's.
+    text: the line as typed. start: the folder it starts in. home: the user's. depth: how many shells it is inside.
     """
     if line.fork_bomb or _starts_itself(line, text):
         return "it starts itself without end"
@@ -58,9 +62,17 @@ def never(line: CommandLine, text: str, start: str, home: str) -> str | None:
             for folder in redirect.folders or (start,):
                 if is_device(posixpath.join(start, folder, target.text)):
                     return f"it writes to the device {redirect.target.text}"
+            empties = ">>" not in redirect.operator and redirect.operator != "<>"
+            whole = WholePaths(redirect.folders or ("",), start, home)
+            if empties and not target.dynamic and whole.is_essential_file(target):
+                return f"it writes over the system's file {target.text!r}"
     for command in line.commands:
         if reason := _Judge(command, expansion, start, home).reason():
             return reason
+    for script in line.late_scripts if depth < _MAX_DEPTH else ():
+        for each in expansion.texts(script):
+            if reason := never(parse(each), each, start, home, depth + 1):
+                return reason
     unseen = line.unknown or any(map(_runs_text, line.commands))
     if unseen and _CRUDE.search(text):
         return "it holds a command that destroys a whole disk or home folder"
@@ -126,6 +138,7 @@ _OUTPUT_OPTIONS = {
     "dc3dd": ("of", "hof", "wipe"),
 }
 _WRITERS = _LAST_ONLY | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
+_ERASES = ("erase", "partitiondisk", "zerodisk", "randomdisk", "secureerase", "reformat", "deletecontainer")
 _NUMBERS = LatePattern(r"\{(\d+)\.\.(\d+)\}")
 
 
@@ -136,7 +149,8 @@ class _Judge:
         self.command = command
         self.expansion = expansion
         folders = command.folders if command.folders is not None else expansion.folders
-        self.whole = WholePaths(folders, start, home)
+        self.whole = WholePaths(tuple(map(expansion.follow_link, folders)), start, home)
+        self.start, self.home = start, home
         self.words = command.words
         self.rest: tuple[Word, ...] = ()
         self.argv: tuple[str, ...] = ()
@@ -179,7 +193,7 @@ class _Judge:
         may_recurse = any(word.dynamic and not word.text.startswith("/") and word.glob for word in self.words)
         recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
         always = program in ("rimraf", "trash", "trash-put", "srm", "wipe", "mv")
-        operands = self.operands[1:] if program in _PERMITS else self.operands
+        operands = self.operands[1:] if program in _PERMITS - {"setfacl"} else self.operands
         for word in operands:
             if self.whole.is_everything_in(word) or ((recursive or always) and self.whole.is_whole(word)):
                 return f"{program} would take the whole of {word.text!r}"
@@ -218,6 +232,56 @@ class _Judge:
             found = next((word for word in starts if self.whole.is_everything_in(word)), None)
         return f"find would delete the whole of {found.text!r}" if found else None
 
+    def packs(self, program: str) -> str | None:
+        """`zip -m`, `7z a -sdel`: what went into the archive is removed."""
+        options = tuple(text for text in self.argv if text.startswith("-"))
+        removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
+        found = next((word for word in self.operands if removes and self._takes_whole(word)), None)
+        return f"{program} would remove the whole of {found.text!r}" if found else None
+
+    def trashes(self, program: str) -> str | None:
+        """`gio trash`, `gio remove` and their like take a folder with all that is in it."""
+        if program in ("gio", "kioclient", "kioclient5") and self.argv[:1] not in (("trash",), ("remove",), ("move",)):
+            return None
+        found = next((word for word in self.operands if self._takes_whole(word)), None)
+        return f"{program} would take the whole of {found.text!r}" if found else None
+
+    def _takes_whole(self, word: Word) -> bool:
+        return self.whole.is_whole(word) or self.whole.is_everything_in(word)
+
+    def replaces(self, program: str) -> str | None:
+        """Writing nothing, or something else, over a file that no machine can be used without."""
+        if program == "tee":
+            over = () if has_option(self.argv, "a", ("append",)) else self.operands
+        elif program == "dd":
+            over = tuple(map(Word, _values_of(self.argv, ("of",))))
+        else:
+            over = self.operands[-1:] if self.argv and "/dev/null" in self.argv[:-1] else ()
+        found = next((word for word in over if self.whole.is_essential_file(word)), None)
+        return f"{program} would destroy the system's file {found.text!r}" if found else None
+
+    def contains(self, program: str) -> str | None:
+        """`docker run -v /:/host image rm -rf /host`: what a container does to a folder of the machine."""
+        mounts = list(_mounts(self.argv))
+        if not mounts:
+            return None
+        for place, word in enumerate(self.rest):
+            name = word.text.rsplit("/", 1)[-1]
+            if name in SHELLS and place > 0:
+                texts = [each.text for each in self.rest[place + 1 :] if " " in each.text]
+                calls = [each.words for text in texts for each in parse(text).commands]
+            else:
+                calls = [self.rest[place:]] if name in _CHECKS and name not in ("docker", "podman") else []
+            for call in calls:
+                words = tuple(
+                    Word(_on_machine(each.text, mounts), each.dynamic, each.glob) if at else each
+                    for at, each in enumerate(call)
+                )
+                command = SimpleCommand(words=words, written=words)
+                if why := _Judge(command, self.expansion, self.start, self.home).reason():
+                    return f"in a container, {why}"
+        return None
+
     def empties(self, program: str) -> str | None:
         if program == "tar":
             taken = next((word for word in self.operands if self.whole.is_whole(word)), None)
@@ -234,12 +298,14 @@ class _Judge:
     def cleans(self, program: str) -> str | None:
         if "clean" not in self.argv or "-n" in self.argv or "--dry-run" in self.argv:
             return None
-        where, paths = [Word(".")], self.argv[self.argv.index("clean") + 1 :]
+        given = [value for name, value in self.command.env if name == "GIT_WORK_TREE"]
+        where = [Word("."), *map(Word, (*given, *self.expansion.given("GIT_WORK_TREE")))]
+        paths = self.argv[self.argv.index("clean") + 1 :]
         for place, text in enumerate(self.argv[:-1]):
             if text in ("-C", "--work-tree"):
-                where = [self.rest[place + 1]]
+                where.append(self.rest[place + 1])
             elif text.startswith("--work-tree="):
-                where = [Word(text.partition("=")[2])]
+                where.append(Word(text.partition("=")[2]))
         where += [Word(text) for text in paths if not text.startswith("-")]
         found = next((word for word in where if self.whole.is_whole(word, follows=True)), None)
         return f"git clean would empty {found.text!r}" if found else None
@@ -274,7 +340,16 @@ class _Judge:
     # What writes to a disk past its file system.
 
     def formats(self, program: str) -> str | None:
-        return None if self.argv in (("--help",), ("-V",), ("--version",)) else f"{program} formats a disk"
+        """A plain file may be formatted, which is how images of disks are made; nothing else may."""
+        if self.argv in (("--help",), ("-V",), ("--version",)):
+            return None
+        open_words = any(word.dynamic or "=" in word.text[1:] for word in self.operands)
+        devices = any(self._is_device(word.text, strictly=True) for word in self.rest)
+        return f"{program} formats a disk" if not self.operands or open_words or devices else None
+
+    def erases(self, program: str) -> str | None:
+        found = next((text for text in self.argv if text.casefold().startswith(_ERASES)), None)
+        return f"{program} {found} destroys a disk" if found else None
 
     def destroys_pool(self, program: str) -> str | None:
         destroys = program in ("vgremove", "pvremove", "pvcreate") or "destroy" in self.argv
@@ -284,6 +359,10 @@ class _Judge:
         """It is judged by the devices it names alone."""
 
     def _devices(self, program: str) -> str | None:
+        if program == "find":
+            files = _values_of(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
+            written = next((text for text in files if self._is_device(text, strictly=True)), None)
+            return f"find writes to the device {written}" if written else None
         if program in _READS_DEVICES:
             return None
         looks = _LISTS_ONLY.get(program, ())
@@ -321,6 +400,29 @@ def _values_of(argv: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
     return found
 
 
+def _mounts(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The folders of the machine that a container is given: where each is in the container, and on the machine."""
+    for text in _values_of(argv, ("-v", "--volume")):
+        machine, _, rest = text.partition(":")
+        if machine.startswith(("/", "~")) and rest:
+            yield rest.partition(":")[0], machine
+    for text in _values_of(argv, ("--mount",)):
+        parts = [part.partition("=") for part in text.split(",")]
+        pairs = {name: value for name, _, value in parts}
+        machine = pairs.get("source", pairs.get("src", ""))
+        inside = pairs.get("target", pairs.get("dst", pairs.get("destination", "")))
+        if machine.startswith(("/", "~")) and inside:
+            yield inside, machine
+
+
+def _on_machine(text: str, mounts: list[tuple[str, str]]) -> str:
+    """A path of a container as the path on the machine; one that is in no mount as a path that harms nothing."""
+    for inside, machine in mounts:
+        if text == inside.rstrip("/") or text.startswith(f"{inside.rstrip('/')}/"):
+            return f"{machine.rstrip('/')}/{text[len(inside.rstrip('/')) :].lstrip('/')}"
+    return f"/container{text}" if text.startswith("/") else text
+
+
 def _find_destroys(argv: tuple[str, ...]) -> bool:
     executes = any(text in ("-exec", "-execdir", "-ok", "-okdir") for text in argv)
     destroys = any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS | {"dd"} for text in argv)
@@ -338,10 +440,15 @@ _CHECKS: dict[str, _Check] = {
     **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _Judge.stops),
     "killall5": _Judge.ends_all,
     **dict.fromkeys(("rsync", "tar"), _Judge.empties),
+    **dict.fromkeys(("zip", "7z", "7za", "7zr", "7zz"), _Judge.packs),
+    **dict.fromkeys(("gio", "gvfs-trash", "kioclient", "kioclient5", "rmtrash"), _Judge.trashes),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _Judge.contains),
+    "diskutil": _Judge.erases,
     "find": _Judge.finds,
     "git": _Judge.cleans,
     "kill": _Judge.kills,
     **dict.fromkeys(("pkill", "killall", "skill"), _Judge.kills_by_name),
     "mv": _Judge.moves,
-    **dict.fromkeys(("dd", "tee", "cp", "install", "wipefs", "badblocks", "blkdiscard"), _Judge.no_reason),
+    **dict.fromkeys(("dd", "tee", "cp", "install"), _Judge.replaces),
+    **dict.fromkeys(("wipefs", "badblocks", "blkdiscard"), _Judge.no_reason),
 }

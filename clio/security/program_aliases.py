@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,11 +22,12 @@ class ConfiguredAliases:
 
     def __init__(self, start: str, line: CommandLine) -> None:
         self.start = start
+        self.line = line
         self.changed = _changes_aliases(line)
         self._git: dict[Path, Mapping[str, str]] = {}
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
-        """What a name stands for; "" where it is a program of its own; None where that cannot be told."""
+        """What a name stands for; "" where no alias has the name; None where that cannot be told."""
         if self.changed or any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env):
             return None
         folders = self._folders(call, command)
@@ -40,7 +40,7 @@ class ConfiguredAliases:
         ]
         if any(found):
             return next(alias for alias in found if alias) if len(set(found)) == 1 else None
-        return "" if _is_installed(f"{program}-{name}") else None
+        return ""
 
     def _folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
         """Where the program would look for its settings."""
@@ -170,9 +170,3 @@ def _cargo_alias(folder: Path, name: str) -> str:
             if isinstance(found, list):
                 return shlex.join(map(str, cast("list[object]", found)))
     return ""
-
-
-def _is_installed(program: str) -> bool:
-    """Whether a program is on PATH, or where cargo puts its own."""
-    own = os.environ.get("PATH", os.defpath) + os.pathsep + str(Path.home() / ".cargo" / "bin")
-    return shutil.which(program, path=own) is not None

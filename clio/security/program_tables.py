@@ -196,6 +196,15 @@ SYNONYMS: dict[str, dict[str, str]] = {
 """Other names of sub-commands, by program."""
 
 IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
+    "git": {
+        "push": ("subtree push", "lfs push"),
+        "send-pack": ("push",),
+        "http-push": ("push",),
+        "fetch-pack": ("fetch",),
+        "http-fetch": ("fetch",),
+        "fetch": ("remote update",),
+        "pull": ("subtree pull",),
+    },
     "npm": {
         "install-test": ("install", "test"),
         "install-ci-test": ("ci", "test"),

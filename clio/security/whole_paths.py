@@ -16,6 +16,8 @@ _EVERYTHING = LatePattern(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
 _WHOLE = tables.SYSTEM_FOLDERS | names(
     "/usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib"
 )
+_ESSENTIAL = names("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /etc/nsswitch.conf")
+"""Files without which no user can log in, or the machine does not start."""
 _SYSTEM_FILES = names("etc bin sbin lib lib64 usr boot System")
 
 
@@ -47,6 +49,10 @@ class WholePaths:
             path.split("/")[1] in _SYSTEM_FILES and not path.startswith("/usr/local/")
             for path in self._paths(word.text, follows=True)
         )
+
+    def is_essential_file(self, word: Word) -> bool:
+        """Whether a path is one of the few files that no machine can be used without."""
+        return any(path.removeprefix("/private") in _ESSENTIAL for path in self._paths(word.text, follows=True))
 
     def _covered(self, word: Word, follows: bool) -> Iterator[int | None]:
         """For each place a path may be: how many of its last parts stand for everything; None for no such folder."""

@@ -37,6 +37,8 @@ class Collector:
         self.redirects: list[Redirect] = []
         self.unknown: list[str] = []
         self.loops: list[tuple[str, tuple[Word, ...]]] = []
+        self.arguments: list[tuple[Word, ...]] = []
+        self.late_scripts: list[Word] = []
         self.fork_bomb = False
         self.moved = False
 
@@ -51,6 +53,8 @@ class Collector:
             unknown=tuple(dict.fromkeys(self.unknown)),
             fork_bomb=self.fork_bomb,
             loops=tuple(self.loops),
+            arguments=tuple(self.arguments),
+            late_scripts=tuple(self.late_scripts),
         )
 
     def add(self, command: SimpleCommand) -> None:
@@ -107,6 +111,8 @@ class Collector:
                 stdin=command.stdin,
             )
             self.expand(inner, place, depth + 1)
+        if peeled.arguments:
+            self.arguments.append(peeled.arguments)
         for script in peeled.scripts:
             self.script(script, command, place)
 
@@ -123,6 +129,7 @@ class Collector:
         """Text that another shell will read as a command line of its own."""
         if script.dynamic or script.glob:
             self.unknown.append(f"the text {command.program!r} runs is only known when it runs")
+            self.late_scripts.append(script)
             return
         if command.program in OTHER_GRAMMARS:
             self.unknown.append(f"what {command.program!r} starts cannot be told")
@@ -130,6 +137,8 @@ class Collector:
         own = command.program in SAME_SHELL
         line = self.parse(script.text, self.plain if own else command.program not in ("bash", "rbash"))
         self.unknown += line.unknown
+        self.arguments += line.arguments
+        self.late_scripts += line.late_scripts
         self.fork_bomb = self.fork_bomb or line.fork_bomb
         wrappers = (*command.wrappers, command.program)
         for each in line.commands:

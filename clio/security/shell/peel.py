@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.words import Word
 
 
@@ -10,6 +11,7 @@ class Peeled(Struct, frozen=True, kw_only=True):
 
     calls: the inner calls, each with its words. scripts: texts the wrapper hands to a shell.
     env: variables it sets. keep: the wrapper must be judged as well, for what it does itself.
+    arguments: what the scripts find as `$0`, `$1` and so on.
     unknown: why the inner call cannot be told; "" when it can. folder_unknown: it changes the folder.
     """
 
@@ -18,6 +20,7 @@ class Peeled(Struct, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     keep: bool = False
     unknown: str = ""
+    arguments: tuple[Word, ...] = ()
     folder_unknown: bool = False
 
 
@@ -60,9 +63,13 @@ def skip(words: Words, known: Options, start: int = 1) -> int:
     return place
 
 
+_ONE_FILE = LatePattern(r"<\([^()]*\)")
+"""A process substitution: the name of one file."""
+
+
 def splits(word: Word) -> bool:
     """Whether a word may turn into several, the further ones a program and its arguments."""
-    return word.dynamic or word.glob
+    return (word.dynamic or word.glob) and _ONE_FILE.fullmatch(word.text) is None
 
 
 def _glued(text: str, known: Options) -> bool:

@@ -92,7 +92,7 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         walk.unknown.append(shell_state.CALCULATES)
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
-    return walk.result()
+    return replace(walk.result(), text=command)
 
 
 @lru_cache(maxsize=1)

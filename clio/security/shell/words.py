@@ -86,6 +86,9 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     """Everything one command line would run.
 
     unknown: in a few words each, what could not be understood; empty when all was.
+    text: the line as written.
+    arguments: what shells inside the line are given as `$0`, `$1` and so on, each call's words by themselves.
+    late_scripts: texts that a shell inside the line reads and that are only known when it runs.
     fork_bomb: it defines a function that starts itself without end.
     loops: each `for name in …` with the words it goes through, of the line itself and not of scripts in it.
     """
@@ -95,6 +98,9 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
     fork_bomb: bool = False
     loops: tuple[tuple[str, tuple[Word, ...]], ...] = ()
+    text: str = ""
+    arguments: tuple[tuple[Word, ...], ...] = ()
+    late_scripts: tuple[Word, ...] = ()
 
 
 _WORD_ESCAPE = LatePattern(r"\\(\n|.)", re.DOTALL)

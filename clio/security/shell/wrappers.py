@@ -42,7 +42,32 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
 
 
 _ASSIGNS = LatePattern(r"([A-Za-z_]\w*)\+?=")
-_ENV = options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir")
+_ENV = options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir -a --argv0")
+
+
+def _called_as(inner: Words, name: str, *, dynamic: bool = False) -> tuple[Words, ...]:
+    """A call that is given another name: programs such as busybox decide by it what they do."""
+    return (inner, (Word(name.removeprefix("-"), dynamic), *inner[1:])) if name and inner else (inner,)
+
+
+def _exec(words: Words) -> Peeled | None:
+    """`exec -a NAME program`: bash reads the options `-c`, `-l` and `-a NAME`, joined or apart."""
+    place, name = 1, Word("")
+    while place < len(words) and words[place].text.startswith("-") and words[place].text != "--":
+        text = words[place].text
+        letters, glued, value = text[1:].partition("a")
+        if splits(words[place]) or not set(letters) <= {"c", "l"}:
+            return unclear(words)
+        if glued and not value:
+            place += 1
+            name = words[place] if place < len(words) else name
+        elif glued:
+            name = Word(value)
+        place += 1
+    inner = words[place + (place < len(words) and words[place].text == "--") :]
+    if splits(name):
+        return unclear(words)
+    return Peeled(calls=_called_as(inner, name.text)) if inner else None
 
 
 def _env(words: Words) -> Peeled | None:
@@ -52,15 +77,16 @@ def _env(words: Words) -> Peeled | None:
     if place < 0:
         return unclear(words)
     moved = any(word.text.startswith(("-C", "--chdir")) for word in words[1:place])
+    name = next(filter(None, (value(words, each, ("--argv0", "-a")) for each in range(1, place))), "")
     place += place < len(words) and words[place].text == "-"
     while place < len(words) and "=" in words[place].text and not words[place].text.startswith(("=", "$")):
         if splits(words[place]):
             return unclear(words)
-        name, value = words[place].text.split("=", 1)
-        env.append((name, value))
+        variable, _, given = words[place].text.partition("=")
+        env.append((variable, given))
         place += 1
     inner = words[place:]
-    return Peeled(calls=(inner,), env=tuple(env), folder_unknown=moved) if inner else None
+    return Peeled(calls=_called_as(inner, name), env=tuple(env), folder_unknown=moved) if inner else None
 
 
 _SHELL_LONG = names("--login --norc --noprofile --noediting --verbose --version --help")
@@ -77,7 +103,9 @@ def _shell(words: Words) -> Peeled | None:
         return unclear(words)
     if "c" not in letters:
         return None
-    return Peeled(scripts=(words[place],)) if place < len(words) else unclear(words)
+    if place == len(words):
+        return unclear(words)
+    return Peeled(scripts=(words[place],), arguments=words[place + 1 :])
 
 
 def reads_input(words: Words) -> bool:
@@ -219,6 +247,23 @@ def _ssh(words: Words) -> Peeled | None:
     return Peeled(scripts=(joined(inner),), keep=True, folder_unknown=True) if inner else None
 
 
+def _setarch(words: Words) -> Peeled | None:
+    """`i386 rm x`, `setarch x86_64 -R rm x`: another kind of machine is pretended."""
+    known = options(
+        "-B --32bit -F --fdpic-funcptrs -I --short-inode -L --addr-compat-layout -R --addr-no-randomize"
+        " -S --whole-seconds -T --sticky-timeouts -X --read-implies-exec -Z --mmap-page-zero -3 --3gb --4gb"
+        " --uname-2.6 -v --verbose --list",
+        "-p --pid",
+    )
+    machine = words[1:2] if words[0].text.rsplit("/", 1)[-1] == "setarch" else ()
+    if any(map(splits, machine)):
+        return unclear(words)
+    place = skip(words, known, 2 if machine and not machine[0].text.startswith("-") else 1)
+    if place < 0:
+        return unclear(words)
+    return Peeled(calls=(words[place:],)) if place < len(words) else None
+
+
 _GIT = options(
     "-p --paginate -P --no-pager --no-replace-objects --bare --literal-pathspecs --no-optional-locks",
     "-C -c --git-dir --work-tree --namespace --config-env --super-prefix",
@@ -264,13 +309,24 @@ def _watch(words: Words) -> Peeled | None:
     return Peeled(scripts=(joined(words[place:]),)) if words[place:] else None
 
 
-def _runner(*lead: str) -> Callable[[Words], Peeled | None]:
-    """`uv run pytest`, `poetry run pytest`: the words after the lead are the call, unless options stand there."""
+def _runner(
+    lead: str, positionals: int = 0, *, optional: bool = False, known: Options | None = None
+) -> Callable[[Words], Peeled | None]:
+    """`uv run pytest`, `poetry run pytest`: the words after the lead are the call, unless options stand there.
+
+    positionals: the words between the lead and the call. optional: whether the lead may be left out. known: the options
+    that may stand before and behind the lead.
+    """
 
     def peel(words: Words) -> Peeled | None:
-        texts = tuple(word.text for word in words[1 : len(lead) + 1])
-        inner = words[len(lead) + 1 :]
-        if texts != lead or not inner:
+        place = skip(words, known) if known else 1
+        leads = 0 <= place < len(words) and words[place].text == lead and not words[place].dynamic
+        if place < 0 or not (leads or optional):
+            return None
+        place += leads
+        place = skip(words, known, place) if known else place
+        inner = words[place + positionals :] if place >= 0 else ()
+        if not inner:
             return None
         inner = inner[1:] if inner[0].text == "--" else inner
         if not inner or inner[0].text.startswith("-"):
@@ -288,10 +344,12 @@ def _command(words: Words) -> Peeled | None:
 
 
 _STARTERS = names("""
-    parallel sem rush script expect unbuffer unshare nsenter systemd-run systemd-inhibit chrt numactl setarch linux64
-    linux32 prlimit cgexec firejail bwrap proot gosu su-exec tini dumb-init catchsegv valgrind gdb perf rlwrap faketime
-    chpst softlimit torsocks proxychains xvfb-run dbus-run-session dbus-launch start-stop-daemon entr watchexec direnv
-    nix-shell tmux screen dtach runuser run-parts sg newgrp noglob nocorrect repeat foreach
+    sem rush script expect unbuffer unshare nsenter systemd-run systemd-inhibit chrt numactl prlimit cgexec capsh
+    schedtool trickle eatmydata cset nsjail minijail0 systemd-nspawn machinectl lxc-attach lxc-execute uwsgi
+    supervise multilog envdir setlock setuidgid s6-setuidgid s6-envdir execlineb with-contenv dbx lldb qemu-i386
+    qemu-x86_64 qemu-aarch64 box64 wine firejail bwrap proot gosu su-exec tini dumb-init catchsegv valgrind gdb perf
+    rlwrap faketime chpst softlimit torsocks proxychains xvfb-run dbus-run-session dbus-launch start-stop-daemon
+    entr watchexec direnv nix-shell tmux screen dtach runuser run-parts sg newgrp noglob nocorrect repeat foreach
     """)
 """Programs that start others in ways too many to tell."""
 _COMPOUND = names("{ ( (( [[ if while until for case select function !")
@@ -333,12 +391,99 @@ _SUDO = options(
     "-u --user -g --group -p --prompt -C -T -h --host -r -t -U",
 )
 
+
+def _loader(words: Words) -> Peeled | None:
+    """`ld-linux-x86-64.so.2 /bin/rm x`: the dynamic loader started by its name."""
+    known = options(
+        "--list --verify --inhibit-cache --list-tunables --list-diagnostics --help --version",
+        "--library-path --glibc-hwcaps-prepend --glibc-hwcaps-mask --inhibit-rpath --audit --preload --argv0",
+    )
+    place = skip(words, known)
+    if place < 0:
+        return unclear(words)
+    name = next(filter(None, (value(words, each, ("--argv0",)) for each in range(1, place))), "")
+    return Peeled(calls=_called_as(words[place:], name)) if place < len(words) else None
+
+
+def _arch(words: Words) -> Peeled | None:
+    """`arch -x86_64 rm x` of macOS; the `arch` of Linux takes no words."""
+    place = 1
+    while place < len(words) and words[place].text.startswith("-"):
+        if splits(words[place]):
+            return unclear(words)
+        place += 2 if words[place].text in ("-arch", "-d", "-e") else 1
+    return Peeled(calls=(words[place:],)) if place < len(words) else None
+
+
+_CMAKE_REMOVES = {"rm": ("rm",), "remove": ("rm",), "remove_directory": ("rm", "-r")}
+
+
+def _cmake(words: Words) -> Peeled | None:
+    """`cmake -E env rm x`, `cmake -E rm x`: the tools that cmake has in itself."""
+    if len(words) < 4 or words[1].text != "-E":
+        return None
+    tool, rest = words[2].text, words[3:]
+    if tool in _CMAKE_REMOVES:
+        return Peeled(calls=((*map(Word, _CMAKE_REMOVES[tool]), *rest),), keep=True)
+    if tool == "env":
+        rest = tuple(word for word in rest if not word.text.startswith("--modify") and word.text != "--")
+        return _env((Word("env"), *_without_unset(rest)))
+    return Peeled(calls=(rest,)) if tool == "time" else None
+
+
+def _without_unset(words: Words) -> Words:
+    return tuple(word for word in words if not word.text.startswith("--unset="))
+
+
+def _coreutils(words: Words) -> Peeled | None:
+    """`coreutils --coreutils-prog=rm x`, or the program as the first word, as in busybox."""
+    first = words[1] if len(words) > 1 else None
+    if first is None or splits(first):
+        return unclear(words) if first else None
+    for option in ("--coreutils-prog=", "--coreutils-prog-shebang="):
+        if first.text.startswith(option):
+            return Peeled(calls=((Word(first.text.removeprefix(option)), *words[2:]),))
+    return Peeled(calls=(words[1:],)) if not first.text.startswith("-") else None
+
+
+def _socat(words: Words) -> Peeled | None:
+    """`socat EXEC:'rm x' -`: an address may be a program or a line of shell."""
+    scripts = tuple(
+        Word(rest.partition(",")[0], word.dynamic)
+        for word in words[1:]
+        for kind, colon, rest in (word.text.partition(":"),)
+        if colon and kind.casefold() in ("exec", "system", "shell")
+    )
+    return Peeled(scripts=scripts, keep=True, folder_unknown=True) if scripts else None
+
+
+def _parallel(words: Words) -> Peeled | None:
+    """`parallel rm -rf ::: a b`, where all is written out: each call it makes. Otherwise it cannot be told."""
+    place = skip(words, options("-k --keep-order --bar --eta -q --quote --will-cite -u --ungroup", "-j --jobs"))
+    mark = next((at for at, word in enumerate(words) if word.text == ":::"), None)
+    if place < 0 or mark is None or place >= mark or any(word.text[:3] == ":::" for word in words[mark + 1 :]):
+        return unclear(words)
+    inner = words[place:mark]
+    filled = any("{}" in word.text for word in inner)
+    calls = tuple(
+        tuple(
+            Word(word.text.replace("{}", each.text), each.dynamic, each.glob) if "{}" in word.text else word
+            for word in inner
+        )
+        if filled
+        else (*inner, each)
+        for each in words[mark + 1 :]
+    )
+    # The words are put together to a text for a shell, which may read more in them than is seen here.
+    return Peeled(calls=calls, keep=True, unknown=unclear(words).unknown)
+
+
 _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
     **dict.fromkeys(SHELLS | OTHER_GRAMMARS, _shell),
     "env": _env,
     "command": _command,
     "builtin": _plain(options()),
-    "exec": _plain(options("-c -l")),  # -a: a program that looks at its own name is another one by it
+    "exec": _exec,
     "nohup": _plain(options()),
     "setsid": _plain(options("-c -f -w --fork --wait --ctty")),
     "time": _plain(options("-p -v --verbose --portability", "-f --format")),
@@ -370,6 +515,25 @@ _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
     "complete": _callback,
     "jobs": _jobs,
     "toybox": _plain(options()),
+    "coreutils": _coreutils,
+    "parallel": _parallel,
+    "cmake": _cmake,
+    "socat": _socat,
+    "arch": _arch,
+    **dict.fromkeys(names("i386 i486 i586 i686 x86_64 linux32 linux64 uname26 setarch"), _setarch),
+    "setpriv": _plain(
+        options(
+            "--clear-groups --keep-groups --init-groups --no-new-privs --nnp --reset-env -d --dump --ptracer",
+            "--ambient-caps --bounding-set --inh-caps --groups --reuid --regid --ruid --euid --rgid --egid --pdeathsig"
+            " --securebits --selinux-label --apparmor-profile --landlock-access --landlock-rule --seccomp-filter",
+        )
+    ),
+    "pkexec": _plain(options("--disable-internal-agent --keep-cwd", "-u --user"), keep=True),
+    "uclampset": _plain(options("-a --all-tasks -R --reset-on-fork -s --system", "-m -M --min --max -p --pid")),
+    "daemonize": _plain(options("-a -v", "-c -e -E -l -o -p -u"), keep=True),
+    "rustup": _runner("run", positionals=1),
+    "meson": _runner("devenv", known=options("", "-C -w --workdir")),
+    "dotenv": _runner("run", optional=True, known=options("-o --override --no-override", "-f --file -e -v -p -c -q")),
     "fakeroot": _plain(options()),
     "strace": _plain(options("-f -c -q -v -t", "-e -o -p -s"), keep=True),
     "ltrace": _plain(options("-f -c", "-e -o"), keep=True),
@@ -384,9 +548,13 @@ _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
 }
 
 
+_LOADER = LatePattern(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
+
+
 def peel(words: Words) -> Peeled | None:
     """What a call starts instead of, or besides, itself; None where the call is what it seems."""
     if not words or words[0].dynamic:
         return None
-    wrapper = _WRAPPERS.get(words[0].text.rsplit("/", 1)[-1])
+    name = words[0].text.rsplit("/", 1)[-1]
+    wrapper = _loader if _LOADER.fullmatch(name) else _WRAPPERS.get(name)
     return wrapper(words) if wrapper else None
