@@ -33,6 +33,14 @@ from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
+_PUBLIC_FILES = frozenset(
+    {f"/etc/{name}" for name in ("os-release", "debian_version", "lsb-release", "alpine-release", "redhat-release")}
+    | {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "version", "loadavg", "uptime")}
+    | {"/usr/lib/os-release"}
+)
+"""What says which system and which machine this is; nothing in them is secret or about one process."""
+_KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
+"""Wrappers that hand on the variables clio sets for git; `env -i` does not."""
 _MAX_MATCHES = 500
 _GIT_TIMEOUT_S = 5.0
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
@@ -214,7 +222,7 @@ class CommandView:
         for base in bases:
             if not all(map(self._inside, _places(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
-            if judgement.git and (why := self._explain_git(base, judgement.directory)):
+            if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
                 if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
@@ -232,12 +240,13 @@ class CommandView:
             return self._tree_leaves(starts, plain_names=judgement.lists_arguments)
         return ""
 
-    def _explain_git(self, base: str, directory: str) -> str:
+    def _explain_git(self, base: str, directory: str, wrappers: tuple[str, ...]) -> str:
         """Why a call of git may run a program or read outside, by what the repository brings; "" where it does not."""
         from clio.security.git_safety import explain_git_risk
 
         place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
-        return explain_git_risk(self.workspace.root, place) if self._inside(place) else ""
+        shielded = _KEEP_VARIABLES.issuperset(wrappers)
+        return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
 
     def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
@@ -312,7 +321,7 @@ class CommandView:
         """Why a word may not be opened, as the end of a sentence. named: it certainly names a file."""
         for base in bases:
             path = posixpath.join(base, _expanded(text))
-            if path in _HARMLESS_TARGETS:
+            if path in _HARMLESS_TARGETS or (path in _PUBLIC_FILES and not writes):
                 continue
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a pattern such as '/api/' names no file
@@ -426,7 +435,8 @@ def _places(path: str, *, glob: bool) -> list[Path]:
             return [Path("/")]  # `.*` matches `..`
         # The shell's brackets know more than Python's (`[^a]`, `[[:alpha:]]`), so a star stands for them.
         wide = _BRACKETS.sub("*", path)
-        matches = list(islice(iglob(wide, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
+        deep = "**" in wide  # `shopt -s globstar` may be set
+        matches = list(islice(iglob(wide, include_hidden=True, recursive=deep), _MAX_MATCHES + 1))  # noqa: PTH207
         places += [Path(os.path.realpath(match)) for match in matches]
         if len(matches) > _MAX_MATCHES:
             places.append(Path("/"))

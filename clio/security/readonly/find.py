@@ -125,6 +125,8 @@ def build_judges(judge_call: Judge) -> dict[str, Judge]:
 def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     if any(word.dynamic for word in words):
         raise UnknownWord("has arguments computed at run time")
+    if [word.text for word in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
+        return Judgement()
     place, follows = _skip_leading_options(words)
     paths: list[Word] = []
     while place < len(words) and not _begins_expression(words[place].text):
