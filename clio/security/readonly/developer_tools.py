@@ -231,6 +231,7 @@ def _check_gh(call: ParsedCall) -> None:
         raise UnknownWord("an operand may name another host")
 
 
+_GH_ASKS = frozenset(_GH) - {"--help", "--version", "version"}
 _COMPILER = "--version --help -v -dumpversion -dumpmachine -dumpfullversion -print-search-dirs -print-sysroot"
 
 DEVELOPER_TOOLS: dict[str, Judge] = {
@@ -262,9 +263,11 @@ DEVELOPER_TOOLS: dict[str, Judge] = {
     **dict.fromkeys(("pip", "pip3"), judge_subcommands(_PIP)),
     "npm": judge_subcommands(_NPM, conditions=("npm",)),
     "docker": _judge_docker,
-    "gh": judge_subcommands(_GH, check=_check_gh, network=frozenset(_GH) - {"--help", "--version", "version"}, git=True),
+    "gh": judge_subcommands(_GH, check=_check_gh, network=_GH_ASKS, git=True),
     "openssl": judge_subcommands({"version": "-a -b -c -d -e -f -m -o -p -r -v ;"}, long_single_dash=True),
-    "dpkg": judge_subcommands({"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";", "--help": ";"}),
+    "dpkg": judge_subcommands(
+        {"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";", "--help": ";"}
+    ),
     "apt-cache": judge_subcommands({"show": "; text+", "search": "-n ; text+", "policy": "; text*"}),
     "apt": judge_subcommands({"list": "--installed --upgradable -a ; text*", "--version": ";"}),
     "sw_vers": _judge_sw_vers,
