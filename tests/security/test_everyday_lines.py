@@ -121,7 +121,7 @@ LISTING = (
     "for f in $(find . -type f); do head -1 $f; done",
     'find src | while read -r f; do cat "$f"; done',
     "for f in $(find src); do wc -l < $f; done",
-    "find src | xargs sed -n 1p",
+    "find src -type f | xargs head -1",
     "echo src/* | xargs cat",
 )
 

@@ -29,9 +29,6 @@ _INERT = names("""
     """)
 """Programs without any option that writes or runs something."""
 
-_INERT_WITH_NAMES = _INERT | {"sed"}
-"""The same where no name can begin with a dash, as the caller sees to."""
-
 _NOT_INSIDE = STARTERS | names("env timeout nice nohup time sudo doas sh bash dash zsh ksh command exec eval source .")
 
 # -- find
@@ -216,7 +213,7 @@ def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool 
     if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _FOUND:
         raise UnknownWord("what is started for each file is not a plain program")
     program = words[0].text
-    if program in _NOT_INSIDE or (inert and program not in _INERT_WITH_NAMES):
+    if program in _NOT_INSIDE or (inert and program not in _INERT):
         raise UnknownWord(f"{program!r} is started with names of files, and is not known to be harmless then")
     if any(_FILLED_IN.search(word.text) for word in words):
         raise UnknownWord("a name is put into an argument of what is started for each file")
