@@ -34,11 +34,21 @@ from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_PUBLIC_FILES = frozenset(
+    {f"/etc/{name}" for name in ("os-release", "debian_version", "lsb-release", "alpine-release", "redhat-release")}
+    | {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "version", "loadavg", "uptime")}
+    | {"/usr/lib/os-release"}
+)
+"""What says which system and which machine this is; nothing in them is secret or about one process."""
+_KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
+"""Wrappers that hand on the variables clio sets for git; `env -i` does not."""
 _MAX_MATCHES = 500
 _GIT_TIMEOUT_S = 5.0
 _DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
 _STRANGE_NAME = LatePattern(r"^-|[^\S ]|['\"\\]| (?![\w(])")
+# A shell takes more for patterns.
+_STRANGE_WORD = LatePattern(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
 _PARTED = LatePattern(r"[\s*?\[\\]|^-")
 _PYTHON = LatePattern(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
@@ -159,7 +169,9 @@ class CommandView:
         """Whether a word of a command is only known when it runs, in a way that matters."""
         if is_started(command) and is_listed(command.program):
             return isinstance(judge_reading(command, self.line), str)
-        return not settled(command, None if self._nested else self.text) and self._stands_for(command) is None
+        return (
+            not settled(command, None if self._nested else self.text, self.start) and self._stands_for(command) is None
+        )
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
         """The calls with plain words that a call with open ones stands for; None where that is not known."""
@@ -182,10 +194,21 @@ class CommandView:
         known = self._stands_for(command)
         if known is None or not is_listed(command.program):
             return self._risk_of(command)
+        if known.files and not self._nested and settled(command, self.text, self.start):
+            return self._risk_of(command)  # what it prints needs no look at the files
         for base in self._bases(command.folders) or ():
             if any(_parts_names(base, pattern) for pattern in known.patterns):
                 return medium("a name that a pattern matches may stand for several words")
+        if known.files and (why := self._check_files(command.folders)):
+            return medium(f"it {why}")
         return worst([self._risk_of(call) for call in known.calls])
+
+    def _check_files(self, folders: tuple[str, ...] | None) -> str:
+        """Why a name of a file below these folders may be taken for something else, or lead outside; "" if none may."""
+        bases = self._bases(folders)
+        if bases is None:
+            return "reads files in a folder that cannot be told"
+        return _check_index(bases, _STRANGE_WORD) or self._tree_leaves(bases, strange=_STRANGE_WORD)
 
     def _risk_of(self, command: SimpleCommand) -> Risk:
         risk = assess(command, self.line)
@@ -215,7 +238,7 @@ class CommandView:
         for base in bases:
             if not all(map(self._inside, _places(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
-            if judgement.git and (why := self._explain_git(base, judgement.directory)):
+            if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
                 if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
@@ -230,21 +253,22 @@ class CommandView:
             starts = [posixpath.join(base, _expanded(word.text)) for base in bases for word in judgement.paths]
             starts = [start for start in starts if start not in _HARMLESS_TARGETS]
             starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
-            return self._tree_leaves(starts, plain_names=judgement.lists_arguments)
+            return self._tree_leaves(starts, strange=_STRANGE_NAME if judgement.lists_arguments else None)
         return ""
 
-    def _explain_git(self, base: str, directory: str) -> str:
+    def _explain_git(self, base: str, directory: str, wrappers: tuple[str, ...]) -> str:
         """Why a call of git may run a program or read outside, by what the repository brings; "" where it does not."""
         from clio.security.git_safety import explain_git_risk
 
         place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
-        return explain_git_risk(self.workspace.root, place) if self._inside(place) else ""
+        shielded = _KEEP_VARIABLES.issuperset(wrappers)
+        return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
 
-    def _tree_leaves(self, starts: list[str], *, plain_names: bool) -> str:
+    def _tree_leaves(self, starts: list[str], *, strange: LatePattern | None) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
 
-        plain_names: whether the names there become words of another call, so that none may look like an option or part
-        in several.
+        strange: where the names there become words of another call, those that may look like an option or part in
+        several.
         """
         waiting = [place for start in starts for place in _places(start, glob=has_glob(start))]
         seen, entries = set[Path](), 0
@@ -263,7 +287,7 @@ class CommandView:
                         entries += 1
                         if entries > _MAX_ENTRIES:
                             return "goes through more files than clio can check for links"
-                        if plain_names and _STRANGE_NAME.search(entry.name):
+                        if strange is not None and strange.search(entry.name):
                             return f"may take the file name {entry.name!r} for something else"
                         if entry.is_symlink():
                             waiting.append(Path(os.path.realpath(entry.path)))
@@ -313,7 +337,7 @@ class CommandView:
         """Why a word may not be opened, as the end of a sentence. named: it certainly names a file."""
         for base in bases:
             path = posixpath.join(base, _expanded(text))
-            if path in _HARMLESS_TARGETS:
+            if path in _HARMLESS_TARGETS or (path in _PUBLIC_FILES and not writes):
                 continue
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a pattern such as '/api/' names no file
@@ -338,6 +362,9 @@ class CommandView:
             return low("it redirects to nowhere")
         if redirect.operator == "<" and target.text.startswith("<(") and not self._runs_input:
             return low("it reads what a command of the line says")
+        named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
+        if named and not (self._nested or self._runs_input) and (risk := self._open_input(redirect)):
+            return risk
         if target.dynamic or target.glob:
             return high("a redirect goes where only the run can tell")
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
@@ -355,6 +382,11 @@ class CommandView:
                 if _may_wait(place):
                     return medium(f"it reads {target.text!r}, which is no ordinary file")
         return medium(f"a redirect writes {target.text!r}") if redirect.writes else low("it reads a file inside")
+
+    def _open_input(self, redirect: Redirect) -> Risk | None:
+        """The danger of reading a file whose name is open, as `cat` would; None where it is not known."""
+        reader = SimpleCommand(words=(Word("cat"), redirect.target), folders=redirect.folders)
+        return self._risk(reader) if self._stands_for(reader) else None
 
     def _bases(self, folders: tuple[str, ...] | None) -> list[str] | None:
         if folders is None:
@@ -374,14 +406,14 @@ def _may_wait(place: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _check_index(bases: Iterable[str]) -> str:
+def _check_index(bases: Iterable[str], pattern: LatePattern | None = None) -> str:
     """Why names that git lists may be taken for something else; "" where they are not.
 
     An index that came with a repository may hold names of which no file is in the directory.
     """
     for base in bases:
         names = (answer(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
-        if strange := next((name for name in names if _STRANGE_NAME.search(name)), ""):
+        if strange := next((name for name in names if (pattern or _STRANGE_NAME).search(name)), ""):
             return f"may take the file name {strange!r} for something else"
     return ""
 
@@ -440,7 +472,8 @@ def _places(path: str, *, glob: bool) -> list[Path]:
             return [Path("/")]  # `.*` matches `..`
         # The shell's brackets know more than Python's (`[^a]`, `[[:alpha:]]`), so a star stands for them.
         wide = _BRACKETS.sub("*", path)
-        matches = list(islice(iglob(wide, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
+        deep = "**" in wide  # `shopt -s globstar` may be set
+        matches = list(islice(iglob(wide, include_hidden=True, recursive=deep), _MAX_MATCHES + 1))  # noqa: PTH207
         places += [Path(os.path.realpath(match)) for match in matches]
         if len(matches) > _MAX_MATCHES:
             places.append(Path("/"))

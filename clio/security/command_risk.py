@@ -57,21 +57,21 @@ def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
         if wrapper == "ssh":
             return high("it runs on another machine")
     if not command.words:
-        return assess_env(command)
+        return assess_env(command, line)
     if command.words[0].dynamic:
         return high("its program is only known when it runs")
-    own, env = _program(command, line), assess_env(command)
+    own, env = _program(command, line), assess_env(command, line)
     return env if exceeds(env.level, own.level) else own
 
 
-def assess_env(command: SimpleCommand) -> Risk:
+def assess_env(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """The danger of the variables a command sets, the worst of them: some choose which code runs."""
-    settings = [_setting(command, name, value) for name, value in command.env]
+    settings = [_setting(command, name, value, line) for name, value in command.env]
     return worst([low("it sets nothing that matters"), *settings])
 
 
-def _setting(command: SimpleCommand, name: str, value: str) -> Risk:
-    if harmless_variable(name, value) or _its_own(command, name):
+def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
+    if harmless_variable(name, value) or _its_own(command, name, line):
         return low("it sets nothing that matters")
     if names_own_code(command, name, value):
         return medium(f"the variable {name} says where the project's code lies")
@@ -98,11 +98,22 @@ def names_own_code(command: SimpleCommand, name: str, value: str) -> bool:
     return name == "PYTHONPATH" and tests and _SOURCES.fullmatch(value) is not None
 
 
-def _its_own(command: SimpleCommand, name: str) -> bool:
+def _its_own(command: SimpleCommand, name: str, line: CommandLine | None) -> bool:
     """Whether a variable is nobody's but the line's: `count=0`, and how `read` parts what it reads."""
     if name == "IFS":
         return command.program == "read" and not command.wrappers
-    return not command.words and own_name(name)
+    if command.words or not own_name(name):
+        return False
+    return not name[:1].isupper() or (line is not None and _reads_variable(line, name))
+
+
+def _reads_variable(line: CommandLine, name: str) -> bool:
+    """Whether a word of a line is made of a variable, so that the line sets it for itself."""
+    words = [word.text for command in line.commands for word in command.words]
+    words += [redirect.target.text for redirect in line.redirects]
+    words += [value for command in line.commands for _, value in command.env]
+    words += [word.text for _, each in line.loops for word in each]
+    return any(f"${{{name}" in text or re.search(rf"\${name}\b", text) for text in words)
 
 
 def known_name(text: str) -> bool:

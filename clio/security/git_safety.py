@@ -26,6 +26,7 @@ _OVERRIDES = (
     ("core.askPass", ""),
     ("core.editor", ":"),
     ("core.alternateRefsCommand", ":"),
+    ("help.autocorrect", "0"),
     ("credential.helper", ""),
     ("credential.interactive", "false"),
     ("protocol.allow", "never"),
@@ -120,16 +121,22 @@ def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str
     return variables
 
 
-def explain_git_risk(root: Path, cwd: Path) -> str:
-    """Why git in `cwd` may run a program or read outside the project, after "it"; "" where it does not."""
-    found = find_program_keys(root, cwd)
+def explain_git_risk(root: Path, cwd: Path, *, shielded: bool = True) -> str:
+    """Why git in `cwd` may run a program or read outside the project, after "it"; "" where it does not.
+
+    shielded: whether git gets the variables of `git_environment`.
+    """
+    found = find_program_keys(root, cwd, shielded=shielded)
     return found[0].sentence if found else ""
 
 
-def find_program_keys(root: Path, cwd: Path) -> tuple[FoundKey, ...]:
+def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[FoundKey, ...]:
     """All that the repository git finds in `cwd` brings and that is not known to be harmless, submodules included.
 
     Asks git (about 10 ms) the first time and where a file of configuration has changed, else only looks at files.
+
+    Args:
+        shielded: whether git gets the variables of `git_environment`, which name other hooks, editors and pagers.
     """
     root = Path(os.path.realpath(root))
     waiting, seen, found = [Path(os.path.realpath(cwd))], set[Path](), list[FoundKey]()
@@ -155,8 +162,9 @@ def find_program_keys(root: Path, cwd: Path) -> tuple[FoundKey, ...]:
             continue
         seen.add(layout.git_dir)
         found += _check_layout(layout, settings, root)
-        found += _check_settings(layout, own, root)
-        found += _check_hooks(layout, settings, root)
+        found += _check_settings(layout, own, root, shielded=shielded)
+        if not shielded or len(seen) > 1:  # the variables do not reach the git that looks into a submodule
+            found += _check_hooks(layout, settings, root)
         if layout.top is not None and not found:
             try:
                 waiting += _list_submodules(layout)
@@ -289,9 +297,10 @@ def _check_hooks(layout: _Layout, settings: Settings, root: Path) -> Iterator[Fo
         yield FoundKey("the hook post-index-change", _show(hook, root), "runs when git refreshes its index")
 
 
-def _check_settings(layout: _Layout, own: list[Setting], root: Path) -> Iterator[FoundKey]:
+def _check_settings(layout: _Layout, own: list[Setting], root: Path, *, shielded: bool) -> Iterator[FoundKey]:
     for setting in own:
-        if not _is_harmless(setting, layout, root):
+        unused = shielded and _is_listed(setting.key, _list_keys(_UNUSED))
+        if not unused and not _is_harmless(setting, layout, root):
             kind, _, name = setting.origin.partition(":")
             file = _show(_path(name, layout.top or layout.git_dir), root) if kind == "file" else setting.origin
             yield FoundKey(_printable(setting.key), file, _effect_of(setting.key))
@@ -373,8 +382,8 @@ _HARMLESS = """
     author: name email
     blame: blankboundary coloring date showemail showroot markunblamablelines markignoredlines
     branch: autosetupmerge autosetuprebase
-    branch.*: remote pushremote merge mergeoptions rebase description base gh-merge-base vscode-merge-base
-        github-pr-owner-number github-pr-base-branch
+    annex: uuid version
+    branch.*: *
     checkout: defaultremote guess workers thresholdforparallelism
     clean: requireforce
     clone: defaultremotename rejectshallow filtersubmodules
@@ -411,7 +420,7 @@ _HARMLESS = """
     gc.*: reflogexpire reflogexpireunreachable
     git-town: *
     git-town-branch.*: *
-    github: user
+    github: *
     gitflow.*: *
     gitreview: remote username branch
     gpg: format mintrustlevel
@@ -484,10 +493,36 @@ _HARMLESS = """
     worktree: guessremote userelativepaths
     advice: *
     color: *
+    codespaces: *
+    codespaces.*: *
     color.*: *
     column: *
+    hub: *
+    oh-my-zsh: *
     """
 """Keys that name neither a program nor a file, whatever their value; `section.*` for those with a subsection."""
+_UNUSED = """
+    core: editor pager sshcommand askpass
+    credential: helper
+    credential.*: helper
+    difftool: *
+    difftool.*: *
+    gpg: program
+    gpg.*: program defaultkeycommand
+    help: autocorrect
+    merge.*: driver
+    mergetool: *
+    mergetool.*: *
+    sequence: editor
+    """
+"""Keys that name programs which no listed call of git starts: those it would have to commit, merge, sign, verify, fetch
+or page for. `git_environment` gives git other values for most of them, in variables that reach submodules, too."""
+_LFS = {
+    "clean": ("git-lfs clean -- %f",),
+    "smudge": ("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
+    "process": ("git-lfs filter-process", "git-lfs filter-process --skip"),
+}
+"""What `git lfs install` writes; the program is the user's own."""
 _BOOLEAN = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
 _FILES = frozenset(
     {"core.excludesfile", "core.attributesfile", "mailmap.file", "blame.ignorerevsfile", "core.worktree"}
@@ -499,10 +534,10 @@ _DIFF_MERGES = frozenset(
 
 
 @cache
-def _harmless_keys() -> dict[str, frozenset[str]]:
+def _list_keys(text: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     section = ""
-    for word in _HARMLESS.split():
+    for word in text.split():
         if word.endswith(":"):
             section = word[:-1]
         else:
@@ -549,7 +584,14 @@ def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
     if section == "alias" and not middle:
         # An alias never goes before a command of git's own, unless a later git no longer has that command.
         return not value.lstrip().startswith("!") and name not in LISTED
-    table = _harmless_keys()
+    if section == "filter" and middle == "lfs" and name in _LFS:
+        return value in _LFS[name]
+    return _is_listed(key, _list_keys(_HARMLESS))
+
+
+def _is_listed(key: str, table: Mapping[str, frozenset[str]]) -> bool:
+    section, _, rest = key.partition(".")
+    middle, _, name = rest.rpartition(".")
     names = table.get(f"{section}.{middle}" if middle else section, frozenset())
     if middle:
         names |= table.get(f"{section}.*", frozenset())

@@ -8,7 +8,9 @@ import pytest
 from clio.config.schema import ApprovalMode
 from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Policy
+from clio.security.command_risk import harmless_variable
 from clio.security.path_policy import Workspace
+from clio.tools.shell.unasked_environment import build_unasked_environment
 
 FOLDER = Path(__file__).parent
 
@@ -112,3 +114,48 @@ def test_directories_with_links_that_leave_are_asked_about(tmp_path: Path) -> No
         assert not isinstance(policy.judge(RunCommand(command=line, cwd=root)), Allow), line
     for line in ("grep -r x src", "grep -R x docs", "diff -r docs tests", "ls -R", "du src", "rg x", "tree"):
         assert isinstance(policy.judge(RunCommand(command=line, cwd=root)), Allow), line
+
+
+LISTING = (
+    "wc -l $(find src -name '*')",
+    "for f in $(find . -type f); do head -1 $f; done",
+    'find src | while read -r f; do cat "$f"; done',
+    "for f in $(find src); do wc -l < $f; done",
+    "find src -type f | xargs head -1",
+    "echo src/* | xargs cat",
+)
+
+
+def test_names_of_listed_files_are_looked_at(tmp_path: Path) -> None:
+    """A name that is an option, parts in several words, is a pattern, or leads outside has the line asked."""
+    (tmp_path / "outside.txt").write_text("x", encoding="utf-8")
+    plain = make_project(tmp_path / "plain")
+    for line in LISTING:
+        assert isinstance(Policy(Workspace(plain), "ask").judge(RunCommand(command=line, cwd=plain)), Allow), line
+    for number, name in enumerate(("-x", "a /etc", "a -x", "a\nb", "link")):
+        root = make_project(tmp_path / f"project{number}")
+        if name == "link":
+            (root / "src" / name).symlink_to(tmp_path / "outside.txt")
+        else:
+            (root / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / "src" / name).write_text("x", encoding="utf-8")
+        policy = Policy(Workspace(root), "ask")
+        for line in LISTING:
+            assert not isinstance(policy.judge(RunCommand(command=line, cwd=root)), Allow), (line, name)
+    root = make_project(tmp_path / "pattern")
+    (root / "src" / "*").write_text("x", encoding="utf-8")
+    for line in LISTING[:2]:
+        assert not isinstance(Policy(Workspace(root), "ask").judge(RunCommand(command=line, cwd=root)), Allow), line
+
+
+def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are told what is set then; clio hands on some of its own, too."""
+    root = make_project(tmp_path / "project")
+    policy = Policy(Workspace(root), "ask")
+    handed_on = set(build_unasked_environment({}, root)) | {"HANDED_ON"}
+    assert isinstance(policy.judge(RunCommand(command="HANDED_ON=x; echo $HANDED_ON", cwd=root)), Allow)
+    monkeypatch.setenv("HANDED_ON", "y")
+    for name in sorted(handed_on):
+        if not harmless_variable(name, "x"):
+            verdict = policy.judge(RunCommand(command=f"{name}=x; echo ${name}", cwd=root))
+            assert not isinstance(verdict, Allow), name

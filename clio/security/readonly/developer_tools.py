@@ -95,6 +95,8 @@ def _judge_sw_vers(words: tuple[Word, ...]) -> Judgement:
 
 
 _PIP = {
+    "--help": ";",
+    "-h": ";",
     "list": """
         -v -q -l --local --user --not-required --include-editable --exclude-editable --format=(columns|freeze|json)
         --exclude= -e --editable --no-color --disable-pip-version-check --no-input ;
@@ -111,6 +113,8 @@ _NPM_LS = """
     --include=(prod|dev|optional|peer) --link --global -g --no-color --silent -s --workspaces ; text*
     """
 _NPM = {
+    "--help": ";",
+    "-h": ";",
     **dict.fromkeys(("ls", "list", "ll", "la"), _NPM_LS),
     "root": "-g --global ;",
     "prefix": "-g --global ;",
@@ -134,6 +138,8 @@ _CARGO = {
     "-V": ";",
     "-vV": ";",
     "--list": ";",
+    "--help": ";",
+    "-h": ";",
 }
 
 
@@ -157,6 +163,7 @@ _GO = {
 
 _DOCKER_LIST = "-a -q -f= --all --quiet --filter= --format= --no-trunc"
 _DOCKER = {
+    "--help": ";",
     "ps": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
     "container ls": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
     "container list": f"{_DOCKER_LIST} -s -n=number -l --size --last=number --latest ;",
@@ -174,7 +181,7 @@ _DOCKER = {
     "--version": ";",
     "-v": ";",
 }
-_DOCKER_QUIET = frozenset({"--version", "-v", "compose version", "context ls"})
+_DOCKER_QUIET = frozenset({"--help", "--version", "-v", "compose version", "context ls"})
 
 
 def _judge_docker(words: tuple[Word, ...]) -> Judgement:
@@ -193,6 +200,7 @@ _GH_LIST = f"""
     --json=
     """
 _GH = {
+    "--help": ";",
     "pr list": f"{_GH_LIST} -B= -H= -d --base= --head= --draft ;",
     "pr view": f"{_GH_REPOSITORY} -c --comments --json= ; text?",
     "pr status": f"{_GH_REPOSITORY} -c --conflict-status --json= ;",
@@ -223,39 +231,43 @@ def _check_gh(call: ParsedCall) -> None:
         raise UnknownWord("an operand may name another host")
 
 
-_COMPILER = "--version -v -dumpversion -dumpmachine -dumpfullversion -print-search-dirs -print-sysroot"
+_GH_ASKS = frozenset(_GH) - {"--help", "--version", "version"}
+_COMPILER = "--version --help -v -dumpversion -dumpmachine -dumpfullversion -print-search-dirs -print-sysroot"
 
 DEVELOPER_TOOLS: dict[str, Judge] = {
     **dict.fromkeys(("python", "python3", "pypy", "pypy3"), _judge_python),
-    **dict.fromkeys(("node", "nodejs"), _says("--version -v")),
-    "deno": _says("--version -V"),
-    "bun": _says("--version -v --revision"),
+    **dict.fromkeys(("node", "nodejs"), _says("--version -v --help")),
+    "deno": _says("--version -V --help"),
+    "bun": _says("--version -v --revision --help"),
     **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _says("--version -v")),
     **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _says("--version")),
     **dict.fromkeys(("bash", "sh", "dash", "zsh", "fish"), _says("--version")),
-    **dict.fromkeys(("rustc", "rustfmt", "rustdoc"), _says("--version -V -vV", conditions=("rust",))),
+    **dict.fromkeys(("rustc", "rustfmt", "rustdoc"), _says("--version -V -vV --help", conditions=("rust",))),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _says(_COMPILER)),
     **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _says("--version -version")),
-    **dict.fromkeys(("make", "gmake"), _says("--version -v")),
-    **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version")),
+    **dict.fromkeys(("make", "gmake"), _says("--version -v --help")),
+    **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version --help")),
     **dict.fromkeys(
         ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx", "rustup"),
-        _says("--version"),
+        _says("--version --help"),
     ),
     **dict.fromkeys(
-        ("curl", "wget", "rsync", "sqlite3", "psql", "mysql", "redis-cli", "shellcheck", "shfmt"),
-        _says("--version"),
+        ("curl", "wget", "rsync", "sqlite3", "psql", "redis-cli", "shellcheck", "shfmt"),
+        _says("--version --help"),
     ),
-    **dict.fromkeys(("podman", "docker-compose", "brew"), _says("--version")),
+    "mysql": _says("--version"),  # --help shows the settings of the user, too
+    **dict.fromkeys(("podman", "docker-compose", "brew"), _says("--version --help")),
     "cargo": _judge_cargo,
     "go": judge_subcommands(_GO, long_single_dash=True),
     "gofmt": judge_subcommands({"": "-l -s -e -d ; path*"}, long_single_dash=True),
     **dict.fromkeys(("pip", "pip3"), judge_subcommands(_PIP)),
     "npm": judge_subcommands(_NPM, conditions=("npm",)),
     "docker": _judge_docker,
-    "gh": judge_subcommands(_GH, check=_check_gh, network=frozenset(_GH) - {"--version", "version"}, git=True),
+    "gh": judge_subcommands(_GH, check=_check_gh, network=_GH_ASKS, git=True),
     "openssl": judge_subcommands({"version": "-a -b -c -d -e -f -m -o -p -r -v ;"}, long_single_dash=True),
-    "dpkg": judge_subcommands({"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";"}),
+    "dpkg": judge_subcommands(
+        {"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";", "--help": ";"}
+    ),
     "apt-cache": judge_subcommands({"show": "; text+", "search": "-n ; text+", "policy": "; text*"}),
     "apt": judge_subcommands({"list": "--installed --upgradable -a ; text*", "--version": ";"}),
     "sw_vers": _judge_sw_vers,

@@ -8,10 +8,13 @@ start must have no option at all that writes or runs, and the caller must see th
 xargs reads must come from a command that lists files of the project (`check_feed`).
 """
 
+import re
+
 from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
+from clio.security.readonly.object_names import OBJECT, prints_objects
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 
 STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
@@ -45,6 +48,7 @@ _TESTS_OF_TEXT = names("""
 _TESTS_OF_PATHS = names("-newer -anewer -cnewer -samefile")
 _NEWER = LatePattern(r"-newer[aBcm][aBcmt]")
 _FILLED_IN = LatePattern(r"\{(?:|/|//|\.|/\.)\}")
+_PLAIN_NAME = LatePattern(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
 _LEVEL = LatePattern(r"-O[0-3]")
 _FIND_REFUSED = {
     "-delete": "deletes what it finds",
@@ -125,6 +129,8 @@ def build_judges(judge_call: Judge) -> dict[str, Judge]:
 def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     if any(word.dynamic for word in words):
         raise UnknownWord("has arguments computed at run time")
+    if [word.text for word in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
+        return Judgement()
     place, follows = _skip_leading_options(words)
     paths: list[Word] = []
     while place < len(words) and not _begins_expression(words[place].text):
@@ -269,6 +275,13 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
     words = tuple(_as_placeholder(word, (mark, "$INPUT")) for word in command.words)
     if line is None:
         raise UnknownWord("xargs gets its arguments from what clio cannot see")
+    if command.program == "git" and _is_fed_objects(command, line):
+        names_given = ((), (Word(OBJECT),), (Word(OBJECT), Word(OBJECT)))
+        calls = [
+            tuple(each for word in words for each in (given if word.text == _FOUND else (word,)))
+            for given in names_given
+        ]
+        return [judge_call(call) for call in calls][1]
     check_feed(command, line)
     started = judge_with_names(words, judge_call, inert=True)
     opens = command.program not in _ONLY_PRINT_NAMES
@@ -299,6 +312,17 @@ def _mark_of_xargs(command: SimpleCommand) -> str:
     raise UnknownWord("the options of xargs cannot be told")
 
 
+def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
+    """Whether xargs reads object names that git prints, and nothing else stands before it in the line."""
+    at = next((at for at, other in enumerate(line.commands) if other is command), -1)
+    if at != 1 or command.upstream != ("git",) or command.stdin is not None:
+        return False
+    first, *_ = line.commands
+    behind = all(other.upstream[:2] == ("git", "git") for other in line.commands[2:])
+    plain = not (first.env or first.wrappers or first.upstream) and first.stdin is None
+    return behind and plain and first.argv[1:2] != ("rev-parse",) and prints_objects(first) is not None
+
+
 def check_feed(command: SimpleCommand, line: CommandLine) -> None:
     """Check that what xargs reads are names of files of the project.
 
@@ -319,21 +343,25 @@ def check_feed(command: SimpleCommand, line: CommandLine) -> None:
             continue
         if other.stdin is not None:
             raise UnknownWord("xargs may get its arguments from a file")
-        if _lists_files(other):
+        if lists_files(other):
             listed = True
-        elif other.program != "cd" and not _chooses_lines(other):
+        elif other.program != "cd" and not chooses_lines(other):
             raise UnknownWord(f"xargs gets its arguments from {other.program!r}, which may name any file")
     if not listed:
         raise UnknownWord("xargs gets its arguments from what clio cannot see")
 
 
-def _lists_files(command: SimpleCommand) -> bool:
+def lists_files(command: SimpleCommand) -> bool:
     """Whether all a command prints are names of files below the directory it runs in."""
     program, arguments = command.program, command.words[1:]
     if not all(map(_is_below, arguments)):
         return False
     if program in ("fd", "fdfind"):
         return _matches(_FD, arguments)
+    if program == "echo":
+        return bool(arguments) and all(not word.dynamic and _PLAIN_NAME.fullmatch(word.text) for word in arguments)
+    if program == "seq":  # such names, too, if there are any
+        return bool(arguments) and all(not word.dynamic and word.text.isdecimal() for word in arguments)
     if program == "find":
         return not any(word.text in ("-printf", "-ls", "-exec") for word in arguments)
     if program == "git":
@@ -361,7 +389,8 @@ def _git_lists_files(arguments: tuple[Word, ...]) -> bool:
     return spec is not None and _matches(spec, rest, needs)
 
 
-def _chooses_lines(command: SimpleCommand) -> bool:
+def chooses_lines(command: SimpleCommand) -> bool:
+    """Whether a command passes on whole lines of its input, and changes nothing in them."""
     spec, arguments = _CHOOSES.get(command.program), command.words[1:]
     if spec is None or not command.upstream or not _matches(spec, arguments):
         return False

@@ -252,6 +252,27 @@ PROGRAMS: dict[str, Judge] = {
         " --encoding=(s|S|b|l|B|L) --include-all-whitespace ; path*",
         check=_check_strings,
     ),
+    # Options that look for debug information elsewhere (and may download it) are left out: -l, -S, -g, -t, -x, -w.
+    "nm": _reads(
+        "-a -A -C -D -g -n -o -p -P -r -S -s -u --debug-syms --print-file-name --demangle --dynamic --extern-only"
+        " --numeric-sort --no-sort --portability --reverse-sort --print-size --size-sort --print-armap --undefined-only"
+        " --defined-only ; path+",
+        check=_check_strings,
+    ),
+    "readelf": _reads(
+        "-a -h -l -S -s -d -r -n -V -A -W -e -g -t -I -u -c -x= -p= --all --file-header --program-headers --segments"
+        " --section-headers --sections --headers --section-groups --section-details --symbols --syms --dyn-syms --notes"
+        " --relocs --unwind --dynamic --version-info --arch-specific --archive-index --histogram --wide --hex-dump="
+        " --string-dump= ; path+",
+        check=_check_strings,
+    ),
+    "objdump": _reads(
+        "-a -f -h -p -d -D -r -R -T -s -C -w -z -j= -M= --archive-headers --file-headers --section-headers --headers"
+        " --private-headers --disassemble --disassemble-all --reloc --dynamic-reloc --dynamic-syms --full-contents"
+        " --demangle --wide --disassemble-zeroes --no-show-raw-insn --show-raw-insn --no-addresses --section="
+        " --start-address= --stop-address= --disassembler-options= ; path+",
+        check=_check_strings,
+    ),
     "sort": _reads(
         "-b -c -C -d -f -g -h -i -m -M -n -r -R -s -u -V -z -k= -t= -S=number --ignore-leading-blanks --check?"
         " --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --merge"

@@ -62,6 +62,8 @@ BUILTINS: dict[str, Judge] = {
     "wait": judge_by("-n -f ; text*"),
     "jobs": judge_by("-l -n -p -r -s ; text*"),
     "times": judge_by(";"),
+    # The other options change how later words are read, or what becomes of a pattern (nocaseglob, nullglob).
+    "shopt": judge_by("-s -u -q ; text(globstar|dotglob|failglob|extglob)+"),
     "umask": judge_by("-p -S ; text?"),
     "ulimit": judge_by("-a -c -d -f -l -m -n -s -t -u -v -H -S ;"),
     "read": judge_by("-r -s -e -a= -d= -n=number -N=number -p= -t=number ; text*"),

@@ -12,7 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.security.readonly.substitutions import FILES, Printed, find_printed, has_function, list_files
 from clio.security.shell.open_words import own_name
+from clio.security.shell.syntax import parse
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, has_glob
 
 _MAX_CALLS = 64
@@ -22,6 +24,10 @@ _PATTERN = LatePattern(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
 _COUNT = LatePattern(r"\{(\d{1,4})\.\.(\d{1,4})\}")
 _BRACE = LatePattern(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
 _SUBSTITUTION = LatePattern(r"<\([^()$`{}\\*?\[]*\)")
+_OUTPUT = LatePattern(r"\$\(([^()`$\\{}\n<>]+)\)")
+_SINGLE = LatePattern(r"""('[^']*')|"[^"]*\"""")
+_KIND = LatePattern(r"\s-x?type\s+[a-z]\b")
+_MOVES = LatePattern(r"\b(?:cd|pushd|popd|chdir)\b")
 _READ = LatePattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _HERE = LatePattern(r"\$(?:PWD\b|\{PWD\})")
 _NUMBER = LatePattern(r"\$[?#]|\$\{#\}")
@@ -32,10 +38,15 @@ _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"
 
 
 class KnownCalls(Struct, frozen=True):
-    """What an open call stands for. patterns: those whose matches must be plain names, as the shell parts them."""
+    """What an open call stands for.
+
+    patterns: those whose matches must be plain names, as the shell parts them. files: whether some words are names of
+    files of the project, as a command lists them; each below the folder of the call must then be a plain one.
+    """
 
     calls: tuple[SimpleCommand, ...]
     patterns: tuple[str, ...] = ()
+    files: bool = False
 
 
 def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> KnownCalls | None:
@@ -50,7 +61,9 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
     choices: list[tuple[tuple[Word, ...], ...]] = []
     bound: dict[str, tuple[Word, ...]] = {}
     patterns: list[str] = []
-    for word in command.words:
+    printed: list[Printed] = []
+    words, outputs = _name_outputs(command.words, text)
+    for word in words:
         if not word.dynamic:
             choices.append(((word,),))
         elif _SUBSTITUTION.fullmatch(word.text) and word.glob:
@@ -62,11 +75,13 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
         else:
             for match in _READ.finditer(_HERE.sub(".", word.text)):
                 name = match[1] or match[2]
-                values = bound.get(name) or _values(name, line, text)
-                if values is None:
+                source = outputs.get(name) or _find_listed(name, line, text)
+                values = source.values if source else bound.get(name) or _values(name, line, text)
+                if values is None or (source and not _fits(source, match[0], word, command)):
                     return None
+                printed += [source] if source else []
                 bound[name] = values
-                patterns += [value.text for value in values if value.glob and word.glob]
+                patterns += [value.text for value in values if value.glob and word.glob and not source]
             choices.append(())
     found: list[SimpleCommand] = []
     many = 1
@@ -76,14 +91,79 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
         return None
     for taken in product(*bound.values()):
         given = dict(zip(bound, taken, strict=True))
-        words: list[Word] = []
-        for word, choice in zip(command.words, choices, strict=True):
+        call: list[Word] = []
+        for word, choice in zip(words, choices, strict=True):
             filled = choice[0] if choice else _filled(word, given)
             if filled is None:
                 return None
-            words += filled
-        found.append(replace(command, words=tuple(words)))
-    return KnownCalls(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(patterns)))
+            call += filled
+        found.append(replace(command, words=tuple(call)))
+    files = any(source.files for source in printed)
+    return KnownCalls(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(patterns)), files)
+
+
+def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...], dict[str, Printed]]:
+    """The words with a variable in place of each substitution of which is known what it prints, and those variables."""
+    outputs: dict[str, Printed] = {}
+    found: list[Word] = []
+    for word in words:
+        written = word.text
+        for match in list(_OUTPUT.finditer(written)) if word.dynamic and not has_function(text) else ():
+            known = find_printed(parse(match[1]))
+            if known is not None:
+                name = f"__OUTPUT_{len(outputs)}"
+                outputs[name] = known
+                written = written.replace(match[0], f"${{{name}}}", 1)
+        found.append(replace(word, text=written))
+    return tuple(found), outputs
+
+
+def _fits(source: Printed, variable: str, word: Word, command: SimpleCommand) -> bool:
+    """Whether a word may be made of what a command prints, for the call it is in.
+
+    A name of a file must be the whole word, and so must what is not in quotes and may hold anything.
+    """
+    if source.programs is not None and command.program not in source.programs:
+        return False
+    if source.programs is None and word.glob and command.program not in ("basename", "dirname"):
+        return False  # the name of the folder may part in words
+    return not word.text.startswith("-") and (not source.files or _HERE.sub(".", word.text) == variable)
+
+
+def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
+    """What the line gives a variable of its own out of a substitution, or out of a pipe with `read`."""
+    counts = "((" in text or "let" in text  # there `--name` sets a variable
+    if not own_name(name) or name in os.environ or counts or has_function(text) or _MOVES.search(text):
+        return None
+    if "\\" in text or any(re.search(rf"\$\{{?{name}\b", part[0]) for part in _SINGLE.finditer(text) if part[1]):
+        return None
+    given = [value for command in line.commands for other, value in command.env if other == name]
+    loops = [words for other, words in line.loops if other == name]
+    reads = [each for each in line.commands if each.program == "read" and Word(name) in each.words]
+    shown = _KIND.sub(" ", text)
+    stands = len(re.findall(rf"(?<![\w-]){name}\b", shown)) - len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", text))
+    if len(given) + len(loops) + len(reads) != 1 or stands != 1:
+        return None
+    if given:
+        match = _OUTPUT.fullmatch(given[0])
+    elif loops:
+        match = _OUTPUT.fullmatch(loops[0][0].text) if len(loops[0]) == 1 and loops[0][0].glob else None
+    else:
+        return FILES if _reads_names(reads[0], line) else None
+    return find_printed(parse(match[1])) if match else None
+
+
+def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
+    """Whether `read` is given names of files by a pipe, whole lines of it."""
+    texts = command.argv[1:-1]
+    plain = texts in ((), ("-r",)) and command.env in ((), (("IFS", ""),)) and not command.wrappers
+    at = next(at for at, other in enumerate(line.commands) if other is command)
+    before = line.commands[:at]
+    if not (plain and before and command.stdin is None):
+        return False
+    fed = tuple(each.program for each in before)
+    simple = all(not (each.env or each.wrappers or each.dynamic) and each.stdin is None for each in before)
+    return simple and command.upstream == fed and list_files(before)
 
 
 def _braces(word: Word) -> tuple[Word, ...]:
@@ -104,6 +184,8 @@ def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
         return None
     if not text and word.glob:
         return ()
+    if word.glob and " " in text:
+        return tuple(map(Word, text.split()))
     return (Word(text, glob=pattern or (word.glob and has_glob(text))),)
 
 
