@@ -73,6 +73,7 @@ def test_a_small_terminal(place: Place, server: ChatServer) -> None:
         clio.wait_for("test-model · ask")
         clio.line("write")
         clio.wait_for("create a.txt")
+        clio.wait_for("n no")
         clio.send("y")
         clio.wait_for("Written.")
         clio.line("/session list")
@@ -195,7 +196,7 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
     with place.clio("-r") as clio:
         clio.wait_for("Number, id or name")
         clio.line("9")
-        clio.wait_for("No session answers to '9'")
+        clio.wait_for(r"(?s)No session answers to '9'.*Number, id or name", regex=True)
         clio.line("retries")
         clio.wait_for("session retries · 4 messages")
         leave(clio)
