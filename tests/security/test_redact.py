@@ -118,15 +118,21 @@ def test_long_text_without_a_break() -> None:
 
 
 def test_the_standard_library_stays_as_it_is() -> None:
-    """At most one file in 400 of real source may change; today 2 or 3 in 1,800 do, each a real-looking password."""
+    """At most one file in 400 of real source may change.
+
+    Passwords in addresses and Basic credentials are that by their form, in an example too: they are not counted.
+    """
     redactor = Redactor()
     root = Path(sysconfig.get_paths()["stdlib"])
     files = [path for path in sorted(root.rglob("*.py")) if "site-packages" not in path.parts][::4]
     touched = [
-        path.name for path in files if redactor.redact(path.read_text(encoding="utf-8", errors="replace")).counts
+        path.name
+        for path in files
+        if redactor.redact(path.read_text(encoding="utf-8", errors="replace")).counts.keys()
+        - {"url-password", "authorization"}
     ]
     print(f"false positives: {len(touched)} of {len(files)} files: {touched}")
-    assert len(touched) <= max(2, len(files) // 400)
+    assert len(touched) <= max(1, len(files) // 400)
 
 
 ADVERSARIAL = {
