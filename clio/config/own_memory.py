@@ -4,14 +4,19 @@ An archive or a repository can bring `.clio/ltm.json` and its like. What they sa
 the user trusts the folder. clio knows its own by a seal: a file in `.clio` with a code that only the key in clio's
 home can have made. The seal does not cover files that git tracks, for a pull changes those.
 
+Sessions are known by their ids: clio notes the id of each session it begins or imports in its home. A session whose id
+is not there, or of which git tracks a file, came with the project. Those of a project sealed before ids were noted
+count as the user's own, once, when the seal is renewed.
+
 Projects that were in use before there were seals are known from the record of costs, once, when the key is made.
 """
 
 import hashlib
 import hmac
 import os
+import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,6 +38,10 @@ _KEY_NAME = "memory_key.json"
 _LEDGER_NAME = "costs.jsonl"
 _FILES = ("ltm.json", "memories.json", "memories.journal.jsonl")
 _FOLDER = "memory"
+_SESSIONS = "sessions"
+_SESSIONS_NAME = "own_sessions.txt"
+_WITH_SESSIONS = "s-"
+_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 _FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
 _MAX_SEAL_BYTES = 1_000
 _GIT_TIMEOUT_S = 5
@@ -80,9 +89,51 @@ def seal_memory(project: Path, home: Path) -> None:
     folder = project / FOLDER_NAME
     with suppress(OSError, ClioError):
         known = make_key(home)
-        if folder.is_dir() and not _is_sealed(project, known):
-            nonce = secrets.token_hex(16)
+        if folder.is_dir() and not _is_sealed(project, known, with_sessions=True):
+            record_sessions(home, earlier_sessions(project, home))
+            nonce = _WITH_SESSIONS + secrets.token_hex(16)
             write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce)}\n".encode(), durable=False)
+
+
+def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
+    """The sessions of a project that was this user's before clio recorded ids; none where that was done already."""
+    known = _read_key(home)
+    if _is_sealed(project, known, with_sessions=True):
+        return frozenset()
+    if not _is_sealed(project, known):
+        former = known.former if known.key else _projects_in_ledger(home)
+        if str(project) not in former or os.path.lexists(project / FOLDER_NAME / SEAL_NAME):
+            return frozenset()
+    with suppress(OSError):
+        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
+        return frozenset(filter(_ID.fullmatch, found)) - tracked_sessions(project)
+    return frozenset()
+
+
+def recorded_sessions(home: Path) -> frozenset[str]:
+    """The ids of all sessions that this user's clio wrote."""
+    with suppress(OSError):
+        return frozenset(read_regular(home / _SESSIONS_NAME).decode("ascii", "replace").split())
+    return frozenset()
+
+
+def record_sessions(home: Path, ids: Collection[str]) -> None:
+    """Note that this user's clio wrote these sessions. Raises OSError."""
+    if not ids:
+        return
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(home / _SESSIONS_NAME, flags, 0o600), "ab") as file:
+        file.write("".join(f"{id}\n" for id in sorted(ids)).encode("ascii"))
+
+
+def tracked_sessions(project: Path) -> frozenset[str]:
+    """The ids of the sessions of which git tracks any file: a pull changes those."""
+    if not _may_track(project):
+        return frozenset()
+    listed = answer(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS}", timeout_s=_GIT_TIMEOUT_S) or ""
+    inside = (path.partition(f"{FOLDER_NAME}/{_SESSIONS}/")[2] for path in listed.split("\0"))
+    return frozenset(path.partition("/")[0].partition(".")[0].lower() for path in inside if path)
 
 
 def make_key(home: Path) -> _Key:
@@ -110,12 +161,15 @@ def _code(known: _Key, nonce: str) -> str:
     return hmac.new(known.key.encode(), nonce.encode(), "sha256").hexdigest()
 
 
-def _is_sealed(project: Path, known: _Key) -> bool:
+def _is_sealed(project: Path, known: _Key, *, with_sessions: bool = False) -> bool:
+    """with_sessions: by a clio that records the ids of sessions too."""
     try:
         text = read_regular(project / FOLDER_NAME / SEAL_NAME, _MAX_SEAL_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
         return False
     nonce, _, code = text.strip().partition(":")
+    if with_sessions and not nonce.startswith(_WITH_SESSIONS):
+        return False
     return bool(known.key) and hmac.compare_digest(code, _code(known, nonce))
 
 
@@ -138,11 +192,16 @@ def _projects_in_ledger(home: Path) -> frozenset[str]:
 
 def _tracks_any(project: Path, names: list[str]) -> bool:
     """Whether git tracks any of these files of `.clio`."""
-    top = next((folder for folder in (project, *project.parents) if os.path.lexists(folder / ".git")), None)
-    if top is None or _index_lacks_folder(top / ".git" / "index"):
+    if not _may_track(project):
         return False
     asked = (f"{FOLDER_NAME}/{name}" for name in names[:100])
     return bool(answer(project, "ls-files", "--", *asked, timeout_s=_GIT_TIMEOUT_S))
+
+
+def _may_track(project: Path) -> bool:
+    """Whether git has to be asked what it tracks in `.clio`."""
+    top = next((folder for folder in (project, *project.parents) if os.path.lexists(folder / ".git")), None)
+    return top is not None and not _index_lacks_folder(top / ".git" / "index")
 
 
 def _index_lacks_folder(index: Path) -> bool:

@@ -97,7 +97,13 @@ def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -
     if not found.where:
         raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
     ledger = _ledger(shell)
-    importer = Importer(shell.store.folder, ledger, lambda text: shell.redactor.redact(text).text, MAX_RESULT_CHARS)
+    importer = Importer(
+        shell.store.folder,
+        ledger,
+        lambda text: shell.redactor.redact(text).text,
+        MAX_RESULT_CHARS,
+        record=shell.store.record_own,
+    )
     with _watched(f"importing {agent}", shell, quiet=quiet) as track:
         report = importer.run(
             [file for file in found.files if file.ours],

@@ -7,10 +7,9 @@ from clio.commands.extensions.added import AddedCommands
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.errors import UserError
-from clio.sessions.opening import sessions_folder
+from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
-from clio.sessions.store import SessionStore
 
 if TYPE_CHECKING:
     from clio.agent.planning import Planning
@@ -32,7 +31,7 @@ class LightShell:
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
-        self.store = SessionStore(sessions_folder(loaded))
+        self.store = open_store(loaded)
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
         self.context: ContextWindow | None = None
         self.added = AddedCommands()

@@ -64,7 +64,11 @@ class Importer:
         redact: Callable[[str], str],
         max_chars: int,
         clock: Callable[[], float] = time.time,
+        *,
+        record: Callable[[str], None] = lambda session_id: None,
     ) -> None:
+        """record: told of the id of each session that was written."""
+        self._record = record
         self._folder = folder
         self._ledger = ledger
         self._redact = redact
@@ -168,7 +172,10 @@ class Importer:
     ) -> None:
         while open_:
             key = next(iter(open_))
+            session_id = open_[key].files.id
             fate, messages = open_[key].finish(self._clock(), since=since)
+            if fate in ("new", "grown") and not dry_run:
+                self._record(session_id)
             del open_[key]
             fates[fate] += 1
             report.fates[fate] += 1

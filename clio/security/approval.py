@@ -235,7 +235,7 @@ class Policy:
         if rule := view.denied_by(self._deny):
             open_word = any(command.dynamic for command in view.line.commands)
             hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
-            return Deny(f"the user's rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
+            return Deny(f"the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
         if action.outside:
             return self._outside(action)
         if self.mode == "all":
@@ -304,7 +304,7 @@ class Policy:
             return Deny(str(error))
         rule = next((rule.text for rule in self._deny if host_matches(rule, target.host)), None)
         if rule is not None:
-            return Deny(f"the user's rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")
+            return Deny(f"the rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")
         if self.mode == "all":
             return Allow("mode 'all'")
         if target.host in self._hosts or any(host_matches(rule, target.host) for rule in self._allow):
@@ -314,7 +314,7 @@ class Policy:
     def _server(self, action: CallServer) -> Verdict:
         rule = next((rule.text for rule in self._deny if tool_matches(rule, action.name)), None)
         if rule is not None:
-            return Deny(f"the user's rule deny: {rule!r} forbids this tool; find another way or ask the user")
+            return Deny(f"the rule deny: {rule!r} forbids this tool; find another way or ask the user")
         if self.mode == "all":
             return Allow("mode 'all'")
         if self.mode == "plan" and not action.reads:

@@ -1,6 +1,7 @@
 """The files of a running session: who may write them, what waits for the disk, and how they are tidied up."""
 
 import errno
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +26,11 @@ class SessionDisk:
     state: the session's own, read when the whole of it is to be written; changed by the session only.
     """
 
-    def __init__(self, loaded: Loaded, files: SessionFiles, lock: FileLock) -> None:
+    def __init__(
+        self, loaded: Loaded, files: SessionFiles, lock: FileLock, begin: Callable[[str], None] | None = None
+    ) -> None:
+        """begin: told of a new session's id before its first file is written."""
+        self._begin = begin
         self._state = loaded.state
         self._origin = loaded
         self._files = files
@@ -100,6 +105,8 @@ class SessionDisk:
         """Folder, lock, and no journal of the past, before the first byte. Raises OSError."""
         if self._lock is not None and not self._lock.held:
             make_ignored_folder(self._files.folder, self._files.folder.parent)
+            if self._begin is not None:
+                self._begin(self._files.id)
             self._take_lock(self._lock)
         if self._stale_journal:
             self._files.journal.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from clio.config.loaded import Loaded
+from clio.sessions.own import OwnSessions
 from clio.sessions.store import SessionStore
 
 
@@ -13,4 +14,5 @@ def sessions_folder(loaded: Loaded) -> Path:
 
 def open_store(loaded: Loaded) -> SessionStore:
     """Its sessions; a worktree shares those of the checkout it was made from."""
-    return SessionStore(sessions_folder(loaded), here=loaded.project, only_here=loaded.main is not None)
+    own = OwnSessions(loaded.owner, loaded.home)
+    return SessionStore(sessions_folder(loaded), here=loaded.project, only_here=loaded.main is not None, own=own)

@@ -21,6 +21,8 @@ class Session:
         self._disk = disk
         self._blobs = disk.blobs if disk else blobs or BlobStore(None)
         self._closed = False
+        self._is_foreign = False
+        self._warnings: list[str] = []
 
     @property
     def id(self) -> str:
@@ -93,6 +95,21 @@ class Session:
         return self._state.model
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether it came with the project: this user's clio did not write it."""
+        return self._is_foreign
+
+    def warn(self, warning: str) -> None:
+        """Add a sentence to `warnings`."""
+        self._warnings.append(warning)
+
+    def distrust(self, warning: str) -> None:
+        """Take it for one that came with the project: its settings do not count."""
+        self._is_foreign = True
+        self.warn(warning)
+        self._state.model = self._state.token_ratio = self._state.planned = None
+
+    @property
     def imported(self) -> Imported | None:
         """Where it came from, if another program wrote it."""
         return self._state.imported
@@ -112,8 +129,8 @@ class Session:
 
     @property
     def warnings(self) -> list[str]:
-        """What was wrong with the session's files, one sentence each."""
-        return self._disk.warnings if self._disk else []
+        """What is to be known of the session's files, one sentence each."""
+        return [*self._warnings, *(self._disk.warnings if self._disk else ())]
 
     def append(self, message: Message) -> None:
         """Add a message: one line in the journal, handed to the operating system. Costs the same at any length.

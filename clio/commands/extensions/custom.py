@@ -33,8 +33,8 @@ class CustomCommands:
         return (*problems, *(file.problem for file in files if file.problem))
 
     def withheld(self) -> tuple[Widening, ...]:
-        """The project's commands that run something and that the folder is not trusted with."""
-        wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and commands_of(file.template)]
+        """The project's commands that run something or name a model, and that the folder is not trusted with."""
+        wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and _is_wide(file)]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
         return tuple(value for value in wanted if value.fingerprint not in known)
 
@@ -53,9 +53,13 @@ class CustomCommands:
             return refuse(f"{file.shown} holds no text; write what {code('/' + file.name)} is to ask for")
         if any(value.where == file.shown for value in self.withheld()):
             runs = ", ".join(code(command) for command in commands_of(file.template))
+            does = [
+                *([f"runs {runs}"] if runs else []),
+                *([f"asks for the model {code(file.model)}"] if file.model else []),
+            ]
             return refuse(
-                f"{code('/' + file.name)} is the project's and runs {runs}, and this folder is not trusted with it; "
-                "look at it and allow it with `/trust`, or outside with `clio config trust`"
+                f"{code('/' + file.name)} is the project's and {' and '.join(does)}, and this folder is not "
+                "trusted with it; look at it and allow it with `/trust`, or outside with `clio config trust`"
             )
 
         async def make() -> Meaning:
@@ -64,9 +68,14 @@ class CustomCommands:
         return CommandResult(follow_up=MakePrompt(said=f"/{file.name} {argument}".rstrip(), make=make))
 
 
+def _is_wide(file: CustomFile) -> bool:
+    """Whether the command does more than put text into the conversation: a program runs, or another model answers."""
+    return bool(file.model or commands_of(file.template))
+
+
 def as_widening(file: CustomFile) -> Widening:
-    """The command as it is shown before trust is asked for: what it runs, and where it is from."""
-    runs = commands_of(file.template)
+    """The command as it is shown before trust is asked for: what it runs, the model it names, and where it is from."""
+    runs = (*commands_of(file.template), *([f"model: {file.model}"] if file.model else []))
     mark = hashlib.sha256(json.dumps([file.shown, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
     shown = value if value.isprintable() else json.dumps(value)

@@ -64,6 +64,7 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     what = entries_of(len(entries)) if kind is None else count(len(entries), kind, PLURALS[kind])
     again = f"/memory list{f' {kind}' if kind else ''} --all"
     parts = [
+        *_foreign(shell),
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
         beside,
         legend(freshness[entry.id] for entry in shown),
@@ -83,7 +84,8 @@ def search(shell: Shell, argument: str) -> CommandResult:
     said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
     if not hits:
         return CommandResult(text=f"No entry and no note shares a word with {code(query)}. {said}", data=data)
-    return CommandResult(text=f"The best first. {said}", table=_hit_table(query, hits), data=data)
+    parts = (*_foreign(shell), "The best first.", said)
+    return CommandResult(text=" ".join(parts), table=_hit_table(query, hits), data=data)
 
 
 @remembers
@@ -116,7 +118,15 @@ def show(shell: Shell, argument: str) -> CommandResult:
         "beside": [entry_data(other) for other in others],
         "archived": [entry_data(former) for former in before],
     }
-    return CommandResult(table=Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide=1), data=data)
+    table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide=1)
+    return CommandResult(text=" ".join(_foreign(shell)), table=table, data=data)
+
+
+def _foreign(shell: Shell) -> tuple[str, ...]:
+    """What is said before memory that came with the project, which is not trusted with it."""
+    if not shell.loaded.has_foreign_memory:
+        return ()
+    return ("This came with the repository and is not yours until you trust it (`/trust`).",)
 
 
 def _archive(shell: Shell, *, everything: bool) -> CommandResult:

@@ -135,8 +135,8 @@ class Feedback:
         if (newest := self.trajectories.last()) is not None:
             return newest
         for info in self._store.list():
-            if not info.is_talk:
-                continue  # that answer was another program's, or not to a person
+            if not info.is_talk or not self._store.is_own(info.id):
+                continue  # that answer was another program's, or not to this person
             messages = self._store.read(info.id)
             turn, _ = last_turns(messages)
             if len(turn) > 1:

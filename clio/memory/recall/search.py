@@ -19,6 +19,7 @@ from clio.memory.recall.docs import Having, Recall, SessionHit
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.sync import SessionSync
 from clio.memory.recall.words import parse
+from clio.sessions.listing import file_names, session_ids
 from clio.sessions.store import SessionStore
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ class SessionRecall:
 
     def __init__(self, store: SessionStore, cache: Path | None) -> None:
         self._file = CacheFile(cache)
+        self._store = store
         self._sync = SessionSync(store.folder)
         self._lock = threading.RLock()
         self._index: RecallIndex | None = None
@@ -68,10 +70,12 @@ class SessionRecall:
             then, and `unsearched` says how many sessions are not. The search itself comes on top. The outputs of
             tools are indexed by `refresh`, and by a search that asks for them with `in:output`.
         until: nothing said later is found; seconds since the epoch.
+        Sessions that came with the project are left out.
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
         skip = frozenset({current}) if current and not include_current else frozenset[str]()
+        skip |= self._foreign()
         outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
@@ -141,6 +145,10 @@ class SessionRecall:
             if self._index is not None:
                 self._index.close()
                 self._index = None
+
+    def _foreign(self) -> frozenset[str]:
+        """The sessions that came with the project: what they say is not the user's."""
+        return frozenset(self._store.foreign(session_ids(file_names(self._store.folder))))
 
     def _nothing_there(self) -> bool:
         """Whether there is no session and no index: then none is made."""

@@ -58,14 +58,16 @@ class Sessions:
         """The sessions that have changed since they were replayed, the last changed first, until it is over.
 
         Nothing is learned from what other programs wrote: it is there to be found, and its facts were offered. Nor from
-        what sub-agents did: the session that sent them has what came of it, and no person spoke.
+        what sub-agents did: the session that sent them has what came of it, and no person spoke. Nor from what came
+        with the project.
         """
+        foreign = self._store.foreign(self.ids())
         for info in list_sessions(self._store.folder, over):
             if over():
                 return
             self.looked_at += 1
             progress = self._known.get(info.id, Progress())
-            if info.running or not info.is_talk or progress.is_all_of(info):
+            if info.running or not info.is_talk or info.id in foreign or progress.is_all_of(info):
                 continue
             messages = self._read(info.id)
             if messages is None:

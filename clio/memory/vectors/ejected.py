@@ -115,7 +115,9 @@ class EjectedTurns:
         folder = self.forget_deleted(store)
         known = self._vectors.marks()
         read = 0
-        newest = sorted(folder.stamps, key=lambda id: -folder.stamps[id].modified)
+        newest = sorted(
+            folder.stamps.keys() - store.foreign(set(folder.stamps)), key=lambda id: -folder.stamps[id].modified
+        )
         for id in newest:
             if stop():
                 break
