@@ -178,7 +178,7 @@ def _subcommand(arguments: "Arguments") -> int:
     if loaded.has_foreign_memory and arguments.words[0] in ("memory", "note", "notes", "recall"):
         from clio.config.show import foreign_memory_note
 
-        print(f"clio: {foreign_memory_note()}", file=sys.stderr)
+        print(f"clio: {foreign_memory_note(loaded)}", file=sys.stderr)
     return subcommand.run(options, loaded, arguments.words, json=arguments.json)
 
 

@@ -320,7 +320,9 @@ def test_a_server_that_is_not_there_or_silent(
 def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]) -> None:
     os.mkfifo(project / ".clio" / "ltm.json")
     found = look(project, env)
-    assert lines(found, "memory") == [("fix", "memory: .clio/ltm.json cannot be read: it is not a file; remove it")]
+    assert lines(found, "memory") == [
+        ("fix", "memory: .clio/ltm.json cannot be read: it is a named pipe, not a file; remove it")
+    ]
     assert found[-1].about == "locks"
 
 

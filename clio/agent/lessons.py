@@ -9,6 +9,7 @@ from clio.memory.noticing import look_for_notices, question, remember_noticed
 from clio.memory.preferences.notice import Noticed
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
+from clio.storage.damage import take_damage_notes
 from clio.storage.reasons import sentence
 
 Doubt = tuple[str, Callable[[], None]]
@@ -43,6 +44,9 @@ class Lessons:
             why = sentence(error) if isinstance(error, OSError) else error
             self._emit(Notice(text=f"nothing was learned from this turn: {why}", level="warning"))
             return
+        finally:
+            for text in take_damage_notes():
+                self._emit(Notice(text=text, level="warning"))
         for one in noted:
             sign = "+" if one.rating.reward > 0 else "−"
             self._emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))

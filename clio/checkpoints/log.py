@@ -16,7 +16,7 @@ from clio.storage.atomic import write_atomic
 from clio.storage.document import refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.jsonl import LineWriter, read_lines, split_lines
+from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
 from clio.storage.reading import open_regular
 
 VERSION = 1
@@ -146,5 +146,6 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
 
 def rewrite(path: Path, records: Sequence[Record]) -> None:
     """Replace the records of a log, whose lock is held. Raises OSError."""
+    keep_damaged_lines(path)
     head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())
     write_atomic(path, b"".join(line + b"\n" for line in (head, *map(msgspec.json.encode, records))))

@@ -19,7 +19,7 @@ from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
 from clio.config.mcp_trust import configured
 from clio.config.options import Options
-from clio.config.own_memory import came_with_project, memory_widening
+from clio.config.own_memory import came_with_project, describe_seal_damage, memory_widening
 from clio.config.project_links import find_links, link_widening
 from clio.config.project_rules import is_users_alone
 from clio.config.schema import Config
@@ -76,7 +76,8 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
     mcp = configured(home, owner, places)
     hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)), places)
     is_foreign = came_with_project(owner, home)
-    memory = (memory_widening(),) if is_foreign else ()
+    doubt = describe_seal_damage(owner, home) if is_foreign else None
+    memory = (memory_widening(doubt),) if is_foreign else ()
     is_trusted_memory = is_foreign and Trust(home).covers(owner, memory)
     held, granted = (memory, ()) if not is_trusted_memory else ((), memory)
     waiting = tuple(link_widening(link) for link in links if link not in followed)
@@ -107,6 +108,7 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
         links=places,
         is_closed=is_closed,
         has_foreign_memory=is_foreign and not is_trusted_memory,
+        memory_doubt=doubt if doubt and not is_trusted_memory else "",
     )
 
 

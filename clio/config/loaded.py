@@ -41,6 +41,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
         nothing there and uses no memory.
     has_foreign_memory: whether the memory in `.clio` came with the project, which is not trusted with it: it is the
         repository's statement, not what the user or clio remembered here.
+    memory_doubt: which damaged file keeps clio from telling whether it wrote that memory itself; "" where none does.
     """
 
     config: Config
@@ -59,6 +60,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
     links: tuple[Path, ...] = ()
     is_closed: bool = False
     has_foreign_memory: bool = False
+    memory_doubt: str = ""
 
     @property
     def owner(self) -> Path:

@@ -26,11 +26,12 @@ from msgspec import Struct
 from clio.algorithms.json_data import JsonDecoder
 from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
-from clio.errors import ClioError
+from clio.errors import ClioError, NewerDocument
 from clio.git_looking import answer
 from clio.storage.atomic import write_atomic
 from clio.storage.document import Format, decode, update
 from clio.storage.reading import read_regular
+from clio.storage.reasons import reason
 
 KEY = "project memory"
 SEAL_NAME = "written-here"
@@ -62,11 +63,11 @@ _KEY_FORMAT = Format(schema="clio.memory-key", version=1, type=_Key)
 _spent: JsonDecoder[_Spent] = JsonDecoder(_Spent)
 
 
-def memory_widening() -> Widening:
-    """What is asked before the memory that came with a project counts as the user's own."""
+def memory_widening(damage: str | None = None) -> Widening:
+    """What is asked before the memory of a project counts as the user's own. damage: see `describe_seal_damage`."""
     return Widening(
         key=KEY,
-        value="what was remembered came with this folder",
+        value="whose memory this is cannot be told" if damage else "what was remembered came with this folder",
         where=f"{FOLDER_NAME}/",
         fingerprint=_FINGERPRINT,
     )
@@ -147,6 +148,51 @@ def make_key(home: Path) -> _Key:
         _KEY_FORMAT,
         lambda old: old if old.key else _Key(key=secrets.token_hex(32), former=former),
     )
+
+
+def describe_seal_damage(project: Path, home: Path) -> str | None:
+    """Why clio cannot tell whether it wrote the project's memory itself; None where it can.
+
+    A clause that names the damaged file: the key in clio's home, or the project's seal.
+    """
+    if damage := describe_key_damage(home):
+        return damage
+    seal = project / FOLDER_NAME / SEAL_NAME
+    try:
+        text = read_regular(seal, _MAX_SEAL_BYTES).decode("ascii").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{str(seal)!r} cannot be read: {reason(error)}"
+    except UnicodeDecodeError:
+        return f"{str(seal)!r} is damaged"
+    nonce, colon, code = text.partition(":")
+    if not (colon and _is_hexadecimal(nonce, 32) and _is_hexadecimal(code, 64)):
+        return f"{str(seal)!r} is damaged"
+    copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
+    if copies and not _is_sealed(project, _read_key(home)):
+        return f"{str(home / _KEY_NAME)!r} was damaged and set aside as {copies[-1]!r}, and a new key was made"
+    return None
+
+
+def describe_key_damage(home: Path) -> str | None:
+    """What is wrong with the file of the key; None where nothing is."""
+    path = home / _KEY_NAME
+    try:
+        known = decode(read_regular(path), _KEY_FORMAT, path).value
+    except FileNotFoundError:
+        return f"{str(path)!r} is a link that leads nowhere" if path.is_symlink() else None
+    except OSError as error:
+        return f"{str(path)!r} cannot be read: {reason(error)}"
+    except NewerDocument:
+        return f"{str(path)!r} is from a newer clio"
+    except (msgspec.DecodeError, ClioError):
+        return f"{str(path)!r} is damaged"
+    return None if known.key else f"{str(path)!r} is damaged: it holds no key"
+
+
+def _is_hexadecimal(text: str, length: int) -> bool:
+    return len(text) == length and set(text) <= set("0123456789abcdef")
 
 
 def _read_key(home: Path) -> _Key:

@@ -68,8 +68,13 @@ def withheld_note(loaded: Loaded) -> str:
     return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
 
 
-def foreign_memory_note() -> str:
-    """One sentence about memory that came with the project."""
+def foreign_memory_note(loaded: Loaded) -> str:
+    """One sentence about memory that came with the project, or of which that cannot be told."""
+    if loaded.memory_doubt:
+        return (
+            f"{loaded.memory_doubt}, so clio cannot tell whether it wrote the memory in {FOLDER_NAME} itself; "
+            "in a project of your own, run: clio config trust"
+        )
     return (
         f"what is remembered in {FOLDER_NAME} came with this folder: the repository states it, and you did not; "
         "take it for yours with: clio config trust"
@@ -79,6 +84,8 @@ def foreign_memory_note() -> str:
 def start_notes(loaded: Loaded) -> list[str]:
     """What a user must know of the project's files before the first line: what waits for trust, what is passed over."""
     notes = [withheld_note(loaded)] if loaded.withheld else []
+    if loaded.memory_doubt:
+        notes.append(foreign_memory_note(loaded))
     if loaded.is_closed:
         notes.append(f"{FOLDER_NAME} is used for nothing until then: nothing is written and nothing is remembered")
     return [*notes, *loaded.problems]

@@ -87,8 +87,9 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
         return read_project_file(path, root, MAX_BYTES, trusted=trusted)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except NotAFile:
-        raise PassedOver(f"{shown} is not a file; clio's settings go into a text file of that name") from None
+    except NotAFile as error:
+        kind = error.strerror.removeprefix("it ")
+        raise PassedOver(f"{shown} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
         raise PassedOver(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
     except LeavesProject:
@@ -108,8 +109,16 @@ def parse(data: bytes, shown: str) -> Table:
     if node is None or (isinstance(node, Scalar) and node.kind == "null"):
         return Table(entries={}, flow=False, start=(0, 0), end=(0, 0))
     if not isinstance(node, Table):
-        raise ConfigError(f"{shown}:{node.start[0] + 1}: expected lines such as 'approve: ask', not {describe(node)}")
+        raise ConfigError(
+            f"{shown}:{node.start[0] + 1}: expected lines such as '{_example(shown)}', not {describe(node)}"
+        )
     return node
+
+
+def _example(shown: str) -> str:
+    """A line that the file of that name may begin with."""
+    examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "gpt-5:"}
+    return examples.get(shown.rpartition("/")[2], "approve: ask")
 
 
 def describe(node: Node) -> str:

@@ -19,7 +19,7 @@ from clio.storage.atomic import write_atomic
 from clio.storage.document import set_aside
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import append_lines, read_last_lines
+from clio.storage.jsonl import append_lines, keep_damaged_lines, read_last_lines
 
 MAX_CHANGES = 200
 FOLD_BYTES = 500_000
@@ -158,6 +158,7 @@ class UndoLog:
         if not gone or not self.path.exists():
             return
         with self._lock():
+            keep_damaged_lines(self.path)
             kept = [change for change in self.all() if change.id not in gone]
             write_atomic(self.path, b"".join(msgspec.json.encode(change) + b"\n" for change in kept))
 
@@ -179,6 +180,8 @@ class UndoLog:
             kept.append(line)
         if size > _READ_BYTES:  # never written by clio, so it is not clio's to throw away
             set_aside(self.path, keep=True)
+        else:
+            keep_damaged_lines(self.path)
         write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
 
     def _lock(self) -> FileLock:

@@ -18,7 +18,7 @@ from clio.storage.atomic import write_atomic
 from clio.storage.document import check_version, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_folder
-from clio.storage.jsonl import LineWriter, read_lines
+from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines
 from clio.storage.reading import open_regular
 
 FILE_NAME = "costs.jsonl"
@@ -136,6 +136,7 @@ class Ledger:
 
     def _write(self, known: Read, today: str) -> None:
         assert self.path is not None
+        keep_damaged_lines(self.path)
         kept = compacted(known.spent, today) if today else known.spent
         lines = [*known.damaged, *map(_encoder.encode, kept)]
         opening = Opening(kept=sum(map(len, lines)) + len(lines))

@@ -1,5 +1,6 @@
 """Versioned JSON documents that several clios share: `{"schema": …, "version": n, …}`."""
 
+import errno
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -58,7 +59,9 @@ def load(path: Path, kind: Format[T]) -> Document[T] | None:
     """
     try:
         data = read_regular(path)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if path.is_symlink():  # what it is to lead to may be on a disk that is not mounted
+            raise OSError(errno.ENOLINK, "it is a link that leads nowhere", str(path)) from error
         return None
     try:
         return decode(data, kind, path)
@@ -93,7 +96,7 @@ def check_version(version: object) -> int:
     """The version itself. Raises msgspec.DecodeError for anything that no clio writes as one."""
     if type(version) is int and 0 <= version <= _LARGEST_VERSION:
         return version
-    raise msgspec.ValidationError(f"{str(version)[:40]!r} is no version")
+    raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
 
 
 def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
@@ -183,7 +186,18 @@ def keep_twin(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
+def describe_damage(cause: str) -> str:
+    """What a decoder found wrong, in the words of a user: only what clio says itself stays as it is."""
+    return cause if cause.startswith(_OWN_CAUSES) or cause[:1].isdigit() else "not valid JSON of this kind"
+
+
+_OWN_CAUSES = ("it", "no ", "nothing ")
+"""How the causes begin that clio states, in lower case; those of the decoder begin with a capital letter."""
+
+
 def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
     """The error that says what became of a document that does not parse."""
     fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
-    return CorruptDocument(f"{str(path)!r} cannot be read ({cause}); {fate}.", path=path, moved_to=moved_to)
+    return CorruptDocument(
+        f"{str(path)!r} cannot be read ({describe_damage(cause)}); {fate}.", path=path, moved_to=moved_to
+    )

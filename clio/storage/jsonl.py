@@ -1,7 +1,9 @@
 """Files of one JSON value per line that only grow, and survive being cut off in the middle of a line."""
 
+import errno
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -9,7 +11,8 @@ from msgspec import Struct
 
 from clio.algorithms.json_data import TooDeep, decode_json
 from clio.storage.atomic import NO_FOLLOW, sync_folder, write_all
-from clio.storage.reading import open_regular, read_regular
+from clio.storage.damage import copy_damaged, find_copy, is_torn_line, note_damage
+from clio.storage.reading import open_regular, read_regular, require_regular
 
 BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000_000
@@ -112,7 +115,11 @@ class LineWriter:
         """Make what was flushed survive a power failure. Raises OSError."""
         if self._fd is None:
             return
-        os.fsync(self._fd)
+        try:
+            os.fsync(self._fd)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
         if not self._name_is_durable:
             sync_folder(self.path.parent)
             self._name_is_durable = True
@@ -128,9 +135,9 @@ class LineWriter:
             self._fd = None
 
     def _open(self) -> int:
-        fd = os.open(self.path, _APPENDING, 0o600)
+        fd = _open_for_appending(self.path)
         try:
-            end = mend_tail(fd)
+            end = mend_tail(fd, self.path)
         except BaseException:
             os.close(fd)
             raise
@@ -150,13 +157,14 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> int:
     write, its lock must be held. Raises OSError.
     """
     data = b"".join(line + b"\n" for line in lines)
-    fd = os.open(path, _APPENDING, 0o600)
+    fd = _open_for_appending(path)
     try:
-        end = mend_tail(fd)
+        end = mend_tail(fd, path)
         try:
             write_all(fd, data, path)
             os.fsync(fd)
-        except OSError:
+        except OSError as error:
+            error.filename = str(path)
             os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
             raise
     finally:
@@ -166,10 +174,44 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> int:
     return end + len(data)
 
 
-def mend_tail(fd: int) -> int:
+def _open_for_appending(path: Path) -> int:
+    """Raises NotAFile for a pipe, a socket or a device, and other OSErrors."""
+    with suppress(FileNotFoundError):  # then it is made
+        if not path.is_dir():  # `open` says that itself
+            require_regular(path, path.stat().st_mode)
+    return os.open(path, _APPENDING, 0o600)
+
+
+def keep_damaged_lines(path: Path) -> None:
+    """Copy a file that has lines which are not JSON before it is rewritten without them.
+
+    One torn last line is what a killed writer leaves, and no damage. Raises OSError where the copy cannot be made.
+    """
+    try:
+        data = read_regular(path)
+    except FileNotFoundError:
+        return
+    split = split_lines(data)
+    if all(map(is_json, split.lines)) and (not split.torn or is_torn_line(split.torn)):
+        return
+    _keep_copy(path, data)
+
+
+def _keep_copy(path: Path, data: bytes) -> None:
+    if find_copy(path, data) is not None:
+        return
+    copy = copy_damaged(path, data)
+    if copy is None:
+        raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(path))
+    note_damage(path, copy)
+
+
+def mend_tail(fd: int, path: Path) -> int:
     """Make an open file end with a line end, so that the next line is not glued to a torn one. Returns its new size.
 
-    A last line that is whole but lacks its line end gets it; a torn one is cut off.
+    A last line that is whole but lacks its line end gets it; a torn one is cut off. Anything else that is not JSON
+    there, as the NULs a power failure leaves, is cut off after the file was copied: see `keep_damaged_lines`.
+    path: of the file. Raises OSError.
     """
     size = os.fstat(fd).st_size
     start = size
@@ -187,5 +229,7 @@ def mend_tail(fd: int) -> int:
     if is_too_long or is_json(last):
         os.write(fd, b"\n")
         return size + 1
+    if not is_torn_line(last):
+        _keep_copy(path, read_regular(path))
     os.ftruncate(fd, size - len(last))
     return size - len(last)

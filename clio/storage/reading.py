@@ -28,7 +28,10 @@ class NotAFile(OSError):
 
 
 class TooLarge(OSError):
-    """The file is larger than anything that is read under this name."""
+    """The file is larger than anything that is read under this name. Sizes in bytes."""
+
+    size: int = 0
+    max_bytes: int = 0
 
 
 class LeavesProject(OSError):
@@ -53,9 +56,10 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
     max_bytes: None for what is read in pieces, whatever its size. follow: whether a link may lead to it.
     """
     fd = _open_regular(path, follow=follow)
-    if max_bytes is not None and os.fstat(fd).st_size > max_bytes:
+    size = os.fstat(fd).st_size
+    if max_bytes is not None and size > max_bytes:
         os.close(fd)
-        raise _too_large(path, max_bytes)
+        raise _too_large(path, size, max_bytes)
     return os.fdopen(fd, "rb")
 
 
@@ -88,31 +92,43 @@ def read_project_text(path: Path, root: Path, max_bytes: int, *, trusted: Iterab
 
 def _open_regular(path: Path, *, follow: bool = True) -> int:
     # Looked at before it is opened as well: opening a device can already do something.
-    if not stat.S_ISREG((path.stat() if follow else path.lstat()).st_mode):
-        raise NotAFile(errno.EINVAL, "it is not a file", str(path))
+    require_regular(path, (path.stat() if follow else path.lstat()).st_mode)
     try:
         fd = os.open(path, _OPEN if follow else _OPEN | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:  # a name no disk can hold
         raise NotAFile(errno.EINVAL, "it is not a file", str(path)) from error
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        require_regular(path, os.fstat(fd).st_mode)
+    except NotAFile:
         os.close(fd)
-        raise NotAFile(errno.EINVAL, "it is not a file", str(path))
+        raise
     return fd
+
+
+def require_regular(path: Path, mode: int) -> None:
+    """Raise NotAFile, which says what `path` is instead, unless `mode` is that of an ordinary file."""
+    if stat.S_ISREG(mode):
+        return
+    kind = "it is a named pipe, not a file" if stat.S_ISFIFO(mode) else "it is not a file"
+    raise NotAFile(errno.EINVAL, kind, str(path))
 
 
 def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
     """Up to the end, also of a file that grows meanwhile or tells no size, as those in /proc."""
-    if os.fstat(fd).st_size > max_bytes:
-        raise _too_large(path, max_bytes)
+    size = os.fstat(fd).st_size
+    if size > max_bytes:
+        raise _too_large(path, size, max_bytes)
     parts: list[bytes] = []
     total = 0
     while part := os.read(fd, _BLOCK):
         total += len(part)
         if total > max_bytes:
-            raise _too_large(path, max_bytes)
+            raise _too_large(path, total, max_bytes)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _too_large(path: Path, max_bytes: int) -> TooLarge:
-    return TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+def _too_large(path: Path, size: int, max_bytes: int) -> TooLarge:
+    error = TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
+    error.size, error.max_bytes = size, max_bytes
+    return error

@@ -190,7 +190,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="pipes and permissions of POSIX")
 def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConfigError, match="is not a file"):
+    with pytest.raises(ConfigError, match="is a named pipe, not a file"):
         read_settings(tmp_path / "pipe", "config.yaml")
     forbidden = tmp_path / "config.yaml"
     forbidden.symlink_to(forbidden)

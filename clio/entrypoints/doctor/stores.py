@@ -12,6 +12,7 @@ import msgspec
 
 from clio.algorithms.json_data import decode_json
 from clio.checkpoints.space import usage
+from clio.config.own_memory import describe_key_damage
 from clio.config.team_folder import is_shared, is_trusted, shared_folder
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import NewerDocument, StorageError
@@ -20,10 +21,12 @@ from clio.memory.control.places import Places
 from clio.memory.ltm.file import decode_ltm, refuse_newer
 from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
-from clio.storage.document import decode
+from clio.storage.damage import is_torn_line
+from clio.storage.document import decode, describe_damage
 from clio.storage.filelock import holder, knows_locks
 from clio.storage.jsonl import split_lines
 from clio.storage.reading import read_regular
+from clio.storage.reasons import reason
 from clio.tools.files.text_file import size_text
 
 _MAX_NAMED = 5
@@ -37,6 +40,9 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
     hoards = [hoard for hoard in hoards_of(places, ("project", "user", "styles")) if hoard.kind != "cache"]
     files = sorted({path for hoard in hoards for path in hoard.files()})
     damaged = 0
+    if problem := describe_key_damage(ground.home):
+        yield fix("memory", f"{problem}, by which clio knows the memory it wrote itself",
+                  "in projects of your own run: clio config trust")  # fmt: skip
     for path in files:
         if ".corrupt-" in path.name:
             yield note(
@@ -133,7 +139,7 @@ def _what_is_wrong(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"cannot be read: {reason(error)}"
     try:
         if path.name == "ltm.json":
             refuse_newer(decode_ltm(data), str(path))
@@ -142,18 +148,23 @@ def _what_is_wrong(path: Path) -> str:
         elif path.suffix == ".json":
             decode_json(data)
         elif path.suffix == ".jsonl":
-            for line in split_lines(data).lines:
+            split = split_lines(data)
+            for line in split.lines:
                 decode_json(line)
+            if split.torn and not is_torn_line(split.torn):
+                return "is damaged (its end is not valid JSON)"
     except NewerDocument:
         return "is from a newer clio"
     except _NO_JSON as error:
-        return f"is damaged ({error})"
+        return f"is damaged ({describe_damage(str(error))})"
     return ""
 
 
 def _todo(wrong: str) -> str:
-    if wrong.endswith("it is not a file"):
+    if wrong.endswith("not a file"):
         return "remove it"
+    if "too large to read" in wrong:
+        return "move it away"
     if wrong.startswith("cannot"):
         return "make it yours"
     if wrong.startswith("is from"):

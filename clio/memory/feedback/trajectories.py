@@ -17,7 +17,7 @@ from clio.algorithms.json_data import decode_json
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import append_lines, read_lines
+from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
 from clio.storage.reading import open_regular
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
@@ -126,6 +126,8 @@ class Trajectories:
             stay = [one for one in old if retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"]
             done = Retained(kept=len(kept), archived=len(gone), deleted=len(old) - len(stay))
             if not dry_run and (gone or done.deleted):
+                keep_damaged_lines(self.path)
+                keep_damaged_lines(self.archive)
                 _write(self.archive, {one.turn.message: one for one in (*stay, *gone)}.values())
                 _write(self.path, kept)
         return done

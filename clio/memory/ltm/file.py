@@ -214,9 +214,9 @@ def _major(document: LtmDocument) -> int:
         check_version(outer)
     stated: object = document.metadata.get("version", MAJOR_VERSION)
     if not isinstance(stated, str | int | float) or isinstance(stated, bool):
-        raise ValueError(f"{str(stated)[:40]!r} is no version")
+        raise ValueError(f"its version is {str(stated)[:40]!r}, which is not a version number")
     if _VERSION.fullmatch(str(stated)) is None:
-        raise ValueError(f"{str(stated)[:40]!r} is no version")
+        raise ValueError(f"its version is {str(stated)[:40]!r}, which is not a version number")
     return int(str(stated).partition(".")[0])
 
 

@@ -10,7 +10,7 @@ from clio.algorithms.json_data import decode_json
 from clio.storage.atomic import write_atomic
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import append_lines, read_lines
+from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
 
 By = Literal["hand", "idle", "exit"]
 MAX_REPORTS = 200
@@ -126,6 +126,7 @@ class ReportLog:
         return tuple(found[: min(limit, MAX_REPORTS)])
 
     def _fold(self) -> None:
+        keep_damaged_lines(self.path)
         kept, room = list[bytes](), _FOLD_BYTES // 2
         for line in reversed(read_lines(self.path).lines[-MAX_REPORTS:]):
             room -= len(line)

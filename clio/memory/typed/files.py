@@ -5,6 +5,7 @@ it is folded into the snapshot, which names the generation the next journal star
 two writes leaves a journal of the generation before, which everybody passes over.
 """
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from clio.memory.typed.former import encode as encode_former
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
 from clio.storage.atomic import NO_FOLLOW, write_all, write_atomic
+from clio.storage.damage import copy_damaged, find_copy, is_torn_line
 from clio.storage.document import Document, Format, encode, load, refuse_newer
 from clio.storage.filelock import FileLock
 from clio.storage.folders import make_ignored_folder
@@ -75,6 +77,8 @@ class MemoryFiles:
         self._read_bytes = 0
         self._seen: tuple[int, int] | None = None  # device and inode of the journal
         self._snapshot_stamp: tuple[int, int, int] | None = None
+        self._journal_damaged = False
+        self._damage_error: CorruptDocument | None = None
 
     def lock(self) -> FileLock:
         """The lock every change is made under, as a context manager. Makes the folder. Raises OSError, TimeoutError."""
@@ -84,8 +88,15 @@ class MemoryFiles:
     def catch_up(self) -> None:
         """Bring the shelf to what is on disk; costs two `stat` calls where nobody wrote.
 
-        Raises CorruptDocument after setting the snapshot aside, its journal kept and read; NewerDocument; OSError.
+        Raises CorruptDocument after setting the snapshot aside, its journal kept and read, or after copying a damaged
+        journal, whose sound lines are read and go into the snapshot with the next change; NewerDocument; OSError.
         """
+        self._read_changes()
+        error, self._damage_error = self._damage_error, None
+        if error is not None:
+            raise error
+
+    def _read_changes(self) -> None:
         for _ in range(100):
             if self._is_current():
                 return
@@ -101,6 +112,9 @@ class MemoryFiles:
         durable: False for what a power failure may take, such as the time of a use.
         Raises OSError; then nothing has changed.
         """
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
+            self.fold()
         fd = self._open_journal()
         try:
             end = os.fstat(fd).st_size
@@ -120,12 +134,15 @@ class MemoryFiles:
 
     def fold(self) -> None:
         """Write all into the snapshot and begin a new journal. The lock must be held and the shelf be current."""
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
         generation = (self._generation or 0) + 1
         value = Snapshot(generation=generation, records=tuple(self._shelf.records.values()))
         write_atomic(self.path, encode(Document(value=value, unknown=self._unknown), FORMAT))
         self._generation = generation
         self._snapshot_stamp = self._stamp()
         write_atomic(self.journal, self._head())
+        self._journal_damaged = False
         self._remember_journal()
 
     def set_aside(self, formers: Sequence[Former]) -> None:
@@ -162,10 +179,14 @@ class MemoryFiles:
 
     def _read_snapshot(self) -> None:
         self._shelf.clear()
+        self._journal_damaged = False
         self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
         self._snapshot_stamp = self._stamp()
         try:
             document = load(self.path, FORMAT)
+        except OSError:
+            self._snapshot_stamp = None  # it is to be read before anything is written
+            raise
         except CorruptDocument:
             self._snapshot_stamp = self._stamp()
             self._read_journal()  # what it holds is all there is now
@@ -188,7 +209,12 @@ class MemoryFiles:
             start = self._read_bytes
             file.seek(start)
             data = file.read()
+        damaged_before = self.damaged
         whole = data[: data.rfind(b"\n") + 1]
+        rest = data[len(whole) :]
+        # The first line is written with the file, so one without it was damaged.
+        if (start == 0 and not whole) or (rest and not is_torn_line(rest)):
+            self.damaged += 1
         lines = whole.split(b"\n")[:-1]
         if start == 0 and lines:
             generation = self._decode_head(lines.pop(0)).generation
@@ -201,12 +227,34 @@ class MemoryFiles:
                 self._carry_out(decode_json(line, type=Line))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += bool(line)
+        if self.damaged > damaged_before:
+            self._note_damage(self.damaged - damaged_before)
         self._seen = (status.st_dev, status.st_ino)
-        self._read_bytes = start + len(whole)
+        self._read_bytes = start + len(data if self._journal_damaged else whole)
         if self._stamp() == self._snapshot_stamp:
             return True
         self._snapshot_stamp = None  # folded between our two reads
         return False
+
+    def _note_damage(self, count: int) -> None:
+        """Copy the damaged journal, and have the next return of `catch_up` say so, once for one damage."""
+        self._journal_damaged = True
+        data = read_regular(self.journal)
+        if find_copy(self.journal, data) is not None:
+            return
+        copy = copy_damaged(self.journal, data)
+        fate = f"a copy was set aside as {copy.name!r}" if copy else "no copy of it could be set aside"
+        lines = "a line" if count == 1 else f"{count} lines"
+        self._damage_error = CorruptDocument(
+            f"{str(self.journal)!r} is damaged: {lines} of it cannot be read; {fate}, and what can be read is used.",
+            path=self.journal,
+            moved_to=copy,
+        )
+
+    def _refuse_uncopied_damage(self) -> None:
+        """Raise OSError where the damaged journal would be written over and no copy of it can be made."""
+        if copy_damaged(self.journal, read_regular(self.journal)) is None:
+            raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(self.journal))
 
     def _decode_head(self, line: bytes) -> _Head:
         try:
@@ -234,7 +282,7 @@ class MemoryFiles:
             write_atomic(self.journal, self._head())
         fd = os.open(self.journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
         try:
-            mend_tail(fd)
+            mend_tail(fd, self.journal)
         except BaseException:
             os.close(fd)
             raise

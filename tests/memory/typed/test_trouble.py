@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -88,8 +89,60 @@ def test_damaged_lines_are_counted_and_the_others_count(path: Path) -> None:
     lines[1] = b"\xff" + lines[1][1:]
     journal.write_bytes(b"".join(lines))
     again = TypedStore(path)
+    with pytest.raises(CorruptDocument, match=r"journal\.jsonl' is damaged: a line of it .*journal\.jsonl\.corrupt-"):
+        again.count()
     assert contents(again) == ["a giraffe"]
     assert again.damaged == 1
+
+
+NULS = b"\0" * 4096
+
+
+@pytest.mark.parametrize(
+    ("damage", "left"),
+    [
+        (lambda data: NULS, []),
+        (lambda data: data + NULS, ["a zebra", "a giraffe"]),
+        (lambda data: data + b"<html>", ["a zebra", "a giraffe"]),
+        (lambda data: data + b"[]\n", ["a zebra", "a giraffe"]),
+        (lambda data: data[:5] + NULS + data[5:], ["a zebra", "a giraffe"]),
+        (lambda data: b"null", []),
+        (lambda data: b"", []),
+    ],
+)
+def test_a_damaged_journal_is_told_once_copied_and_mended_by_the_next_change(
+    path: Path, damage: Callable[[bytes], bytes], left: list[str]
+) -> None:
+    store = TypedStore(path)
+    store.remember("a zebra", "fact")
+    store.remember("a giraffe", "fact")
+    journal = path.with_suffix(".journal.jsonl")
+    damaged = damage(journal.read_bytes())
+    journal.write_bytes(damaged)
+    again = TypedStore(path)
+    with pytest.raises(CorruptDocument, match=r"journal\.jsonl' is damaged"):
+        again.count()
+    assert contents(again) == left
+    assert [copy.read_bytes() for copy in path.parent.glob("*.corrupt-*")] == [damaged]
+    assert contents(TypedStore(path)) == left, "the same damage is told once"
+    again.remember("an okapi", "fact")
+    mended = TypedStore(path)
+    assert contents(mended) == [*left, "an okapi"]
+    assert mended.damaged == 0
+    assert [copy.read_bytes() for copy in path.parent.glob("*.corrupt-*")] == [damaged]
+
+
+def test_a_link_that_leads_nowhere_is_told_and_never_replaced(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path.parent / "nowhere" / "memories.json")
+    store = TypedStore(path)
+    for _ in range(2):
+        with pytest.raises(OSError, match="link that leads nowhere"):
+            store.count()
+        with pytest.raises(OSError, match="link that leads nowhere"):
+            store.remember("a zebra", "fact")
+    assert path.is_symlink()
+    assert not path.with_suffix(".journal.jsonl").exists()
 
 
 def test_a_corrupt_snapshot_is_set_aside_and_the_journal_still_counts(path: Path) -> None:
