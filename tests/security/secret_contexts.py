@@ -260,6 +260,57 @@ def _encoded_login(chance: Chance) -> Case:
 
 
 PW = PASSWORD_NAMES
+SYNTAXES: dict[str, Maker] = {
+    "markdown": _frames(
+        SAFE,
+        "**Password:** {s}\n",
+        "- **Password:** `{s}`\n",
+        "Password:\n```\n{s}\n```\n",
+        "| user | password |\n|---|---|\n| {U} | {s} |\n",
+    ),
+    "fallback": _frames(
+        SAFE,
+        "x = process.env.DB_PASSWORD || '{s}'\n",
+        'x = process.env.API_KEY ?? "{s}"\n',
+        'DB_PASS="${{DB_PASS:-{s}}}"\n',
+        '@Value("${{db.password:{s}}}")\n',
+        "$p = getenv('DB_PASSWORD') ?: '{s}';\n",
+    ),
+    "arguments": _frames(SAFE, '["--password", "{s}"]\n', "args:\n  - --password\n  - {s}\n"),
+    "calls": _frames(
+        SAFE,
+        'ds.setPassword("{s}");\n',
+        'x.password("{s}")\n',
+        'req.SetBasicAuth("bob", "{s}")\n',
+        '.basic_auth("bob", Some("{s}"))\n',
+        "auth=('bob', '{s}')\n",
+        'new NetworkCredential("bob", "{s}")\n',
+        "new PDO('mysql:host=h', 'bob', '{s}')\n",
+        'DriverManager.getConnection(url, "bob", "{s}");\n',
+        'setattr(c, "password", "{s}")\n',
+    ),
+    "comparisons": _frames(
+        SAFE, 'if password == "{s}":\n', 'if (password !== "{s}") {{\n', 'strcmp(password, "{s}")\n'
+    ),
+    "directives": _frames(SAFE, 'LDAPBindPassword "{s}"\n', "masterauth {s}\n", "bindpw {s}\n", "requirepass {s}\n"),
+    "columns": _frames(
+        SAFE,
+        "name,password\nbob,{s}\n",
+        "url,username,password\nhttps://x,bob,{s}\n",
+        "INSERT INTO users (name, password) VALUES ('bob', '{s}');\n",
+    ),
+    "declarations": _frames(
+        SAFE,
+        'public string ApiKey {{ get; set; }} = "{s}";\n',
+        'password!: string = "{s}"\n',
+        'password <- "{s}"\n',
+        '(def password "{s}")\n',
+        "$ENV{{DB_PASSWORD}} = q({s});\n",
+    ),
+    "escaped": _frames(SAFE, "%22password%22%3A%22{s}%22\n", "&quot;password&quot;:&quot;{s}&quot;\n"),
+}
+
+
 CONTEXTS: dict[str, Maker] = {
     "yaml": _frames(
         SOME,
@@ -662,10 +713,10 @@ CONTEXTS: dict[str, Maker] = {
 }
 
 
-def in_contexts(seeds: range, each: int = 4) -> Iterator[Placed]:
+def in_contexts(seeds: range, each: int = 4, makers: dict[str, Maker] = CONTEXTS) -> Iterator[Placed]:
     """So many cases of every context for each seed."""
     for seed in seeds:
-        for kind, make in CONTEXTS.items():
+        for kind, make in makers.items():
             for number in range(each):
                 text, secret = make(Chance(f"{kind}/{seed}/{number}"))
                 yield Placed(kind, kind, text, secret)

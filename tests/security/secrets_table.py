@@ -145,7 +145,6 @@ HARMLESS = [
     "https://example.com:8080/path@2",
     "Bearer authentication is described below",
     "Basic understanding of the matter",
-    "if password == 'hunter22x1':",
     "class sk-loading-spinner-animation-container",
     "the secret: everything is a file",
     "passwd:x:0:0:root:/root:/bin/bash",

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from clio.security.redaction.redactor import Redactor
-from tests.security.secret_contexts import CONTEXTS, in_contexts, leaks
+from tests.security.secret_contexts import CONTEXTS, SYNTAXES, in_contexts, leaks
 
 SEEDS = range(7_000, 7_008)
 
@@ -16,6 +16,14 @@ def test_nearly_all_secrets_in_context_are_replaced() -> None:
     missed = [f"{case.kind}: {case.text!r}" for case in cases if leaks(redactor.redact(case.text).text, case)]
     assert len({case.kind for case in cases}) == len(CONTEXTS) >= 40
     assert len(missed) <= len(cases) // 100, missed
+
+
+def test_nearly_all_secrets_that_syntax_gives_a_name_are_replaced() -> None:
+    redactor = Redactor()
+    cases = list(in_contexts(SEEDS, makers=SYNTAXES))
+    missed = [f"{case.kind}: {case.text!r}" for case in cases if leaks(redactor.redact(case.text).text, case)]
+    assert {case.kind for case in cases} == set(SYNTAXES)
+    assert len(missed) <= len(cases) // 25, missed
 
 
 @pytest.mark.parametrize("size", [1, 7, 24])

@@ -435,6 +435,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     "inline" for `name=value` elsewhere; "code" where an expression may stand; "flag" and "beside" behind a blank.
     sure: whether the name means a secret whatever its value looks like.
     """
+    if style in ("inline", "flag", "code") and value[-1:] == "$" and has_digit(value):
+        value = value.rstrip("$")  # no sign of code at the end
     if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
         return False
     if (
@@ -445,6 +447,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return False
     if style != "quoted" and _is_variable(value):
         return False
+    if value.endswith(".*") and not has_digit(value):
+        return False  # a pattern of dotted names
     if value[-1] in "=:" and is_wordlike(value.rstrip("=:\\"), digits=True):
         return False  # a further name
     if any(char.isspace() for char in value):

@@ -142,7 +142,7 @@ _SQL = LatePattern(
 _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
 _COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 _HEADER = LatePattern(
-    r"(?:proxy-)?authorization[\"']?[ \t]*(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
+    r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
     re.IGNORECASE,
 )
@@ -162,6 +162,43 @@ _FORM = LatePattern(
 )
 _OPEN_FORM = LatePattern(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n?\r?\n?\S{0,200}\Z"
+)
+_USER = r"[\"'][^\"'\n]{0,120}[\"']"
+_CALL_WITH_LOGIN = LatePattern(
+    r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
+    r"|passwordauthentication|password_?authenticator|credentials)"
+    rf"(?:[ \t]{{0,2}}=[ \t]{{0,2}})?(?:\([ \t]{{0,4}}|[ \t]{{1,4}})(?:&|String::from\()?{_USER}\)?[ \t]{{0,4}},\s{{0,40}}"
+    r"(?:Some\(|String::from\(|&)?[@$]?[\"'](?P<v>[^\"'\n]{4,200})[\"']"
+    rf"|(?:mysqli?_(?:p?connect|real_connect)|new[ \t]+(?:mysqli|pdo)|pg_connect|odbc_p?connect|oci_p?connect|ldap_bind|ftp_login|ssh2_auth_password"
+    r"|drivermanager\.getconnection|dbi[ \t]*->[ \t]*connect|pymysql\.connect|mysqldb\.connect)[ \t]*"
+    rf"\((?:[^,()\"'\n]{{0,80}}|{_USER}),\s{{0,40}}(?:{_USER},\s{{0,40}})?(?:{_USER}),\s{{0,40}}[\"'](?P<qv>[^\"'\n]{{4,200}})[\"']"
+    rf"|(?:mysqli?_(?:p?connect|real_connect)|new[ \t]+mysqli|drivermanager\.getconnection|dbi[ \t]*->[ \t]*connect|new[ \t]+pdo|oci_p?connect|odbc_p?connect)[ \t]*"
+    r"\([^,()\"'\n]{1,80},\s{0,40}[$\w]{1,40},\s{0,40}[\"'](?P<w>[^\"'\n]{4,200})[\"']",
+    re.IGNORECASE,
+)
+_SETTING = LatePattern(
+    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
+    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b)",
+    re.IGNORECASE,
+)
+_ORACLE = LatePattern(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
+_COOKIE_LINE = LatePattern(
+    r"(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
+    re.IGNORECASE,
+)
+_COOKIE_VALUE = LatePattern(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
+_FROM_LITERAL = LatePattern(r"--from-literal[= ][\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{4,1000})")
+_WINRS = LatePattern(
+    r"\bwinrs(?:\.exe)?[ \t][^\n]{0,200}?[ \t][-/]p(?:assword)?:[\"']?(?P<v>[^\s\"']{4,200})", re.IGNORECASE
+)
+_SET_TO = LatePattern(
+    rf"\b(?:re)?(?:set|chang(?:e|ed|ing)|updated?)[ \t]+(?:the|my|your|our|its|his|her|their)?[ \t]*(?:\w+[ \t]+){{0,2}}?{_SENTENCE_NAME}(?:[ \t]+(?:for|of|on|from)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?"
+    rf"[ \t]+to[ \t]+{_SAID}",
+    re.IGNORECASE,
+)
+_LOG_IN_AS = LatePattern(
+    r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
+    re.IGNORECASE,
 )
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
@@ -235,7 +272,8 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
         match = form.pattern.match(text, place)
     if match is None:
         return
-    name = "qv" if match.groupdict().get("qv") else "v"
+    groups = match.groupdict()
+    name = next(each for each in ("qv", "w", "v") if groups.get(each) or each == "v")
     value = match[name]
     if name == "v" and not form.whole:
         value = value.rstrip(".,;:!?)]}")
@@ -324,6 +362,8 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         sign in value for sign in ("(", "=>", "::", "->", "<")
     ):
         return False
+    if _REPETITION.match(value):
+        return False  # of a grammar
     quoted = match.groupdict().get("qv") is not None
     if not quoted and text[match.end() : match.end() + 1] in ("(", "["):
         return False  # a call
@@ -349,6 +389,9 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         and not _MEASURE.fullmatch(value)
         and not any(sign in value for sign in "./:_")
     )
+
+
+_REPETITION = LatePattern(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
 
 
 def _is_random_letters(value: str) -> bool:
@@ -402,6 +445,22 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 def _login_value(value: str, text: str, match: re.Match[str]) -> bool:
     return _is_value(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
+
+
+def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
+    return (
+        _is_value(value)
+        and not any(char.isspace() for char in value)
+        and (not is_wordlike(value) or value.count("-") > 1)
+    )
+
+
+def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a setting at the beginning of a line has a secret, and no word of a sentence behind it."""
+    line = text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
+    return (
+        _is_value(value) and not text[line : match.start()].strip() and (not is_wordlike(value) or value.count("-") > 1)
+    )
 
 
 def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -513,6 +572,18 @@ _OTHER_FORMS: tuple[Form, ...] = (
     Form(("private-lines:",), _PPK, _always, "private-key", whole=True),
     Form(("mnemonic", "phrase"), _SEED, _always, "seed-phrase", back=10, whole=True),
     Form((" codes", "-codes"), _CODES, _always, "recovery-codes", back=24, whole=True),
+    *(Form((needle,), _CALL_WITH_LOGIN, _login_in_call, back=back, whole=True)
+      for needle, back in (("basicauth", 12), ("basic_auth", 12), ("auth=(", 1), ("auth = (", 1), ("networkcredential(", 0),
+                           ("credentials(", 16), ("passwordauthentication(", 0), ("mysqli", 6), ("mysql_connect", 0), ("mysql_pconnect", 0), ("new pdo(", 0),
+                           ("getconnection(", 14), ("->connect(", 6), ("oci_connect(", 0), ("ldap_bind(", 0), ("ftp_login(", 0))),
+    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword"), _SETTING, _setting_value, back=14, whole=True),
+    Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True),
+    Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _plain_value, "cookie", back=1, whole=True),
+    Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True),
+    Form(("--from-literal",), _FROM_LITERAL, _plain_value, whole=True),
+    Form(("winrs",), _WINRS, _plain_value, whole=True),
+    Form((" to ",), _SET_TO, _sentence_value, back=80, needs=(("set ", "chang", "update"), ("pass", "token", "secret", "key", "pwd"))),
+    Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _sentence_value),
     Form(("sudo -s",), _PIPED, _piped_value, back=240, whole=True),
 )  # fmt: skip
 _OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (

@@ -20,6 +20,7 @@ from clio.security.redaction.patterns import (
     url_spans,
 )
 from clio.security.redaction.signs import SignTest
+from clio.security.redaction.syntaxes import syntax_spans
 
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
@@ -67,6 +68,7 @@ class Finder:
         names = name_places(lowered)
         yield from named_spans(text, lowered, names)
         yield from context_spans(text, lowered, names)
+        yield from syntax_spans(text, lowered, names)
         yield from encoded_spans(text)
         for value in self.values:
             place = text.find(value)

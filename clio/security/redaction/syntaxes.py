@@ -1,0 +1,275 @@
+"""Secrets known by a name and the syntax around it: Markdown, fallback values, calls, comparisons, tables. Pure.
+
+What `assignments` leaves: the name is the same, but no plain assignment follows it. Every expression here is matched at
+the end of a name that means a secret, or at a fixed word, and reads a bounded number of characters.
+"""
+
+# ruff: noqa: E501 - a table of expressions reads better with one a line
+
+import re
+from collections.abc import Iterable, Iterator
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.assignments import find_name, is_secret_value
+from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
+from clio.security.redaction.patterns import Span
+from clio.security.redaction.value_shapes import has_digit, is_placeholder, is_reference, is_wordlike
+
+_MAX_ROWS = 200
+_MAX_ROW_CHARS = 1000
+_LITERAL = r"[bfruLN@$]?(?:(?P<q>[\"'`])(?P<v>(?:\\[^\n]|(?!(?P=q))[^\\\n]){1,1024})(?P=q))"
+_LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
+_BARE = r"(?P<b>[^\s\"'`]{4,200})"
+
+# A literal in quotation marks behind the name.
+_FALLBACK = LatePattern(rf"[\"'\])}}]{{0,3}}[ \t]{{0,4}}(?:\|\|=?|\?\?=?|\?:|\bor\b)\s{{0,8}}{_LITERAL}")
+_COMPARED = LatePattern(rf"[\"'\])]{{0,3}}[ \t]{{0,4}}(?:===?|!==?|\beq\b|\bne\b)[ \t]{{0,4}}{_LITERAL}")
+_CALLED = LatePattern(rf"\([ \t]{{0,4}}(?:Some\()?{_LITERAL}[ \t]{{0,4}}\)")
+_CALLER = LatePattern(r"(?:\.|->|::|\s)\Z")
+_SETTER = LatePattern(r"(?i:set|with|put|change|update|store|add|use)_?[A-Za-z_]*\Z")
+_NEXT_ARGUMENT = LatePattern(rf"[\"']?[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL}")
+_ARGUMENT_OF = LatePattern(
+    r"(?:setattr\([^()\n]{1,60},[ \t]{0,4}[\"']|(?:strn?(?:case)?cmp|memcmp|compare_digest|hash_equals|equals|timingSafeEqual)\([ \t]{0,4}[$\w.>-]{0,40})\Z"
+)
+_PROPERTY = LatePattern(rf"[ \t]{{0,4}}\{{[ \t]{{0,4}}get;[^{{}}\n]{{0,40}}\}}[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+_BRACED = LatePattern(rf"[ \t]{{0,2}}\{{[ \t]{{0,2}}{_LITERAL}[ \t]{{0,2}}\}}")
+_TEXT_TYPE = LatePattern(r"(?:string|String|QString|string_view|auto)[ \t]+\Z")
+_TYPED = LatePattern(rf"[!?]?:[ \t]{{0,4}}(?:string|String|str)[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+_ARROW = LatePattern(rf"[ \t]{{0,4}}<{{1,2}}-[ \t]{{0,4}}{_LITERAL}")
+_SPACED = LatePattern(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)])?{_LINE_END}")
+_DEFINED = LatePattern(r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \t]{1,4}\*?|(?:\A|\n)[ \t]{0,40}|:)\Z")
+_ENCODED = LatePattern(
+    r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
+)
+_PERL = LatePattern(r"\}?[ \t]{0,4}=[ \t]{0,4}q{1,2}(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\})")
+_CONTENT = LatePattern(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
+_BODY = LatePattern(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
+_DOCUMENT = LatePattern(
+    r"[ \t]{0,8}=[ \t]{0,8}<<[-~]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<b>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
+)
+_LITERALS = (_FALLBACK, _COMPARED, _PROPERTY, _TYPED, _ARROW, _ENCODED, _CONTENT, _BODY)
+_FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
+
+# A word without quotation marks behind the name.
+_MARKDOWN = LatePattern(rf"(?:[ \t]?:[*_]{{1,3}}|[*_]{{1,3}}[ \t]?:)[ \t]{{1,4}}[`*\"']{{0,3}}{_BARE}")
+_FENCED = LatePattern(
+    r"[*_]{0,3}:?[*_]{0,3}[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
+)
+_DEFINITION = LatePattern(rf"[ \t]{{0,4}}\r?\n:[ \t]{{1,4}}`?{_BARE}`?{_LINE_END}")
+_DEFAULT = LatePattern(r":?[-=:?]?(?P<b>[^\s\"'`{}$]{4,200}\$?)\}")
+_ITEM = LatePattern(rf"[\"']?[ \t]{{0,4}}\r?\n[ \t]{{0,40}}-[ \t]{{1,4}}[\"']?{_BARE}[\"']?{_LINE_END}")
+_ARRAY = LatePattern(rf"[\"'],\s{{0,40}}{_LITERAL}")
+_BRACES = LatePattern(r"=\{(?P<b>[^{}\s]{4,120})\}(?=[;\"'\s]|\Z)")
+_DIRECTIVE = LatePattern(rf"[ \t]{{1,8}}(?:[057][ \t]{{1,4}})?(?P<b>[^\s\"'`;]{{4,200}})(?P<semicolon>;?){_LINE_END}")
+_DIRECTIVE_OF = LatePattern(
+    r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set)?[ \t]{0,8}\Z"
+)
+_LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
+_BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
+
+_HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
+_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
+_COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
+_INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
+_ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
+_VALUE = LatePattern(
+    r"[ \t]*N?(?:'(?P<v>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
+)
+
+
+def syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+    """All secrets known by a name and the syntax around it. lowered, names: as in `assignments.named_spans`."""
+    done = 0
+    for place, word in names:
+        if not is_begun(lowered, place, word):
+            continue
+        name, start = find_name(text, place)
+        end = place + 3 if " " in name else start + len(name)
+        if (end != done or word == "key") and (is_secret_name(name) or is_secret_name(name.rstrip("sS"))):
+            done = end
+            yield from _spans_of(text, name, start, end)
+
+
+def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+    """The secrets that the syntax around a name gives it; start, end: where the name is."""
+    sign = text[end : end + 1]
+    if sign in _FIRST_OF_LITERALS:
+        for pattern in _LITERALS:
+            if match := pattern.match(text, end):
+                yield from _quoted(match, name)
+                return
+        if match := _PERL.match(text, end):
+            yield from _quoted(match, name)
+        elif match := _DOCUMENT.match(text, end):
+            yield from _bare(match, name)
+    before = text[max(0, start - 100) : start]
+    if sign == "(":
+        last = name.rpartition(".")[2]
+        if (("." in name or _CALLER.search(before)) and (match := _CALLED.match(text, end))) and (
+            _SETTER.match(last) or "." in name or before.endswith((".", "->", "::"))
+        ):
+            yield from _quoted(match, name)
+    elif (
+        (sign in ("{", " ") and _TEXT_TYPE.search(before) and (match := _BRACED.match(text, end)))
+        or (sign in ('"', "'", ",") and _ARGUMENT_OF.search(before) and (match := _NEXT_ARGUMENT.match(text, end)))
+        or (name.startswith("-") and (match := _ARRAY.match(text, end)))
+    ):
+        yield from _quoted(match, name)
+    if name.startswith("-") and (match := _ITEM.match(text, end)):
+        yield from _bare(match, name)
+    if before.endswith("${") and (match := _DEFAULT.match(text, end)):
+        yield from _bare(match, name)
+    if sign in ("*", "_", ":", " ", "\n", "\r"):
+        for pattern in (_MARKDOWN, _FENCED):
+            if match := pattern.match(text, end):
+                yield from _bare(match, name)
+        if before[-1:] in ("", "\n") and (match := _DEFINITION.match(text, end)):
+            yield from _bare(match, name)
+        if sign == ":" and _BESIDE_USER.search(before) and (match := _LISTED.match(text, end)):
+            yield from _bare(match, name)
+    if sign == "=" and (match := _BRACES.match(text, end)):
+        yield from _bare(match, name)
+    if sign in (" ", "\t"):
+        yield from _directive(text, name, before, end)
+    if sign in ("|", " ", "*", "`") and "|" in before:
+        yield from _table(text, name, start, end)
+    if sign in (",", "\n", "\r", '"', ";", "\t", ")", " ", "`"):
+        yield from _columns(text, name, start, end)
+
+
+def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
+    """The value behind a blank in a line that consists of a name and a value only."""
+    if (match := _SPACED.match(text, end)) and _DEFINED.search(before):
+        yield from _quoted(match, name)
+    elif (match := _DIRECTIVE.match(text, end)) and (
+        given := _DIRECTIVE_OF.search(before if len(before) == 100 else "\n" + before)
+    ):
+        value = match["b"]
+        sure = given["word"] or match["semicolon"] or not is_wordlike(value, digits=True)
+        if sure and has_digit(value) and value[-1] not in ".,:)":
+            yield from _bare(match, name)
+
+
+def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+    """The values in the column of a table in Markdown that the name is above, or in the cell beside it."""
+    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
+    stop = _line_end(text, end)
+    if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
+        return
+    column = text.count("|", line, start)
+    rule = text[stop + 1 : _line_end(text, stop + 1)]
+    if not _RULE.match(rule):
+        if column == 1 and (cell := _cell(text, line, stop, 2)):
+            yield from _in_cell(text, *cell, name)
+        return
+    place = _line_end(text, stop + 1) + 1
+    for _ in range(_MAX_ROWS):
+        stop = _line_end(text, place)
+        if text.find("|", place, stop) < 0:
+            return
+        if cell := _cell(text, place, stop, column):
+            yield from _in_cell(text, *cell, name)
+        place = stop + 1
+
+
+def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
+    for _ in range(column):
+        place = text.find("|", place, stop) + 1
+        if not place:
+            return None
+    last = text.find("|", place, stop)
+    return place, last if last >= 0 else stop
+
+
+def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
+    cell = text[first:last]
+    value = cell.strip(" \t\r\"'`*")
+    if len(value) >= 4 and _is_bare_secret(value, name) and (has_digit(value) or value.count("-") > 1):
+        at = first + cell.index(value)
+        yield Span(at, at + len(value), kind_of(name), 300)
+
+
+def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+    """The values of a column of comma-separated values, or of the rows that `INSERT INTO` gives."""
+    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
+    opened = text.rfind("(", max(line, start - 600), start)
+    if opened >= 0:
+        if "nto" in text[line:opened] or "NTO" in text[line:opened]:
+            insert = _INSERT.search(text, line, opened + 1)
+            if insert and insert.end() == opened + 1:
+                yield from _inserted(text, name, text.count(",", opened, start), end)
+        return
+    stop = _line_end(text, end)
+    head = text[line:stop].rstrip("\r")
+    sign = next((each for each in (",", ";", "\t") if each in head), "")
+    if not sign:
+        return
+    cells = head.split(sign)
+    if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
+        return
+    column = text.count(sign, line, start)
+    if cells[column].strip(" \"'") != name or has_digit(head):
+        return
+    place = stop + 1
+    for _ in range(_MAX_ROWS):
+        stop = _line_end(text, place)
+        row = text[place:stop]
+        parts = row.split(sign)
+        if len(parts) != len(cells) or len(row) > _MAX_ROW_CHARS:
+            return
+        first = place + sum(len(part) + 1 for part in parts[:column])
+        yield from _in_cell(text, first, first + len(parts[column]), name)
+        place = stop + 1
+
+
+def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
+    rows = _ROWS.match(text, end)
+    place = rows.end() if rows else len(text)
+    for _ in range(_MAX_ROWS):
+        if text[place : place + 1] != "(":
+            return
+        place += 1
+        for number in range(60):
+            value = _VALUE.match(text, place)
+            if value is None:
+                return
+            if number == column and value["v"] and _is_quoted_secret(value["v"], name):
+                yield Span(value.start("v"), value.end("v"), kind_of(name), 300)
+            place = value.end()
+            if value["end"] == ")":
+                break
+        while text[place : place + 1] and text[place] in ", \t\r\n":
+            place += 1
+
+
+def _line_end(text: str, place: int) -> int:
+    stop = text.find("\n", place, place + _MAX_ROW_CHARS)
+    return min(len(text), place + _MAX_ROW_CHARS) if stop < 0 else stop
+
+
+def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
+    group = "v" if match["v"] is not None else "w"
+    if _is_quoted_secret(match[group], name):
+        yield Span(match.start(group), match.end(group), kind_of(name), 300)
+
+
+def _bare(match: re.Match[str], name: str) -> Iterator[Span]:
+    value = match["b"].rstrip(".,;:*`")
+    if len(value) >= 4 and _is_bare_secret(value, name):
+        yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
+
+
+def _is_quoted_secret(value: str, name: str) -> bool:
+    if kind_of(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
+        return False
+    return is_secret_value(value, name, "quoted", True)
+
+
+def _is_bare_secret(value: str, name: str) -> bool:
+    """Whether a word without quotation marks is a secret: signs that code has as well count for nothing."""
+    if value[0] in "$<[({|%/" or is_placeholder(value) or is_reference(value) or "(" in value:
+        return False
+    return is_secret_value(_SIGNS.sub("", value), name, "flag", True)
+
+
+_SIGNS = LatePattern(r"[$*|&!^%#@?]+")
