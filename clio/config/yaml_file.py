@@ -88,7 +88,7 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
     except (FileNotFoundError, NotADirectoryError):
         return None
     except NotAFile as error:
-        kind = error.strerror.removeprefix("it ")
+        kind = str(error.strerror).removeprefix("it ")
         raise PassedOver(f"{shown} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
         raise PassedOver(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None

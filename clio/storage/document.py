@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -97,9 +98,10 @@ def check_version(version: object) -> int:
 
     Raises msgspec.DecodeError for anything that no clio writes as one.
     """
-    if isinstance(version, int | float) and version > _LARGEST_VERSION:  # JSON numbers beyond 64 bits become floats
+    # JSON numbers beyond 64 bits may be floats; what no float can hold is no version.
+    if isinstance(version, int | float) and _LARGEST_VERSION < version <= sys.float_info.max:
         return _LARGEST_VERSION + 1
-    if type(version) is int and version >= 0:
+    if type(version) is int and 0 <= version <= _LARGEST_VERSION:
         return version
     raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
 
