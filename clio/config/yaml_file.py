@@ -117,7 +117,7 @@ def parse(data: bytes, shown: str) -> Table:
 
 def _example(shown: str) -> str:
     """A line that the file of that name may begin with."""
-    examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "gpt-5:"}
+    examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "openai:"}
     return examples.get(shown.rpartition("/")[2], "approve: ask")
 
 
