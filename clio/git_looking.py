@@ -7,6 +7,7 @@ given an empty command, so that such files are compared as they lie there.
 
 import errno
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
@@ -45,6 +46,10 @@ _QUIET = {
 _LEADING_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
 _UNTOLD = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
 """Beginnings of paths that git alone can tell the place of."""
+_OWN_FILES = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
+)
 _MAX_FILTERS = 100
 _TIMEOUT_S = 10.0
 _SETTLED_S = 2.0
@@ -87,6 +92,7 @@ def command(folder: Path, *words: str) -> list[str]:
     Raises OSError where git cannot be run, a filter cannot be switched off, or the repository leads elsewhere.
     """
     name, *rest = words
+    _refuse_unreadable(folder)
     filters: list[str] = []
     if name not in _COMPARE_NOTHING:
         filters = without_filters(folder)
@@ -99,6 +105,39 @@ def command(folder: Path, *words: str) -> list[str]:
 def environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for it: no lock is taken, nothing is asked, and nothing fetched."""
     return {**env, **_QUIET}
+
+
+def _refuse_unreadable(folder: Path) -> None:
+    path = find_unreadable(folder)
+    if path is not None:
+        raise OSError(errno.EINVAL, "it is not a file, so this is not a repository clio can read", str(path))
+
+
+def find_unreadable(folder: Path) -> Path | None:
+    """What git would wait for without end when it looks at a folder: a pipe or a device in the place of a file."""
+    top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    if top is None:
+        return None
+    git = top / ".git"
+    reference = _read_line(git / "HEAD").removeprefix("ref:").strip() if git.is_dir() else ""
+    names = (*_OWN_FILES, reference) if reference and not reference.startswith("/") else _OWN_FILES
+    for path in (git, *(git / name for name in names), top / ".gitignore", top / ".gitattributes"):
+        try:
+            mode = path.stat().st_mode
+        except (OSError, ValueError):
+            continue  # not there, or git itself says what is wrong with it
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            return path
+    return None
+
+
+def describe_unreadable(folder: Path) -> str | None:
+    """One sentence about it; None where there is none."""
+    path = find_unreadable(folder)
+    if path is None:
+        return None
+    kind = "a named pipe" if path.is_fifo() else "no ordinary file"
+    return f"{str(path)!r} is {kind}, so this is not a repository clio can read; move it away"
 
 
 def answer(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
@@ -179,6 +218,7 @@ def read_settings(folder: Path) -> Settings:
     known = _known.get(folder)
     if known is not None and known.files is not None and known.marks == _marks(known.files):
         return known
+    _refuse_unreadable(folder)
     began = time.time()
     items = _list_settings(folder)
     files = _files(folder, items)

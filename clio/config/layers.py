@@ -30,6 +30,7 @@ from clio.config.worktree_link import link_of
 from clio.config.yaml_file import PassedOver
 from clio.config.yaml_settings import read_settings
 from clio.errors import ConfigError, UsageError
+from clio.git_looking import describe_unreadable
 
 DEFAULT = "default"
 Values = dict[tuple[str, ...], list[Setting]]
@@ -73,6 +74,8 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
             trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
     put(values, _run_settings(options, env, values))
+    if unreadable := describe_unreadable(owner):
+        problems.append(unreadable)
     mcp = configured(home, owner, places)
     hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)), places)
     is_foreign = came_with_project(owner, home)

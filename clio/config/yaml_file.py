@@ -88,7 +88,7 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
     except (FileNotFoundError, NotADirectoryError):
         return None
     except NotAFile as error:
-        kind = error.strerror.removeprefix("it ")
+        kind = str(error.strerror).removeprefix("it ")
         raise PassedOver(f"{shown} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
         raise PassedOver(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
@@ -117,7 +117,7 @@ def parse(data: bytes, shown: str) -> Table:
 
 def _example(shown: str) -> str:
     """A line that the file of that name may begin with."""
-    examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "gpt-5:"}
+    examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "openai:"}
     return examples.get(shown.rpartition("/")[2], "approve: ask")
 
 

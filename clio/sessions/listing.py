@@ -22,6 +22,8 @@ HEAD_BYTES = 4096
 MESSAGE = b'\n{"type":"message","n":'
 NAME = b'\n{"type":"name",'
 FIRST_LINES = 10
+MAX_BROKEN = 50
+"""So many files that nothing can be read of are decoded whole; further ones are listed without their details."""
 # A journal without a message is shown only if it is larger than a first line can be: then something in it is damaged.
 OPENING_BYTES = 16_384
 
@@ -52,18 +54,20 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[Sessi
     """
     names = file_names(folder)
     infos: list[SessionInfo] = []
-    for id in session_ids(names):
+    broken = 0
+    for id in sorted(session_ids(names), reverse=True):
         if stop():
             return []
-        if info := _describe(SessionFiles(folder, id), names):
+        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_BROKEN):
             infos.append(info)
+            broken += info.messages == 0
     return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
 
 
-def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
+def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
     """One line of the list; None where the session was deleted meanwhile, or never got to its first message."""
     try:
-        info = _read_info(files, names)
+        info = _read_info(files, names, may_decode=may_decode)
     except (FileNotFoundError, NotAFile):
         return None
     except OSError:
@@ -72,12 +76,14 @@ def _describe(files: SessionFiles, names: set[str]) -> SessionInfo | None:
     return msgspec.structs.replace(info, running=running) if info else None
 
 
-def _read_info(files: SessionFiles, names: set[str]) -> SessionInfo | None:
+def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
     # Names are made of strings here: four paths a session would be a third of the whole list's time.
     has_snapshot = f"{files.id}{SNAPSHOT}" in names
     info, merged_journal = SessionInfo(id=files.id), ""
     if has_snapshot:
         head = _head(files.snapshot)
+        if head is None and not may_decode:
+            return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
         if head is None:
             return _decoded(files)
         info, merged_journal = _from_head(head, files.id), head.merged_journal

@@ -1,5 +1,6 @@
 """Reads a session from its files, whatever state they are in, and changes none of them."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from clio.sessions.files import SessionFiles
 from clio.sessions.legacy_outputs import stored_outputs, with_output
 from clio.sessions.loaded import Loaded
 from clio.sessions.state import SessionState
-from clio.storage.document import corrupt, migrate, refuse_newer
+from clio.storage.document import check_version, corrupt, migrate, refuse_newer
 from clio.storage.jsonl import read_lines
 from clio.storage.reading import read_regular
 
@@ -101,6 +102,12 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     try:
         return _parse(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if (mended := snapshot.without_bad_numbers(data)) is not None:
+            with suppress(msgspec.DecodeError):
+                loaded, merged_journal = _parse(mended, files, outputs)
+                said = f"{str(files.snapshot)!r} has numbers that cannot be read; those are left out, all else is used."
+                warnings = (*loaded.warnings, said)
+                return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
         rescued = legacy.decode({"schema": snapshot.SCHEMA} | snapshot.rescue(data), files.id)
         count = len(rescued.state.messages)
         said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
@@ -110,6 +117,9 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
 def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
     """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
     stamp = decode_json(data, type=_Stamp)
+    is_large = isinstance(stamp.version, float) and stamp.version > snapshot.VERSION + 1
+    if stamp.schema == snapshot.SCHEMA and is_large:
+        refuse_newer(files.snapshot, check_version(stamp.version), snapshot.VERSION)
     if stamp.schema == snapshot.SCHEMA and type(stamp.version) is int:
         refuse_newer(files.snapshot, stamp.version, snapshot.VERSION)
         if stamp.version < snapshot.OLDEST_READ:

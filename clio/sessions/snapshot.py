@@ -4,12 +4,13 @@ Pure: bytes to values and back. One top-level field a line, the small ones first
 Readers take any JSON layout; only the quick look at the head and the rescue of a damaged file profit from the lines.
 """
 
+import math
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.json_data import JsonDecoder, decode_json
+from clio.algorithms.json_data import JsonDecoder, check_depth, decode_json
 from clio.messages import Message
 from clio.sessions.spans import Span, ids_of, spans_of
 from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
@@ -21,6 +22,8 @@ OLDEST_READ = 1
 MIGRATIONS: dict[int, Any] = {}
 AFTER_HEAD = b',\n"todos":'
 BETWEEN = b",\n"
+_INTEGER_DIGITS = 19
+"""As many may be beyond 64 bits."""
 ENDING = b"\n]\n}\n"
 
 
@@ -192,6 +195,31 @@ def rescue(data: bytes) -> dict[str, Any]:
         elif line.startswith(b'"') and isinstance(field := _try_decode(b"{" + line + b"}"), dict):
             fields |= field
     return fields | {"history": history} if history else {}
+
+
+def without_bad_numbers(data: bytes) -> bytes | None:
+    """The JSON object with null for each number that no field of a session can hold; None where it is none otherwise.
+
+    Such are NaN, Infinity, and numbers beyond the range of 64 bits or of a float.
+    """
+    import json  # only damaged files need it
+
+    def read_integer(text: str) -> int | None:
+        return int(text) if len(text) < _INTEGER_DIGITS else None
+
+    def read_float(text: str) -> float | None:
+        number = float(text)
+        return number if math.isfinite(number) else None
+
+    def drop_constant(_: str) -> None:
+        return None
+
+    try:
+        check_depth(data)
+        value: object = json.loads(data, parse_constant=drop_constant, parse_int=read_integer, parse_float=read_float)
+        return msgspec.json.encode(value) if isinstance(value, dict) else None
+    except (msgspec.DecodeError, ValueError, RecursionError):  # of which errors of JSON and of text are kinds
+        return None
 
 
 def _written(ids: list[str], data: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ class _Stamp(Struct):
 
 
 _LARGEST_VERSION = 9_999
-"""A larger number is no version that any clio ever wrote."""
+"""Every larger number counts as a version that this clio does not know."""
 
 
 def load(path: Path, kind: Format[T]) -> Document[T] | None:
@@ -93,7 +94,13 @@ def stated_version(data: bytes, unversioned: int = 1) -> int:
 
 
 def check_version(version: object) -> int:
-    """The version itself. Raises msgspec.DecodeError for anything that no clio writes as one."""
+    """The version, or one more than the largest that is told apart.
+
+    Raises msgspec.DecodeError for anything that no clio writes as one.
+    """
+    # JSON numbers beyond 64 bits may be floats; what no float can hold is no version.
+    if isinstance(version, int | float) and _LARGEST_VERSION < version <= sys.float_info.max:
+        return _LARGEST_VERSION + 1
     if type(version) is int and 0 <= version <= _LARGEST_VERSION:
         return version
     raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.yaml_file import MAX_BYTES
+from clio.config.yaml_file import MAX_BYTES, parse
 from clio.config.yaml_settings import read_settings
 from clio.config.yaml_value import set_value
 from clio.errors import ConfigError
@@ -215,3 +215,17 @@ def test_a_truth_value_no_choice_is_like_is_refused(tmp_path: Path, word: str) -
     path.write_text(f"notify: {word}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"YAML reads an unquoted {word} as true"):
         read_settings(path, "config.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [
+        ("mcp.yaml", "mcpServers:"),
+        ("hooks.yaml", "hooks:"),
+        ("prices.yaml", "openai:"),
+        ("config.yaml", "approve: ask"),
+    ],
+)
+def test_the_example_is_of_the_file_that_is_named(name: str, example: str) -> None:
+    with pytest.raises(ConfigError, match=f"^~/.clio/{name}:1: expected lines such as '{example}', not 'hello'$"):
+        parse(b"hello", f"~/.clio/{name}")

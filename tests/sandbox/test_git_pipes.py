@@ -1,0 +1,37 @@
+"""A pipe in the place of one of git's own files: git is not called, and the file is named."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from clio.git_looking import answer, command, describe_unreadable, read_settings
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
+
+
+@pytest.mark.parametrize("name", ["config", "HEAD", "index", "packed-refs", "refs/heads/main", "info/exclude"])
+def test_git_is_not_called_where_it_would_wait_for_a_pipe(tmp_path: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
+    assert describe_unreadable(tmp_path) is None
+    pipe = tmp_path / ".git" / name
+    pipe.unlink(missing_ok=True)
+    pipe.parent.mkdir(exist_ok=True)
+    os.mkfifo(pipe)
+    began = time.monotonic()
+    with pytest.raises(OSError, match="not a repository clio can read"):
+        read_settings(tmp_path)
+    with pytest.raises(OSError, match="not a repository clio can read"):
+        command(tmp_path, "rev-parse", "HEAD")
+    assert answer(tmp_path, "status", timeout_s=5) is None
+    assert time.monotonic() - began < 1
+    said = describe_unreadable(tmp_path)
+    assert said == f"'{pipe}' is a named pipe, so this is not a repository clio can read; move it away"
+
+
+def test_a_pipe_named_git_is_no_repository(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert "is a named pipe" in (describe_unreadable(tmp_path) or "")
+    assert answer(tmp_path, "status", timeout_s=5) is None
