@@ -3,7 +3,8 @@
 from contextlib import suppress
 from pathlib import Path
 
-from clio.config.own_memory import earlier_sessions, record_sessions, recorded_sessions, tracked_sessions
+from clio.config.own_memory import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
+from clio.errors import ClioError
 
 
 class OwnSessions:
@@ -23,7 +24,8 @@ class OwnSessions:
         """Record a session that is written now. Where the home cannot be written it counts for this run only."""
         if session_id not in self._added:
             self._added.add(session_id)
-            with suppress(OSError):
+            with suppress(OSError, ClioError):
+                make_key(self._home)  # before this run is in the record of costs, by which former projects are known
                 record_sessions(self._home, (session_id,))
 
     def among(self, ids: set[str]) -> set[str]:
