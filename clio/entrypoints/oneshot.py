@@ -194,10 +194,6 @@ def _choose_session(app: App, options: Options) -> None:
         if latest is None:
             raise SessionNotFound("there is no session to continue in this project; leave out -c")
         app.open_session(latest)
-    if app.session.is_foreign:
-        from clio.sessions.store import CAME_WITH
-
-        sys.stderr.write(f"clio: {CAME_WITH}\n")
 
 
 def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds: bool) -> Emit:

@@ -303,6 +303,7 @@ class MemorySystem(KnownOfProject):
         self._refuse_incognito()
         from clio.memory.sleep.nights import Nights
 
+        self._seal()
         nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
         nights.ask = self._memories.decide
         return nights
