@@ -303,9 +303,9 @@ class MemorySystem(KnownOfProject):
         self._refuse_incognito()
         from clio.memory.sleep.nights import Nights
 
-        self._seal()
         nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
         nights.ask = self._memories.decide
+        nights.begin = self._seal
         return nights
 
     # Documents
