@@ -305,6 +305,7 @@ class MemorySystem(KnownOfProject):
 
         nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
         nights.ask = self._memories.decide
+        nights.begin = self._seal
         return nights
 
     # Documents

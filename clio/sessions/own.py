@@ -3,7 +3,8 @@
 from contextlib import suppress
 from pathlib import Path
 
-from clio.config.own_memory import earlier_sessions, record_sessions, recorded_sessions, tracked_sessions
+from clio.config.own_memory import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
+from clio.errors import ClioError
 
 
 class OwnSessions:
@@ -23,8 +24,14 @@ class OwnSessions:
         """Record a session that is written now. Where the home cannot be written it counts for this run only."""
         if session_id not in self._added:
             self._added.add(session_id)
+            self.fix_former()
             with suppress(OSError):
                 record_sessions(self._home, (session_id,))
+
+    def fix_former(self) -> None:
+        """Make the key before this run is in the record of costs, by which former projects are known."""
+        with suppress(OSError, ClioError):
+            make_key(self._home)
 
     def among(self, ids: set[str]) -> set[str]:
         """Those of the ids that are the user's own."""

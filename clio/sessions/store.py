@@ -85,6 +85,8 @@ class SessionStore:
         """
         files = self._files(session_id)
         is_foreign = not self.is_own(session_id)
+        if is_foreign and persist and self._own is not None:
+            self._own.fix_former()
         if persist:
             session = self._open_for_writing(files)
             if session.imported is not None:

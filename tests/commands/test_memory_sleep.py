@@ -19,6 +19,7 @@ from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.sleep.night_support import FACTS
+from tests.support.own_sessions import own_store
 
 
 def make_sessions(desk: Desk) -> None:
@@ -86,7 +87,10 @@ def test_the_option_completes(desk: Desk) -> None:
 
 def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    make_sessions(make_desk(place.project))
+    desk = make_desk(place.project)
+    make_sessions(desk)
+    for info in desk.store.list():
+        own_store(place.project, place.home / ".clio").record_own(info.id)
     clio(place, "memory", "list")  # the first start notes that this memory was made here
     before = {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()}
     dry = json.loads(clio(place, "memory", "sleep", "--dry-run", "--json").stdout)

@@ -16,6 +16,7 @@ from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
+from tests.support.own_sessions import own_store
 from tests.support.pty_session import PtySession
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
@@ -23,7 +24,7 @@ SAID = "We deploy from main on Fridays, and the API listens on port 8080."
 
 
 def store_of(place: Place) -> SessionStore:
-    return SessionStore(place.project / ".clio" / "sessions")
+    return own_store(place.project, place.home / ".clio")
 
 
 def make_session(place: Place, said: str = SAID) -> None:

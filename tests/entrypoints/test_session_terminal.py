@@ -9,6 +9,7 @@ import pytest
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, make_place
+from tests.support.own_sessions import own_store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 OFFLINE = ("--provider", "offline")
@@ -23,7 +24,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def store_of(place: Place) -> SessionStore:
-    return SessionStore(place.project / ".clio" / "sessions")
+    return own_store(place.project, place.home / ".clio")
 
 
 def said(place: Place, question: str, answer: str, name: str | None = None) -> None:

@@ -11,6 +11,7 @@ import pytest
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.support.own_sessions import own_store
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def store_of(place: Place) -> SessionStore:
-    return SessionStore(place.project / ".clio" / "sessions")
+    return own_store(place.project, place.home / ".clio")
 
 
 def said(place: Place, *texts: str, name: str | None = None) -> str:

@@ -51,6 +51,7 @@ class Nights:
         self.clock = clock
         self.rng = rng or random.Random()
         self.ask: Ask | None = None
+        self.begin: Callable[[], None] = lambda: None  # before anything is written
         self.log = ReportLog(self.folder / "sleep.log.jsonl")
 
     def is_due(self) -> bool:

@@ -45,6 +45,7 @@ def sleep(
         ground = Ground(nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock)
         began = time.strftime("%d %b %H:%M", time.localtime(nights.clock()))
         deadline = None if budget_s is None else time.monotonic() + budget_s
+        nights.begin()
         night = Night(
             ground,
             nights.store,
