@@ -325,7 +325,7 @@ def test_a_rule_means_no_more(rule: str, line: str, project: Path) -> None:
     [
         ("git push --force", 'git push "$X"'),
         ("rm -rf *", 'for f in a b; do rm "$f"; done'),
-        ("git push", "D=x; git -C $D status"),
+        ("git push", "git -C $(cat x) status"),
         ("git push", "hyperfine 'git push'"),
         ("git push", "./x.sh | sh"),
     ],
