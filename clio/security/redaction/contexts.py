@@ -13,7 +13,16 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import has_digit, is_placeholder, is_reference, is_wordlike
+from clio.security.redaction.value_shapes import (
+    CHAIN_STOP,
+    FILE_NAME,
+    MEASURE,
+    REPETITION,
+    has_digit,
+    is_placeholder,
+    is_reference,
+    is_wordlike,
+)
 
 MAX_LINE_CHARS = 600
 """How far behind its first word a command or a sentence is read."""
@@ -78,14 +87,12 @@ PROGRAMS: dict[str, Program] = {
     "wpa_passphrase": Program(after=(("", 2),)), "vault": Program(after=(("login", 1),)),
     "nmcli": Program(after=(("password", 1), ("wifi-sec.psk", 1), ("802-11-wireless-security.psk", 1))),
     "aws": Program(after=(("aws_secret_access_key", 1), ("aws_session_token", 1))),
-    "setx": Program(after=()), "kinit": Program(), "svn": Program(), "snmpwalk": Program(flags=("-A", "-X")),
+    "snmpwalk": Program(flags=("-A", "-X")),
     "snmpget": Program(flags=("-A", "-X")), "ngrok": Program(after=(("authtoken", 1), ("add-authtoken", 1))),
-    "heroku": Program(), "influx": Program(flags=("-password",)), "impala-shell": Program(), "fly": Program(flags=("-p",), needs=("login",)),
+    "influx": Program(flags=("-password",)), "fly": Program(flags=("-p",), needs=("login",)),
     "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
 }  # fmt: skip
 """The programs that take a secret on their command line, by name."""
-for _idle in ("setx", "kinit", "svn", "heroku", "impala-shell"):
-    del PROGRAMS[_idle]
 _STARTS = LatePattern(
     r"(?<![A-Za-z0-9_.-])(?:" + "|".join(sorted(map(re.escape, PROGRAMS), key=len, reverse=True)) + r")(?= )"
 )
@@ -362,7 +369,7 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         sign in value for sign in ("(", "=>", "::", "->", "<")
     ):
         return False
-    if _REPETITION.match(value):
+    if REPETITION.match(value):
         return False  # of a grammar
     quoted = match.groupdict().get("qv") is not None
     if not quoted and text[match.end() : match.end() + 1] in ("(", "["):
@@ -373,12 +380,12 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
             len(chain) >= 3
             and value.islower()
             and all(len(part) >= 4 for part in chain)
-            and not _CHAIN_STOP.intersection(chain)
+            and not CHAIN_STOP.intersection(chain)
         )
     if not is_wordlike(value, digits=True):
         return (
             len(value) >= 6
-            and not _MEASURE.fullmatch(value)
+            and not MEASURE.fullmatch(value)
             and value.isascii()
             and (has_digit(value) or _is_random_letters(value) or quoted or _SIGN.search(value[:-1]) is not None)
         )
@@ -386,26 +393,16 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         has_digit(value)
         and value[0].isalpha()
         and len(value) >= 6
-        and not _MEASURE.fullmatch(value)
+        and not MEASURE.fullmatch(value)
         and not any(sign in value for sign in "./:_")
     )
-
-
-_REPETITION = LatePattern(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
 
 
 def _is_random_letters(value: str) -> bool:
     return value.replace("-", "").isalpha() and (len(value) >= 8 or not value.islower())
 
 
-_CHAIN_STOP = frozenset(
-    "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
-)
 _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
-_MEASURE = LatePattern(
-    r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
-    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d+\S*|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
-)
 
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
@@ -478,14 +475,9 @@ def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     host, port = match[0].split(":")[:2]
     return (
         _is_value(value)
-        and not _FILE.search(host)
+        and not FILE_NAME.search(host)
         and (port in ("*", "5432", "5433", "6432") or not is_wordlike(value))
     )
-
-
-_FILE = LatePattern(
-    r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
-)
 
 
 class Form(Struct, frozen=True):

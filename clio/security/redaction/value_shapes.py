@@ -1,5 +1,7 @@
 """What a value looks like: random, made of words, a placeholder, or a reference to a value kept elsewhere. Pure."""
 
+# ruff: noqa: E501 - an expression reads better on one line
+
 import math
 import re
 from itertools import pairwise
@@ -143,3 +145,16 @@ def is_placeholder(value: str) -> bool:
 def is_reference(value: str) -> bool:
     """Whether a value says where the secret is kept: a variable, an expression, a path, an address of a store."""
     return _REFERENCE.match(value) is not None
+
+
+MEASURE = LatePattern(
+    r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d+\S*|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
+)
+FILE_NAME = LatePattern(
+    r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
+)
+REPETITION = LatePattern(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
+CHAIN_STOP = frozenset(
+    "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
+)
