@@ -111,6 +111,13 @@ def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
     return frozenset()
 
 
+def accept_sessions(project: Path, home: Path) -> None:
+    """Count the sessions that are in a project as the user's own, for a user who trusts its memory. Raises OSError."""
+    with suppress(FileNotFoundError):
+        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
+        record_sessions(home, frozenset(filter(_ID.fullmatch, found)) - tracked_sessions(project))
+
+
 def recorded_sessions(home: Path) -> frozenset[str]:
     """The ids of all sessions that this user's clio wrote."""
     with suppress(OSError):
@@ -167,7 +174,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
     except UnicodeDecodeError:
         return f"{str(seal)!r} is damaged"
     nonce, colon, code = text.partition(":")
-    if not (colon and _is_hexadecimal(nonce, 32) and _is_hexadecimal(code, 64)):
+    if not (colon and _is_hexadecimal(nonce.removeprefix(_WITH_SESSIONS), 32) and _is_hexadecimal(code, 64)):
         return f"{str(seal)!r} is damaged"
     copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
     if copies and not _is_sealed(project, _read_key(home)):

@@ -15,6 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.config.loaded import Loaded, Widening
+from clio.config.own_memory import KEY as MEMORY_KEY
+from clio.config.own_memory import accept_sessions
 from clio.config.paths import project_config
 from clio.config.project_rules import needs_trust
 from clio.config.schema import Config
@@ -139,6 +141,8 @@ def as_widening(setting: Setting) -> Widening:
 def grant_all(loaded: Loaded) -> None:
     """Trust the project with everything its file asks for now. Takes effect with the next `load`. Raises as `grant`."""
     Trust(loaded.home).grant(loaded.owner, (*loaded.trusted, *loaded.withheld))
+    if any(value.key == MEMORY_KEY for value in loaded.withheld):
+        accept_sessions(loaded.owner, loaded.home)
 
 
 def should_ask(loaded: Loaded) -> bool:

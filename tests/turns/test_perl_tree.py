@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from clio.config.layers import load
+from clio.config.options import Options
+from clio.config.trust import grant_all
 from clio.export.files import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
@@ -25,6 +28,9 @@ MEMORY = "memory_operations"
 def project(tmp_path: Path) -> Path:
     make_repository(tmp_path / "project", {"app.py": "print('hi')\n"})
     lay_out_perl_tree(tmp_path / "project" / ".clio")
+    # What the original left there counts as the user's own once the user trusts the project.
+    home = tmp_path / "home"
+    grant_all(load(Options(cwd=tmp_path / "project"), {"HOME": str(home), "CLIO_HOME": str(home)}))
     return tmp_path / "project"
 
 
