@@ -28,7 +28,7 @@ class ProjectLink(Struct, frozen=True):
 
     @property
     def is_state(self) -> bool:
-        """Whether it is `.clio` or lies in it."""
+        """Whether it is `.clio` or is inside it."""
         return self.name.split("/", 1)[0] == FOLDER_NAME
 
 

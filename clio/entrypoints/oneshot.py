@@ -48,7 +48,7 @@ class NobodyThere:
         from clio.ui.spelling import spell_out_line
 
         raise ApprovalNeeded(
-            f"{spell_out_line(request.title)} needs approval and nobody can be asked in a one-shot run; {way}"
+            f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {way}"
         )
 
 

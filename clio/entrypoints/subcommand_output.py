@@ -61,7 +61,7 @@ def print_json(result: CommandResult) -> None:
 
 
 def ask(question: str) -> str | None:
-    """The person's answer; None where nobody is there, "q" where they give up.
+    """The user's answer; None where no user can answer, "q" where they give up.
 
     What was typed before the question is no answer, and is dropped: no prompt follows that could get it.
     """
