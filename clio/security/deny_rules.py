@@ -141,7 +141,8 @@ class _Matcher:
             runs_text = _family(self.program) == "cargo" and self.depth < _MAX_DEPTH  # `cargo watch -x "test -q"`
             if runs_text and call[place - 1].text in ("-x", "--exec") and not word.dynamic:
                 inner = _Matcher(self.rule, self.aliases, self.depth + 1)
-                yield from (inner.match(each) for each in parse(f"cargo {word.text}").commands)
+                for each in parse(f"cargo {word.text}").commands:
+                    yield inner.match(each)
             before = [each.text for each in call[1:place]]
             if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
                 yield self._arguments(call[place:], command)

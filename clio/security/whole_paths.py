@@ -14,7 +14,10 @@ _HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
 _PROC_LINK = LatePattern(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
 _EVERYTHING = LatePattern(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
 _WHOLE = tables.SYSTEM_FOLDERS | names(
-    "/usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib /run"
+    """
+    /usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib
+    /run
+    """
 )
 _ESSENTIAL = names("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /etc/nsswitch.conf")
 """Files without which no user can log in, or the machine does not start."""
