@@ -138,6 +138,11 @@ class _Matcher:
         if not self.lead and not self.tail:
             return
         for place, word in enumerate(call[2:], 2):
+            runs_text = _family(self.program) == "cargo" and self.depth < _MAX_DEPTH  # `cargo watch -x "test -q"`
+            if runs_text and call[place - 1].text in ("-x", "--exec") and not word.dynamic:
+                inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+                for each in parse(f"cargo {word.text}").commands:
+                    yield inner.match(each)
             before = [each.text for each in call[1:place]]
             if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
                 yield self._arguments(call[place:], command)
@@ -218,6 +223,8 @@ class _Matcher:
         program = _family(self.program)
         other = SYNONYMS.get(program, {})
         names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
+        if program == "git":  # it may find `git-PUSH` where a disk does not tell small letters from capitals
+            names.add(word.text.casefold())
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
@@ -289,6 +296,8 @@ class _Matcher:
             found.extend(self._inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
         if name == "corepack":
             found.append(self._inner(args, command))
+        if name == "pipx" and len(args) > 2 and args[0].text == "runpip":
+            found.append(self._inner((Word("pip"), *args[2:]), command))
         if name not in _QUOTES_OTHERS and isinstance(judge_read_only(command), str):
             found += self._named_inside(name, args, command)
         return _worst(found)
@@ -359,8 +368,9 @@ def _respelled_rule(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _program_name(text: str) -> str:
-    """A program's name without its folder, in small letters: on some disks `GIT` is `git`."""
-    return text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
+    """A program's name without its folder and version, in small letters: on some disks `GIT` is `git`."""
+    name = text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
+    return name.partition("@")[0] or name  # `npx npm@latest`
 
 
 def _family(program: str) -> str:
@@ -426,10 +436,11 @@ def _settings(program: str, call: Words) -> list[tuple[str, str]]:
 def _module(args: Words) -> Words:
     """`-m pip install` as `pip install`; nothing where no module runs."""
     for place, word in enumerate(args):
-        if word.text == "-m" and not word.dynamic:
-            return args[place + 1 :]
         if word.text.startswith("-m") and not word.dynamic:
-            return (Word(word.text[2:]), *args[place + 1 :])
+            name, rest = (Word(word.text[2:]),), args[place + 1 :]
+            name, rest = (name, rest) if word.text[2:] else (rest[:1], rest[1:])
+            # `python -m pip._internal` and `pip.__main__` are `pip`.
+            return (*(each if each.dynamic else Word(each.text.split("._", 1)[0]) for each in name), *rest)
         if not word.text.startswith("-") or word.text in ("-c", "-"):
             break
     return ()

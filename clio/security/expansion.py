@@ -18,13 +18,15 @@ from clio.security.whole_paths import WholePaths
 _MAX_VALUES = 64
 _MAX_DEPTH = 4
 _LOOPS = LatePattern(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
-_ARRAYS = LatePattern(r"\b(\w+)=\(([^()]*)\)")
+_ARRAYS = LatePattern(r"\b(\w+)\+?=\(([^()]*)\)")
 _HERE = LatePattern(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _READ = LatePattern(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
 _FUNCTIONS = LatePattern(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
 _VARIABLE = LatePattern(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
 _BRACES = LatePattern(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _OUTPUT = LatePattern(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
+_APPENDS = frozenset({"xargs", "find", "fd", "fdfind", "parallel"})
+"""Wrappers that give a text, run by a shell, arguments the line does not say."""
 _FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})
 _NAMES = frozenset(
     {"dirname", "basename", "pwd", "cat"}
@@ -186,18 +188,19 @@ class Expansion:
     def _value_of(self, name: str, default: str | None) -> list[str] | None:
         """What a variable may hold; None where the line does not tell."""
         found = list(self._variables.get(name, ()))
+        if not found and name in ("HOME", "PWD"):
+            found = [self._home if name == "HOME" else self._start]
+        elif not found and name in os.environ and name not in self._read_names():
+            found = [os.environ[name]]
         if default is not None and (default or not found):
             found.append(default)
-        if name == "HOME" and not found:
-            return [self._home]
-        if name == "PWD" and not found:
-            return [self._start]
-        if found:
-            return found
-        return [os.environ[name]] if name in os.environ and name not in self._read_names() else None
+        return found or None
 
     def _is_unset(self, name: str) -> bool:
         """Whether a variable is set nowhere, so that it is empty."""
+        if name.isdecimal():  # a line has no arguments of its own, nor has a function that is called without any
+            fed = any(not _APPENDS.isdisjoint(each.wrappers) for each in self._line.commands)
+            return name != "0" and not fed and not any(each.program == "set" for each in self._line.commands)
         return name[:1].isalpha() and name not in self._read_names() and name not in os.environ and name != "INPUT"
 
     def _read_names(self) -> set[str]:
