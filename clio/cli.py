@@ -38,7 +38,10 @@ def main(argv: list[str] | None = None) -> int:
 
             code = listing.run(arguments[1:], os.environ)
         else:
-            code = _run(arguments)
+            try:
+                code = _run(arguments)
+            finally:
+                _print_damage_notes()
         if sys.stdout:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -175,7 +178,8 @@ def _subcommand(arguments: "Arguments") -> int:
         from clio.entrypoints import importing
 
         return importing.run(loaded, arguments.words[1:], json=arguments.json)
-    if loaded.has_foreign_memory and arguments.words[0] in ("memory", "note", "notes", "recall"):
+    shows_memory = arguments.words[0] in ("memory", "note", "notes", "recall")
+    if loaded.has_foreign_memory and shows_memory and (arguments.json or loaded.memory_doubt):
         from clio.config.show import foreign_memory_note
 
         print(f"clio: {foreign_memory_note(loaded)}", file=sys.stderr)
@@ -287,6 +291,15 @@ def _note_a_silent_pipe() -> None:
 
     if not select.select([sys.stdin], [], [], WAITING_NOTE_S)[0]:
         print("clio: waiting for standard input to end; close it with < /dev/null if nothing comes", file=sys.stderr)
+
+
+def _print_damage_notes() -> None:
+    """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
+    if damage := sys.modules.get("clio.storage.damage"):  # not imported: no such file was read
+        for sentence in damage.take_damage_notes():
+            from clio.ui.plain import visible
+
+            print(f"clio: {visible(sentence)}", file=sys.stderr)
 
 
 def report_error(error: BaseException, argv: list[str]) -> int:
