@@ -127,16 +127,17 @@ def _repl(arguments: "Arguments") -> int:
 def _one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import with_prompt
-    from clio.config.trust import should_ask
+    from clio.config.trust import is_note_due, should_ask
     from clio.context.workspace_state import working_tree
 
     options = _options(arguments)
     loaded = load(options, os.environ)
-    if should_ask(loaded) or loaded.problems:
+    if (waits := should_ask(loaded)) or loaded.problems:
         from clio.config.show import start_notes
         from clio.ui.plain import visible
 
-        for sentence in start_notes(loaded) if should_ask(loaded) else loaded.problems:
+        notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
+        for sentence in notes:
             print(f"clio: {visible(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines

@@ -110,7 +110,8 @@ class FolderInstructions:
         if not (self._top / ".git").exists():
             return False
         paths = (str(path), str(path.with_name(_ANY_FILE)))
-        listed = answer(self._project, "check-ignore", "-z", "--", *paths, timeout_s=_GIT_TIMEOUT_S) or ""
+        asked = "".join(f"{one}\0" for one in paths)
+        listed = answer(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
         return listed.count("\0") == len(paths)
 
 

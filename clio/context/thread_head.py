@@ -103,7 +103,11 @@ class ThreadHead:
         """The task's message where it stands before what left the window; later ones stand in the window behind it."""
         for place in self._short_term.places():
             message = self._session.messages[place]
-            if self._session.own_from <= place < self._covered and isinstance(message, UserMessage) and is_substantive(message.content):
+            if (
+                self._session.own_from <= place < self._covered
+                and isinstance(message, UserMessage)
+                and is_substantive(message.content)
+            ):
                 return message.content
         return ""
 
