@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, UserMessage, answer_open_calls
@@ -256,7 +257,7 @@ class SessionStore:
             return lock
         if not taken:
             owner = read_owner(files.lock)
-            since = time.strftime("%H:%M", time.localtime(owner.timestamp))
+            since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
             raise SessionLocked(
                 f"Session {files.id!r} is open in another clio (process {owner.pid} on {owner.hostname!r}, since "
                 f"{since}); close it there, or begin a new session with --new."

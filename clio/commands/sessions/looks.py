@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import read
 from clio.commands.command import Shell, Suggestion
 from clio.commands.result import CommandResult, refuse
@@ -134,4 +135,4 @@ def _on_disk(shell: Shell) -> str:
 
 
 def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "–"
+    return format_stored_time("%Y-%m-%d %H:%M", seconds) if seconds else "–"

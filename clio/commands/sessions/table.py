@@ -37,7 +37,7 @@ def session_table(
 
 
 def origin_of(info: "SessionInfo") -> str:
-    """The repository, the program that wrote it, or the sub-agent whose work it is; "" for the user's talk with clio."""
+    """The repository, the program that wrote it, or the sub-agent that worked; "" for a talk with clio."""
     if info.came_with_project:
         return "the repository"
     if info.delegated is not None:
