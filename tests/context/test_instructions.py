@@ -217,6 +217,25 @@ def test_others_files_are_not_told(house: House) -> None:
     assert told.note(ReadFiles(paths=(outside.parent / "x.py",))) == ""
 
 
+def test_a_file_ignored_by_its_own_name_speaks_and_a_folder_ignored_by_a_pattern_does_not(house: House) -> None:
+    subprocess.run(["git", "init", "-q", str(house.project)], check=True)
+    house.write("shop/.gitignore", "AGENTS.md\n*.log\nout/*\n!out/.gitkeep\n")
+    house.write("shop/out/.gitkeep", "")
+    for folder in ("api", "out"):
+        house.write(f"shop/{folder}/AGENTS.md", f"words of {folder}")
+    told = teller(house)
+    assert "words of api" in told.note(ReadFiles(paths=(house.project / "api/x.py",)))
+    assert told.note(ReadFiles(paths=(house.project / "out/x.py",))) == ""
+
+
+def test_a_tracked_file_in_an_ignored_folder_speaks(house: House) -> None:
+    subprocess.run(["git", "init", "-q", str(house.project)], check=True)
+    house.write("shop/.gitignore", "build/\n")
+    house.write("shop/build/AGENTS.md", "words of build")
+    subprocess.run(["git", "add", "--force", "build/AGENTS.md"], cwd=house.project, check=True)
+    assert "words of build" in teller(house).note(ReadFiles(paths=(house.project / "build/x.py",)))
+
+
 def test_what_is_told_is_bounded(house: House) -> None:
     for folder in ("a", "a/b", "a/b/c"):
         house.write(f"shop/{folder}/AGENTS.md", f"{folder} words\n" * 300)
