@@ -171,7 +171,7 @@ def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) 
         if not value:
             continue
         for base in (config.parent, *bases):
-            path = Path(os.path.expanduser(base / value if value[:1] != "~" else value))
+            path = Path(os.environ.get("HOME", "/"), value[2:]) if value.startswith("~/") else base / value
             if _is_special(path, large=True):
                 return path
             if key.split()[-1:] == ["path"]:
