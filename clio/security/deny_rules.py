@@ -48,6 +48,8 @@ _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
 """Wrappers of whose own call the parser keeps only the name."""
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
+_MAX_OPTION_WORDS = 150
+"""So many options before a sub-command are not told apart."""
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
@@ -158,7 +160,7 @@ class _Matcher:
     def _arguments(self, call: Words, command: SimpleCommand) -> Match:
         args = call[1:]
         known = GLOBAL_OPTIONS.get(_family(self.program), _NO_OPTIONS)
-        found: list[Match] = [self._walk(args, lead, known, call, command) for lead in self._leads()]
+        found: list[Match] = [self._walk(args, lead, known, call, command, {}) for lead in self._leads()]
         return _worst(found)
 
     def _leads(self) -> Iterator[tuple[str, ...]]:
@@ -188,9 +190,29 @@ class _Matcher:
         known: Options,
         call: Words,
         command: SimpleCommand,
+        seen: "dict[tuple[int, int, bool], Match]",
         options_end: bool = False,
     ) -> Match:
-        """Whether these words come in this order among the operands, under some reading of the options between."""
+        """Whether these words come in this order among the operands, under some reading of the options between.
+
+        seen: what was found for so many words left; each option may be read in two ways, and both meet again later.
+        """
+        place = (len(args), len(lead), options_end)
+        if place not in seen:
+            far = len(call) - len(args) > _MAX_OPTION_WORDS
+            seen[place] = "maybe" if far else self._step(args, lead, known, call, command, seen, options_end)
+        return seen[place]
+
+    def _step(
+        self,
+        args: Words,
+        lead: Sequence[str],
+        known: Options,
+        call: Words,
+        command: SimpleCommand,
+        seen: "dict[tuple[int, int, bool], Match]",
+        options_end: bool,
+    ) -> Match:
         if not lead:
             return self._rest(call)
         if not args:
@@ -198,11 +220,11 @@ class _Matcher:
         word, rest = args[0], args[1:]
         if word.text.startswith("-") and len(word.text) > 1 and not options_end:
             if word.text == "--" and not word.dynamic:
-                return self._walk(rest, lead, known, call, command, True)
+                return self._walk(rest, lead, known, call, command, seen, True)
             if word.dynamic and word.glob:
                 return "maybe"  # unquoted, it may turn into several words
             readings: list[Match] = [
-                self._walk(rest[taken:], lead, known, call, command) for taken in _values(word.text, known)
+                self._walk(rest[taken:], lead, known, call, command, seen) for taken in _values(word.text, known)
             ]
             value = rest[0] if rest and 1 in _values(word.text, known) else None
             if value is not None and value.dynamic and value.glob:
@@ -211,9 +233,9 @@ class _Matcher:
         if word.dynamic:
             return "yes"
         if self._same(word, lead[0]):
-            return self._walk(rest, lead[1:], known, call, command, options_end)
+            return self._walk(rest, lead[1:], known, call, command, seen, options_end)
         if word.text.startswith("+") and _family(self.program) == "cargo":  # `cargo +nightly build`
-            return self._walk(rest, lead, known, call, command)
+            return self._walk(rest, lead, known, call, command, seen)
         if len(lead) == len(self.lead) or lead == self.lead:
             return self._alias(word, rest, call, command)
         return "no"

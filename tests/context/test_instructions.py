@@ -243,3 +243,16 @@ def test_what_is_told_is_bounded(house: House) -> None:
     assert note.index("no room for a/AGENTS.md") < note.index("cut here") < note.index('"a/b/c/AGENTS.md"')
     assert note.count("a/b/c words") == 300
     assert TokenEstimator().text(note) < 1_200
+
+
+def test_no_project_displaces_the_users_own_file(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "instructions.md").write_text("Answer in Welsh.")
+    project = tmp_path / "project"
+    (project / ".clio").mkdir(parents=True)
+    (project / ".clio" / "instructions.md").write_text("word " * 50_000)
+    (project / "AGENTS.md").write_text("word " * 50_000)
+    found = find_instructions(project, home=tmp_path / "home", person=tmp_path)
+    fragments = instruction_fragments(found, 20_000, lambda text: len(text) // 4)
+    assert fragments[0].text == "Answer in Welsh."
+    assert fragments[-1].source == "AGENTS.md"
