@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,20 @@ def test_ordinary_reading_works(confinement: Confinement, field: Range) -> None:
     assert run(confinement, field.project, 'ls -A "$TMPDIR"')[:2] == (0, "")  # each command has its own
     assert run(confinement, field.project, "exit 7") == (7, "", "")
     assert run(confinement, field.project, "diff <(echo 1) <(echo 1)") == (0, "", "")
+
+
+def test_temporary_files_have_an_empty_folder_where_programs_and_the_project_are_in_tmp(
+    confinement: Confinement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="clio-command", dir="/tmp") as name:
+        programs = Path(name) / "dev" / "bin"
+        programs.mkdir(parents=True)
+        (programs / "greet").write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+        (programs / "greet").chmod(0o755)
+        (Path(name) / "project").mkdir()
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        line = 'ls -A "$TMPDIR"; greet; made=$(mktemp) && ls "$TMPDIR" | wc -l; case $made in "$TMPDIR"/*) echo in;; esac'
+        assert run(confinement, Path(name) / "project", line)[:2] == (0, "hello\n1\nin")
 
 
 def test_a_project_in_tmp_is_seen(confinement: Confinement, tmp_path: Path) -> None:
