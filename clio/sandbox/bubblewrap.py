@@ -45,8 +45,9 @@ def confine(
 ) -> Enclosed:  # fmt: skip
     """A command that sees everything read-only, a /tmp of its own, and no sockets.
 
-    TMPDIR names an empty folder of that /tmp. shown: folders that are to be read although they are in /tmp or /run, such as the project. hidden: further folders
-    with sockets of other programs. network: sockets stay, and so does /run.
+    TMPDIR names an empty folder of that /tmp. shown: folders that are to be read although they are in /tmp or /run,
+    such as the project. hidden: further folders with sockets of other programs. network: sockets stay, and so does
+    /run.
 
     Sockets are refused by a filter of system calls, which takes no time; a network namespace takes longer to make than
     all the rest (7 of 13 ms). It is used where clio does not know the machine's system calls.
