@@ -422,3 +422,17 @@ def test_a_full_disk_behind_the_output_is_said(words: list[str], tmp_path: Path)
     assert done.returncode == 1
     sentence = done.stderr.splitlines()[-1]
     assert sentence.endswith("could not be used: the disk is full; make room, then try again.")
+
+
+def test_python_m_clio_loads_no_module_of_the_current_folder(tmp_path: Path) -> None:
+    """Once clio's own code runs; `importlib` and what else Python needs to find clio is loaded before that."""
+    for name in ("argparse", "json", "asyncio", "subprocess", "msgspec", "yaml", "tomllib"):
+        (tmp_path / f"{name}.py").write_text("print('loaded')\nraise SystemExit(9)\n", encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    for command in (["--help"], ["config", "show"], ["doctor"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "clio", *command], capture_output=True, text=True, cwd=tmp_path, env=env, timeout=60,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode != 9, done.stderr
+        assert "loaded" not in done.stdout

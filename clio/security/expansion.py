@@ -88,6 +88,10 @@ class Expansion:
         """A text that a shell will read, in every way its open parts may be filled."""
         return tuple(islice(self._texts(word.text, 0), _MAX_VALUES))
 
+    def is_read(self, name: str) -> bool:
+        """Whether the line reads a value into a variable, or declares it without one."""
+        return name in self._read_names()
+
     def given(self, name: str) -> tuple[str, ...]:
         """The values the line gives a variable."""
         return tuple(self._variables.get(name, ()))
@@ -105,10 +109,10 @@ class Expansion:
                 continue
             if any(value.text.startswith("/proc/") for value in self.values(word)):
                 return True
-            for name in _names_in(word.text):
+            for name in names_in(word.text):
                 if any("/proc/" in value for value in self._variables.get(name, ())):
                     return True
-            inner = [text for text in (word.text, *self._raw(word)) for text in _outputs(text)]
+            inner = [text for text in (word.text, *self._raw(word)) for text in outputs_in(text)]
             if any(_lists_processes(parse(text).commands) for text in inner):
                 return True
         return self._is_fed(command) and _lists_processes(self._sources(command))
@@ -144,7 +148,7 @@ class Expansion:
         known += [value for value in values if value not in known][: _MAX_VALUES - len(known)]
 
     def _raw(self, word: Word) -> Iterator[str]:
-        for name in _names_in(word.text):
+        for name in names_in(word.text):
             yield from self._variables.get(name, ())
 
     def _texts(self, text: str, depth: int) -> Iterator[str]:
@@ -252,7 +256,7 @@ class Expansion:
 
     def _is_fed(self, command: SimpleCommand) -> bool:
         """Whether what a command is told comes from a pipe or from `read`."""
-        names = {name for word in command.words[1:] if word.dynamic for name in _names_in(word.text)}
+        names = {name for word in command.words[1:] if word.dynamic for name in names_in(word.text)}
         reads = bool(names & self._read_names())
         if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
             here = command.stdin not in (None, FROM_FILE)
@@ -284,12 +288,14 @@ def _choices(inside: str) -> list[str]:
     return [first, last.partition("..")[0]]
 
 
-def _outputs(text: str) -> Iterator[str]:
+def outputs_in(text: str) -> Iterator[str]:
+    """The insides of the command substitutions of a word."""
     for match in _OUTPUT.finditer(text):
         yield match[1] or match[2] or ""
 
 
-def _names_in(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """The names of the variables in a word."""
     return [match[1] or match[5] for match in _VARIABLE.finditer(text)]
 
 
