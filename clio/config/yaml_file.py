@@ -73,7 +73,7 @@ Node = Scalar | Items | Table
 
 
 class PassedOver(ConfigError):
-    """The file is none that can be a configuration: a folder, a pipe, too large, or a link out of the project or to itself."""
+    """What has the name cannot be a configuration: a folder, a pipe, too large, a link to itself or one out of it."""
 
 
 def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> bytes | None:
