@@ -127,7 +127,9 @@ def test_a_name_that_some_disk_takes_for_another_is_asked(
         assert writes(project, f"{first}/{respell(rest)}", "edits") == "high"
 
 
-@pytest.mark.parametrize("name", ["git~1/config", "GIT~1/hooks/x", "VSCODE~1/tasks.json", "sub/ENVRC~1", "PRE-CO~1.YAM"])
+@pytest.mark.parametrize(
+    "name", ["git~1/config", "GIT~1/hooks/x", "VSCODE~1/tasks.json", "sub/ENVRC~1", "PRE-CO~1.YAM"]
+)
 def test_a_short_name_of_windows_is_asked(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "high"
 
@@ -137,7 +139,9 @@ def test_a_backslash_is_read_as_windows_does(project: Path) -> None:
     assert writes(project, ".git\\config", "edits") == "high"
 
 
-@pytest.mark.parametrize("name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"])
+@pytest.mark.parametrize(
+    "name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"]
+)
 def test_names_of_other_scripts_are_ordinary(name: str, project: Path) -> None:
     assert writes(project, name, "edits") == "run"
 
