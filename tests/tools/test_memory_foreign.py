@@ -1,6 +1,5 @@
 """What memory_operations shows of memory that came with the repository is labelled as such, in every operation."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.tools.memory import MemoryTool
 from clio.tools.memory_args import MemoryArgs
+from tests.tools.file_support import run
 
 CALLS: list[dict[str, Any]] = [
     {"operation": "search", "query": "port"},
@@ -43,7 +43,7 @@ def test_every_answer_says_whose_memory_it_is(tmp_path: Path, call: dict[str, An
     )
     tool = MemoryTool(memory, lambda: session)
     try:
-        text = asyncio.run(tool.prepare(MemoryArgs(**call)).run(lambda line: None)).text
+        text = run(tool.prepare(MemoryArgs(**call))).text
     except ToolRetry as error:
         text = str(error)
     finally:
