@@ -89,6 +89,8 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
+    if "{" in command:
+        walk.check_braces(root)
     if len(walk.commands) > _MAX_CALLS or any(len(each.written) > _MAX_WORDS for each in walk.commands):
         return CommandLine(unknown=("it has too many words or commands",))
     walk.unknown += walk.disagreements()
