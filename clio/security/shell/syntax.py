@@ -97,6 +97,12 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     walk.unknown += second_look(root, source, counted)
     if shell_state.refills(walk.commands) or any(shell_state.may_set(each, counted) for each in walk.commands):
         walk.unknown.append(shell_state.CALCULATES)
+    if walk.unknown:
+        walk.second_reading += [
+            SimpleCommand(words=call, written=call, folders=None)
+            for at, call in walk.outline.calls.items()
+            if at not in walk.seen_calls or (call[0].glob and walk.seen_calls[at][0].text != call[0].text)
+        ]
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
     return replace(walk.result(), text=command)
