@@ -34,6 +34,7 @@ from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.system_changes import starts_without_end
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -70,7 +71,8 @@ class CommandView:
         self.text = action.command
         shell = line_shell()
         self.line = parse(action.command, plain=not runs_bash(shell))
-        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell))))
+        forks = "it may start processes without end" if starts_without_end(action.command) else ""
+        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
         self.never = never(self.line, action.command, self.start, str(Path.home()))
 

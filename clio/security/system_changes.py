@@ -171,7 +171,7 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
 
     text: the line as typed. start: the folder it starts in. home: the user's.
     """
-    if _starts_without_end(text):
+    if starts_without_end(text):
         return "it may start processes without end"
     expansion = Expansion(line, text, start, home)
     written = (value.text for each in line.redirects if each.writes for value in expansion.values(each.target))
@@ -293,7 +293,7 @@ def _whole_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> st
     return ""
 
 
-def _starts_without_end(text: str) -> bool:
+def starts_without_end(text: str) -> bool:
     """Whether a loop starts a process in the background each time, and nothing is seen that ends it."""
     for loop in _LOOP.finditer(text):
         body = loop["body"] or loop["body2"] or loop["body3"] or ""
