@@ -13,89 +13,28 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.patterns import Span
+from clio.security.redaction.programs import (
+    COOKIE,
+    MAX_LINE_CHARS,
+    POSITIONAL,
+    PROGRAMS,
+    command_spans,
+    find_program,
+    line_start,
+)
 from clio.security.redaction.value_shapes import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
     has_digit,
-    is_placeholder,
     is_reference,
     is_wordlike,
+    may_be_secret,
 )
 
-MAX_LINE_CHARS = 600
-"""How far behind its first word a command or a sentence is read."""
 _MAX_DOCUMENT_CHARS = 8192
 
-_WORD = LatePattern(
-    r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)"
-)
-
-
-class Program(Struct, frozen=True):
-    """Where a program takes a secret on its command line.
-
-    flags: options whose value is one; login: options whose value is `user:secret`, with the sign between them;
-    attached: short options whose value follows without a blank; needs: a word that has to come first;
-    after: the secret is the word so many places behind such a word.
-    """
-
-    flags: tuple[str, ...] = ()
-    login: tuple[str, ...] = ()
-    sign: str = ":"
-    attached: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    after: tuple[tuple[str, int], ...] = ()
-
-
-_MYSQL = Program(attached=("-p",))
-_MONGO = Program(flags=("-p",))
-_HTTP = Program(login=("-a", "--auth", "--proxy-auth"))
-_REGISTRY = Program(flags=("-p",), needs=("login",))
-_LDAP = Program(flags=("-w", "-y"), attached=("-w",))
-_SMB = Program(login=("-U", "--user", "--username"), sign="%")
-_MOSQUITTO = Program(flags=("-P",))
-_PUTTY = Program(flags=("-pw",))
-_ZIP = Program(flags=("-P",), attached=("-P",))
-PROGRAMS: dict[str, Program] = {
-    "curl": Program(login=("-u", "--user", "-U", "--proxy-user"), attached=("-u", "-U")),
-    "http": _HTTP, "https": _HTTP, "xh": _HTTP, "xhs": _HTTP, "httpie": _HTTP,
-    "sshpass": Program(flags=("-p",), attached=("-p",)),
-    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb",
-                     "mariadb-dump", "mariadb-admin", "mysqlbinlog"), _MYSQL),
-    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh"), _MONGO),
-    "redis-cli": Program(flags=("-a", "--pass")), "valkey-cli": Program(flags=("-a", "--pass")),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"), _REGISTRY),
-    "openssl": Program(flags=("-k", "-K")),
-    "gpg": Program(flags=("--passphrase",)), "gpg2": Program(flags=("--passphrase",)),
-    "zip": _ZIP, "unzip": _ZIP, "zipcloak": _ZIP,
-    "7z": Program(attached=("-p",)), "7za": Program(attached=("-p",)), "7zz": Program(attached=("-p",)),
-    "rar": Program(attached=("-hp", "-p")), "unrar": Program(attached=("-p",)),
-    "smbclient": _SMB, "rpcclient": _SMB, "smbmap": Program(flags=("-p",)), "crackmapexec": Program(flags=("-p",)),
-    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), _LDAP),
-    "mosquitto_pub": _MOSQUITTO, "mosquitto_sub": _MOSQUITTO,
-    "sqlcmd": Program(flags=("-P",), attached=("-P",)), "bcp": Program(flags=("-P",), attached=("-P",)),
-    "isql": Program(flags=("-P",)), "ipmitool": Program(flags=("-P",)), "vncviewer": Program(flags=("-passwd",)),
-    "plink": _PUTTY, "pscp": _PUTTY, "psftp": _PUTTY, "putty": _PUTTY, "kitty": _PUTTY,
-    "rdesktop": Program(flags=("-p",)), "xfreerdp": Program(attached=("/p:",)), "wfreerdp": Program(attached=("/p:",)),
-    "cmdkey": Program(attached=("/pass:", "/p:")), "mstsc": Program(attached=("/p:",)),
-    "lftp": Program(login=("-u",), sign=","),
-    "net": Program(after=(("user", 2), ("use", 3))), "net.exe": Program(after=(("user", 2), ("use", 3))),
-    "htpasswd": Program(after=(("-b", 3), ("-bc", 3), ("-cb", 3), ("-nb", 2), ("-bn", 2), ("-bB", 3), ("-Bb", 3), ("-nbB", 2))),
-    "rabbitmqctl": Program(after=(("add_user", 2), ("change_password", 2), ("authenticate_user", 2))),
-    "wpa_passphrase": Program(after=(("", 2),)), "vault": Program(after=(("login", 1),)),
-    "nmcli": Program(after=(("password", 1), ("wifi-sec.psk", 1), ("802-11-wireless-security.psk", 1))),
-    "aws": Program(after=(("aws_secret_access_key", 1), ("aws_session_token", 1))),
-    "snmpwalk": Program(flags=("-A", "-X")),
-    "snmpget": Program(flags=("-A", "-X")), "ngrok": Program(after=(("authtoken", 1), ("add-authtoken", 1))),
-    "influx": Program(flags=("-password",)), "fly": Program(flags=("-p",), needs=("login",)),
-    "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
-}  # fmt: skip
-"""The programs that take a secret on their command line, by name."""
-_STARTS = LatePattern(
-    r"(?<![A-Za-z0-9_.-])(?:" + "|".join(sorted(map(re.escape, PROGRAMS), key=len, reverse=True)) + r")(?= )"
-)
 _PIPED = LatePattern(
     r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?P<q>[\"']?)(?P<v>[^\s\"'|]{4,200})(?P=q)[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
     r"(?:-S|--stdin|chpasswd)|chpasswd|passwd[ \t]+--stdin|[^\n|]{1,80}(?:--password-stdin|--with-token|-passin stdin))"
@@ -146,8 +85,6 @@ _SQL = LatePattern(
     r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
     re.IGNORECASE,
 )
-_SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
-_COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 _HEADER = LatePattern(
     r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
@@ -243,7 +180,7 @@ _OTHER_KIND = LatePattern(
 
 def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
-    yield from _command_spans(text)
+    yield from command_spans(text)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
             if place < before or not lowered.startswith(form.needles, place - before):
@@ -293,11 +230,11 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
 def open_context(text: str, end: int) -> int | None:
     """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
-    line = _line_start(text, end, begin)
+    line = line_start(text, end, begin)
     found: list[int] = []
     tail = text[line:end]
-    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (match := _STARTS.search(tail)):
-        found.append(line + match.start())
+    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (program := find_program(tail)) is not None:
+        found.append(line + program)
     low = tail.lower()
     for needle, pattern in _OPEN_LINES:
         place = low.find(needle)
@@ -326,7 +263,7 @@ def is_context_sign(low: str) -> bool:
 def is_program_sign(line: str, low: str, begun: int) -> bool:
     """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
     new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in new for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
+    return (" -" in new or "/p" in new or any(sign in new for sign in POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
         _NAMES.findall(line)
     )
 
@@ -352,18 +289,14 @@ SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:
 """What follows the name where a sentence may say the secret, in small letters."""
 
 
-def _is_value(value: str) -> bool:
-    return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
-
-
 def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value)
+    return may_be_secret(value)
 
 
 def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether what a sentence says is a secret: no word of the language, unless it is quoted or three words joined."""
     before = text[max(0, match.start() - 1) : match.start()]
-    if not _is_value(value) or before.isalnum() or before in ("_", "-", ".", "$"):
+    if not may_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
         return False
     if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(
         sign in value for sign in ("(", "=>", "::", "->", "<")
@@ -411,8 +344,8 @@ def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
         end = text.find("\n", place)
         end = min(len(text) if end < 0 else end, place + 4096)
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
-            for match in _COOKIE.finditer(text, place + 6, end):
-                if _is_value(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
+            for match in COOKIE.finditer(text, place + 6, end):
+                if may_be_secret(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         place = lowered.find("cookie", place + 6)
 
@@ -425,7 +358,7 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
     if "," in match[0] and _SCHEME.search(match[0]) is None:
         return False  # a list of headers
     if (
-        not _is_value(value)
+        not may_be_secret(value)
         or (is_wordlike(value) and value.count("-") < 2)
         or "(" in value
         or value.startswith(("$", "%", "{", "'", "+", "!"))
@@ -441,12 +374,12 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _login_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
+    return may_be_secret(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
 
 
 def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
     return (
-        _is_value(value)
+        may_be_secret(value)
         and not any(char.isspace() for char in value)
         and (not is_wordlike(value) or value.count("-") > 1)
     )
@@ -456,25 +389,27 @@ def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether a setting at the beginning of a line has a secret, and no word of a sentence behind it."""
     line = text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
     return (
-        _is_value(value) and not text[line : match.start()].strip() and (not is_wordlike(value) or value.count("-") > 1)
+        may_be_secret(value)
+        and not text[line : match.start()].strip()
+        and (not is_wordlike(value) or value.count("-") > 1)
     )
 
 
 def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value.rpartition(":")[2])
+    return may_be_secret(value.rpartition(":")[2])
 
 
 _SCHEME = LatePattern(r"bearer|basic|token|key|digest", re.IGNORECASE)
 
 
 def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value) and not is_wordlike(value)
+    return may_be_secret(value) and not is_wordlike(value)
 
 
 def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     host, port = match[0].split(":")[:2]
     return (
-        _is_value(value)
+        may_be_secret(value)
         and not FILE_NAME.search(host)
         and (port in ("*", "5432", "5433", "6432") or not is_wordlike(value))
     )
@@ -600,107 +535,6 @@ _OPEN_BLOCKS: tuple[tuple[str, re.Pattern[str] | LatePattern], ...] = (
     *((needle, _OPEN_SEED) for needle in ("nemonic", "NEMONIC", "hrase", "HRASE", "words")),
     *((needle, _OPEN_CODES) for needle in ("codes", "CODES")),
 )
-
-
-def _command_spans(text: str) -> Iterator[Span]:
-    """Secrets on the command lines of known programs."""
-    seen = -1
-    for sign in (" -", " /p", *_POSITIONAL):
-        place = text.find(sign)
-        while place >= 0:
-            if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
-                begin = max(0, place - MAX_LINE_CHARS)
-                line = _line_start(text, place, begin)
-                end = place + 1 if sign[0] == " " else place + len(sign)
-                if line != seen or sign[0] != " ":
-                    for match in _STARTS.finditer(text, line, end):
-                        seen = line
-                        yield from _arguments(text, match.end(), PROGRAMS[match[0]])
-            place = text.find(sign, place + 2)
-
-
-_POSITIONAL = (
-    "net user ",
-    "net use ",
-    "net.exe u",
-    "rabbitmqctl ",
-    "wpa_passphrase ",
-    "vault login ",
-    "nmcli ",
-    "configure set ",
-    "ngrok ",
-)
-
-
-def _line_start(text: str, place: int, begin: int) -> int:
-    """Where the line of a place begins, with the lines above it that end with a backslash."""
-    line = text.rfind("\n", begin, place) + 1
-    while line > 1 and line - 1 > begin and text[line - 2] == "\\":
-        line = text.rfind("\n", begin, line - 1) + 1
-    return max(line, begin)
-
-
-def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
-    limit = min(len(text), place + MAX_LINE_CHARS)
-    words: list[tuple[int, str]] = []
-    while (match := _WORD.match(text, place, limit)) and len(words) < 60:
-        words.append((match.start("word"), match["word"]))
-        place = match.end()
-    ready = not program.needs
-    for number, (start, word) in enumerate(words):
-        ready = ready or word in program.needs
-        following = words[number + 1] if number + 1 < len(words) else None
-        if ready and word in program.flags and following:
-            yield from _argument(*following)
-        elif program.login and (word in program.login or _ends_with_login(word, program)):
-            if following:
-                yield from _argument(*following, sign=program.sign)
-        elif word in ("-b", "--cookie") and program.login and following:
-            for match in _COOKIE.finditer(text, start, following[0] + len(following[1])):
-                if _is_value(match["v"]):
-                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
-        elif program.login and (
-            option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), "")
-        ):
-            yield from _argument(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
-        else:
-            for option in program.attached:
-                if word.startswith(option) and len(word) > len(option):
-                    yield from _argument(start + len(option), word[len(option) :], sign=":" if program.login else "")
-                    break
-        for before, distance in program.after:
-            at = number + distance if before else distance - 1
-            if (
-                (word == before or (not before and number == 0))
-                and at < len(words)
-                and not words[at][1].startswith(("/", "-", "*"))
-            ):
-                yield from _argument(*words[at])
-
-
-def _ends_with_login(word: str, program: Program) -> bool:
-    """Whether several short options are written together and the last takes a login: `-su`."""
-    return (
-        len(word) > 2
-        and word[0] == "-"
-        and word[1] != "-"
-        and word[1:].isalpha()
-        and len(word) <= 6
-        and f"-{word[-1]}" in program.login
-    )
-
-
-def _argument(start: int, word: str, sign: str = "") -> Iterator[Span]:
-    quote = word[:1] if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1 else ""
-    value = word[1:-1] if quote else word
-    start += len(quote)
-    if sign:
-        user, found, secret = value.partition(sign)
-        if not found:
-            return
-        start, value = start + len(user) + 1, secret
-    if _is_value(value) and not value.startswith("-") and "$" not in value[:1]:
-        yield Span(start, start + len(value), "password", 305)
 
 
 def _kubernetes_spans(text: str) -> Iterator[Span]:
