@@ -23,7 +23,7 @@ ANY_WORD = (
 """A word of such a name in a text of small letters; nothing a name has to have is missing."""
 QUOTE = r"\\{0,2}[\"'`]"
 NAME_CHARS = r"A-Za-z0-9_.ñÑ-"
-NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])]){{0,2}}[ \t]{{0,16}}"
+NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}"
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
 """The first of two words that are a name together, at the end of a text."""
 

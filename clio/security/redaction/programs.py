@@ -108,7 +108,7 @@ _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jw
 COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 
 
-def command_spans(text: str) -> Iterator[Span]:
+def command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
     """Secrets on the command lines of known programs."""
     seen = -1
     for sign in (" -", " /p", *POSITIONAL):
@@ -126,6 +126,8 @@ def command_spans(text: str) -> Iterator[Span]:
             place = text.find(sign, place + 2)
     yield from _paired_spans(text)
     for needle, pattern in _LINES:
+        if not words.issuperset(_LINE_WORDS[needle]):
+            continue
         place = text.find(needle)
         while place >= 0:
             line = max(line_start(text, place, max(0, place - MAX_LINE_CHARS)), 0)
@@ -142,7 +144,7 @@ def find_program(text: str) -> int | None:
 _WORD_OR_QUOTED = r"(?P<q>[\"']?)(?P<v>[^\s\"'<>|;&]{4,300})(?P=q)"
 _LINES: tuple[tuple[str, LatePattern], ...] = (
     ("sqlplus ", LatePattern(r"\bsqlplus[ \t]+(?:-[sSlL]+[ \t]+)*[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
-    ("dp ", LatePattern(r"\b(?:expdp|impdp)[ \t]+[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
+    ("expdp ", LatePattern(r"\bexpdp[ \t]+[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
     (" login ", LatePattern(rf"\b(?:cargo|vault|bw)[ \t]+login[ \t]+(?:[\w.+-]+@[\w.-]+[ \t]+)?{_WORD_OR_QUOTED}")),
     (" unlock ", LatePattern(rf"\b(?:bw|rbw)[ \t]+unlock[ \t]+{_WORD_OR_QUOTED}")),
     (" config ", LatePattern(rf"\b(?:npm|pnpm|yarn|poetry|composer|git)[ \t]+config[ \t]+(?:--?[\w-]+[ \t]+|set[ \t]+)*[\"']?[\w./:@-]*(?:[Tt]oken|[Pp]assword|_auth|AuthIdent|oauth|http-basic)[\w./:@-]*[\"']?[ \t]+(?:[\w.@-]+[ \t]+(?=\S))?{_WORD_OR_QUOTED}")),
@@ -150,7 +152,7 @@ _LINES: tuple[tuple[str, LatePattern], ...] = (
     ("rclone config ", LatePattern(rf"\brclone[ \t]+config[^\n]*?[ \t](?:pass|password|token|secret_access_key)[ =]{_WORD_OR_QUOTED}")),
     ("mc ", LatePattern(rf"\bmc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
     ("input_pw ", LatePattern(rf"(?:input_pw|user_pw|owner_pw)[ \t]+{_WORD_OR_QUOTED}")),
-    ("-setairport", LatePattern(rf"-setairportnetwork[ \t]+\w+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
+    ("-setairportnetwork", LatePattern(rf"-setairportnetwork[ \t]+\w+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
     ("netsh wlan", LatePattern(r"\bnetsh[ \t]+wlan[^\n]*?\b(?:key|keyMaterial)=[\"']?(?P<v>[^\s\"']{4,100})")),
     ("wpa_cli", LatePattern(r"\bpsk[ \t]+[\"'\\]*(?P<v>[^\s\"'\\]{8,100})")),
     ("-passwd /Users/", LatePattern(rf"-passwd[ \t]+/Users/\S+[ \t]+{_WORD_OR_QUOTED}")),
@@ -168,12 +170,15 @@ _LINES: tuple[tuple[str, LatePattern], ...] = (
     ("add-mask::", LatePattern(r"::add-mask::[\"']?(?P<v>[^\s\"'${][^\s\"']{3,300})")),
     ("issecret=true]", LatePattern(r"issecret=true\][\"']?(?P<v>[^\s\"'$][^\s\"']{3,300})")),
     ("command \"echo ", LatePattern(r"pass(?:word|phrase)?-command[ =]\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
-    ("eval=\"echo ", LatePattern(r"passwordeval=\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
+    ("passwordeval=", LatePattern(r"passwordeval=\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
     ("PassCmd ", LatePattern(r"PassCmd[ \t]+[\"']echo[ \t]+(?P<v>[^\s\"']{4,300})")),
     ("DefaultPassword", LatePattern(rf"DefaultPassword[ \t][^\n]*?/d[ \t]+{_WORD_OR_QUOTED}")),
     ("<<<", LatePattern(rf"(?i:pass|secret|token|kinit|luks|auth|vnc|pwd|psk)[^\n]{{0,80}}?<<<[ \t]*{_WORD_OR_QUOTED}")),
     ("| passwd ", LatePattern(r"echo[ \t]+(?:-e[ \t]+)?[\"']?(?P<v>[^\s\"'\\|]{4,100})")),
 )  # fmt: skip
+_LINE_WORDS = {
+    needle: tuple("".join(char if char.isalpha() else " " for char in needle.lower()).split()) for needle, _ in _LINES
+}
 _USER_OPTION = LatePattern(r"(?<=\s)(?:-u|-U|--?user(?:name)?|--?login|/u(?:ser)?)(?:[ \t]+|[=:])(?!-)[^\s-]\S*")
 _PASSWORD_OPTION = LatePattern(
     r"(?<=\s)(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])(?P<q>[\"']?)(?P<v>[^\s\"'|;&<>-][^\s\"'|;&<>]{4,200})(?P=q)(?=\s|\Z)"
