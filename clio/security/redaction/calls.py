@@ -110,7 +110,7 @@ def _is_argument(value: str) -> bool:
     return (
         may_be_secret(value)
         and not any(char.isspace() for char in value)
-        and (has_digit(value) or value.count("-") > 1)
+        and (has_digit(value) or value.count("-") > 1 or (value.isalnum() and not is_wordlike(value)))
         and (not is_wordlike(value, digits=True) or (value.isalnum() and len(value) >= 6) or value.count("-") > 1)
         and not MEASURE.fullmatch(value)
         and not FILE_NAME.search(value)

@@ -466,7 +466,7 @@ def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the second half of `user:value` is a password."""
     return (
         may_be_secret(value)
-        and (has_digit(value) or value.count("-") > 1)
+        and (has_digit(value) or value.count("-") > 1 or (value.isalpha() and not is_wordlike(value)))
         and not value.isdigit()
         and "(" not in value
         and not MEASURE.fullmatch(value)
@@ -633,8 +633,8 @@ _OTHER_FORMS: tuple[Form, ...] = (
     Form(("security_answer", "security answer", "securityanswer", "recovery_code", "recovery code", "recoverycode", "backup_code", "backup code", "access code",
           "access_code", "unlock code", "auth code", "otp_seed", "totp_seed", "activation code"), _ANSWER, _answer_value, words=("answer", "securityanswer", "code", "recoverycode", "seed")),
     Form(("creds:", "creds is", "zugangsdaten", "identifiants", "credenciales", "/pass", "/pw ", "/pw:", "u/p "), _CREDENTIALS, _sentence_value, back=12, words=("creds", "zugangsdaten", "identifiants", "credenciales", "pass", "password", "pw", "u")),
-    Form(("auth", "cred", "login", "userpwd", "user_pass", "account"), _LOGIN_PAIR, _pair_value,
-         words=("auth", "creds", "cred", "credential", "credentials", "login", "logins", "userpwd", "basicauth", "npmauthident", "account", "accounts")),
+    Form(("auth", "cred", "login", "userpwd", "user_pass", "account", "http_basic"), _LOGIN_PAIR, _pair_value,
+         words=("auth", "creds", "cred", "credential", "credentials", "login", "logins", "userpwd", "basicauth", "npmauthident", "basic", "account", "accounts")),
     Form((" pass", " pw ", " pw:", " p: "), _USER_AND_PASSWORD, _sentence_value, back=80, words=("user", "login", "u")),
     Form(("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "passord", "token de acceso", "losenord", "kata sandi"), _OTHER_LANGUAGES, _foreign_value, words=("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "adgangskoden", "passord", "passordet", "acceso", "losenord", "sandi")),
 )  # fmt: skip

@@ -298,7 +298,8 @@ def _is_paired_secret(value: str, name: str) -> bool:
     """Whether a literal beside a name is its value: lists of names have words there."""
     return (
         has_digit(value)
-        and not any(char.isspace() for char in value)
+        and value[-1] not in "-_.:"
+        and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
         and not MEASURE.fullmatch(value)
         and (
             not is_wordlike(value, digits=True)
