@@ -13,7 +13,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import find_name, is_secret_value
 from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import has_digit, is_placeholder, is_reference, is_wordlike
+from clio.security.redaction.value_shapes import MEASURE, has_digit, is_placeholder, is_reference, is_wordlike
 
 _MAX_ROWS = 200
 _MAX_ROW_CHARS = 1000
@@ -41,13 +41,29 @@ _DEFINED = LatePattern(r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \
 _ENCODED = LatePattern(
     r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
 )
-_PERL = LatePattern(r"\}?[ \t]{0,4}=[ \t]{0,4}q{1,2}(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\})")
+_PERL = LatePattern(
+    r"\}?[ \t]{0,4}=[ \t]{0,4}(?:%?[qQ]{1,2}|\[)(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\}|\[(?P<u>[^\[\]\n]{4,200})\]\])"
+)
 _CONTENT = LatePattern(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
 _BODY = LatePattern(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
 _DOCUMENT = LatePattern(
     r"[ \t]{0,8}=[ \t]{0,8}<<[-~]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<b>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
+_GIVEN_BY = LatePattern(
+    rf"[\"'`)\]]{{0,4}}(?:\.(?:unwrap_or(?:_else)?|toBe|toEqual|type|send_keys|sendKeys|fill|setValue)\([^\"'\n]{{0,12}}|\.[Vv]alue[ \t]{{0,2}}=[ \t]{{0,2}}|(?:[ \t]by[ \t]lazy)?[ \t]{{1,2}}\{{[ \t]{{0,4}}){_LITERAL}"
+)
+_PAIRED = LatePattern(
+    rf"[\"'`)\]]{{0,4}}[ \t]{{0,4}}(?:,[ \t]{{0,8}}(?:(?:default|fallback|with|value)(?:_value)?[ \t]{{0,2}}(?:=>|[:=])[ \t]{{0,4}}|:with[ \t]{{0,2}}=>[ \t]{{0,4}})?|to[ \t]{{1,4}})(?:\\[\"'](?P<w>[^\"'\n\\]{{4,200}})\\[\"']|(?:\"\\)?{_LITERAL})"
+)
+_PAIRED_FIELD = LatePattern(
+    rf"[\"'](?:[ \t]{{1,4}}[\w-]{{1,30}}=[\"'][^\"'<>\n]{{0,80}}[\"']){{1,4}}[ \t]{{1,4}}value={_LITERAL}"
+)
+_TUPLE = LatePattern(rf"[ \t]{{0,4}}=[ \t]{{0,4}}\(?[\"'][^\"'\n]{{0,60}}[\"'],[ \t]{{0,4}}{_LITERAL}")
+_ECHOED = LatePattern(
+    r"=[\"']?(?:(?:\$\(|`)(?:echo|printf)[ \t]{1,4}[\"']?(?P<b>[^\s\"'`$()]{4,200})[\"']?[)`]|\$\{\w{1,40}:?[-=](?P<c>[^\s\"'`${}]{4,200})\})"
+)
 _LITERALS = (_FALLBACK, _COMPARED, _PROPERTY, _TYPED, _ARROW, _ENCODED, _CONTENT, _BODY)
+_FIRST_OF_PAIRS = frozenset("\"'`)], .")
 _FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
 
 # A word without quotation marks behind the name.
@@ -103,6 +119,19 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
         elif match := _DOCUMENT.match(text, end):
             yield from _bare(match, name)
     before = text[max(0, start - 100) : start]
+    if sign in _FIRST_OF_PAIRS:
+        for pattern in (_PAIRED, _PAIRED_FIELD, _GIVEN_BY):
+            if match := pattern.match(text, end):
+                group = "w" if pattern is _PAIRED and match["w"] is not None else "v"
+                if _is_paired_secret(match[group], name):
+                    yield Span(match.start(group), match.end(group), kind_of(name), 300)
+                break
+    if sign == "=" and (match := _ECHOED.match(text, end)):
+        group = "b" if match["b"] is not None else "c"
+        if has_digit(match[group]) and _is_bare_secret(match[group], name):
+            yield Span(match.start(group), match.end(group), kind_of(name), 300)
+    if sign in ("=", " ") and before.endswith(", ") and (match := _TUPLE.match(text, end)):
+        yield from _quoted(match, name)
     if sign == "(":
         last = name.rpartition(".")[2]
         if (("." in name or _CALLER.search(before)) and (match := _CALLED.match(text, end))) and (
@@ -248,7 +277,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
-    group = "v" if match["v"] is not None else "w"
+    group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
         yield Span(match.start(group), match.end(group), kind_of(name), 300)
 
@@ -263,6 +292,21 @@ def _is_quoted_secret(value: str, name: str) -> bool:
     if kind_of(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
+
+
+def _is_paired_secret(value: str, name: str) -> bool:
+    """Whether a literal beside a name is its value: lists of names have words there."""
+    return (
+        has_digit(value)
+        and value[-1] not in "-_.:"
+        and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
+        and not MEASURE.fullmatch(value)
+        and (
+            not is_wordlike(value, digits=True)
+            or (kind_of(name) == "password" and value.isalnum() and value[-2:].isdigit())
+        )
+        and _is_quoted_secret(value, name)
+    )
 
 
 def _is_bare_secret(value: str, name: str) -> bool:
