@@ -167,9 +167,6 @@ _WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
 _FORM = LatePattern(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
 )
-_OPEN_FORM = LatePattern(
-    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n?\r?\n?\S{0,200}\Z"
-)
 _USER = r"[\"'][^\"'\n]{0,120}[\"']"
 _CALL_WITH_LOGIN = LatePattern(
     r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
@@ -209,24 +206,14 @@ _LOG_IN_AS = LatePattern(
 )
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
-_OPEN_PPK = LatePattern(r"Private-Lines:[ \t]*\d*\r?\n?(?:[A-Za-z0-9+/=]{1,80}\r?\n){0,80}[A-Za-z0-9+/=]{0,80}\Z")
 _SEED = LatePattern(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
     re.IGNORECASE,
 )
-_OPEN_SEED = LatePattern(
-    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:i?s?|a?r?e?|w?a?s?))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
-    r"(?:[a-z]{1,8}[ \t]{1,4}){0,24}[a-z]{0,8}\n?\Z",
-    re.IGNORECASE,
-)
 _CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
-    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,4}[\"'`]?,?){2,20})",
-    re.IGNORECASE,
-)
-_OPEN_CODES = LatePattern(
-    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}(?:[:=](?:\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?[a-z0-9-]{0,60}[\"'`]?,?){0,20})?\s*\Z",
+    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
 )
 _SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
@@ -308,10 +295,9 @@ def open_context(text: str, end: int) -> int | None:
         places = [place for needle in needles if (place := low.find(needle, near - line)) >= 0]
         if places and (match := pattern.search(text, max(near, line + min(places) - _NAME_BEFORE), end)):
             found.append(match.start())
-    for needle, pattern in _OPEN_BLOCKS:
-        place = text.rfind(needle, max(0, end - 2 * MAX_LINE_CHARS), end)
-        if place >= 0 and (match := pattern.search(text, max(0, place - 12), end)):
-            found.append(match.start())
+    place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
+    if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
+        found.append(match.start())
     document = _open_document(text, end)
     if document is not None:
         found.append(document)
@@ -578,6 +564,8 @@ _OTHER_FORMS: tuple[Form, ...] = (
     Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _sentence_value),
     Form(("sudo -s",), _PIPED, _piped_value, back=240, whole=True),
 )  # fmt: skip
+ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *_OTHER_FORMS)
+"""The forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
     ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
@@ -593,13 +581,6 @@ _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
-_OPEN_BLOCKS: tuple[tuple[str, re.Pattern[str] | LatePattern], ...] = (
-    ("login", _OPEN_NETRC),
-    ("form-data", _OPEN_FORM),
-    ("Private-Lines", _OPEN_PPK),
-    *((needle, _OPEN_SEED) for needle in ("nemonic", "NEMONIC", "hrase", "HRASE", "words")),
-    *((needle, _OPEN_CODES) for needle in ("codes", "CODES")),
-)
 
 
 def _command_spans(text: str) -> Iterator[Span]:

@@ -47,6 +47,7 @@ class StreamRedactor:
         self._closely = self._open or bool(self._patterns)
         self._block = False  # and it is a private key block
         self._swallow = False
+        self._head = ""  # the titles of columns whose rows come; out already
         self.counts: dict[str, int] = {}
 
     @property
@@ -144,7 +145,7 @@ class StreamRedactor:
 
     def _recall(self) -> None:
         """Put what was let go last before what is held: it may be the name of it."""
-        before = self._recollect()
+        before = self._head + self._recollect()
         self._held = before + self._held
         self._given += len(before)
         self._before = ""
@@ -162,6 +163,11 @@ class StreamRedactor:
             return text
         if len(text) > SLICE_CHARS:
             return self._feed_much(text)
+        if self._open and not self._swallow and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
+            # Nothing can be let go before a word, or a row, has ended.
+            if "\n" not in text if self._head or self._patterns else not any(map(str.isspace, text)):
+                self._held += text
+                return ""
         self._recall()
         held = self._held = self._held + text
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
@@ -172,9 +178,11 @@ class StreamRedactor:
             ready.append(self._forced(start))
         held = self._held
         _, cut, spans = finder.cut(held, [finder.unit_start(held, len(held))])
+        rows = finder.open_rows(held[:cut])
         if cut:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
-        self._open = self._swallow or finder.unit_start(self._held, len(self._held)) > 0
+        self._head = held[rows.head : rows.first] if rows else ""
+        self._open = bool(rows) or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
         self._closely = self._open or bool(self._patterns)
         self._block = self._open and in_block(self._held) and open_block(self._held) == 0
         return "".join(ready)
