@@ -323,12 +323,19 @@ def is_program(word: str) -> bool:
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
-               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password")  # fmt: skip
+               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password",
+               "into", "connect", "data:", "requirepass", "masterauth", "bindpw", "rootpw", "community", "basicauth", "basic_auth",
+               "auth=(", "auth", "networkcredential", "credential", "passwordauthentication", "mysqli", "mysql_", "pdo(",
+               "getconnection(", "oci_", "ldap_bind", "ftp_login", "jdbc:oracle:", "true", "false", "--from-literal", "winrs")  # fmt: skip
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
-    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
+    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:(?:[ \t]+(?:is|are|was))?[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
     r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
     r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
+    r"|into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
+    r"|requirepass|masterauth|bindpw|rootpw|community[ \t]|(?:basic|digest)_?auth|auth[ \t]?=[ \t]?\(|networkcredential\(|credentials(?:token)?\("
+    r"|passwordauthentication\(|mysqli|mysql_p?connect|pdo\(|getconnection\(|connect\(|oci_p?connect|ldap_bind\(|ftp_login\("
+    r"|jdbc:oracle:|\t(?:true|false)\t|--from-literal|winrs|(?:login|connect)[ \t]+(?:as|with|using)[ \t]"
 )
 PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
 """The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""

@@ -115,9 +115,9 @@ class Finder:
                 break
         return place, safe, spans or []
 
-    def open_rows(self, text: str) -> OpenRows | None:
-        """The rows below the name of a secret that go on where the text ends."""
-        return open_rows(text, len(text))
+    def open_rows(self, text: str, end: int) -> OpenRows | None:
+        """The rows below the name of a secret that go on behind a place."""
+        return open_rows(text, end)
 
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
         rounds = 0

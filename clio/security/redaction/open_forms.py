@@ -22,6 +22,8 @@ _AT_NAMES = tuple(
     each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)
 )
 
+_TITLES = re.compile(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+
 
 class OpenRows(Struct, frozen=True):
     """Rows below titles that may go on: where the titles begin and end, and where the last row begins."""
@@ -53,7 +55,10 @@ def open_form(text: str, end: int) -> int | None:
 
 
 def open_rows(text: str, end: int) -> OpenRows | None:
-    """The rows of a table, of comma-separated values or of an `INSERT` that may go on after `end`."""
+    """The rows of a table, of comma-separated values or of an `INSERT` that may go on after `end`.
+
+    What is known of the text behind `end` may show that they do not.
+    """
     begin = max(0, end - _ROW_WINDOW)
     lowered = lower_in_place(text[begin:end])
     if not any(sign in lowered for sign in "|,;\t"):
@@ -94,14 +99,16 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
     whole = text[:limit]
     if "\n" not in text[end:limit]:
         # The line of the name itself: a cell beside it may be its value.
-        return OpenRows(line, line, line) if "|" in text[line:start] or _is_insert(text, line, start) else None
+        may_be = "|" in text[line:start] or _is_insert(text, line, start) or _TITLES.fullmatch(text, line, limit)
+        return OpenRows(line, line, line) if may_be else None
     if _is_insert(text, line, start):
         return OpenRows(line, limit, line) if ";" not in text[end:limit] and limit - line < _ROW_WINDOW else None
     if (head := syntaxes.find_table_head(whole, start, end)) is not None:
         place = head[2]
         if not place:
             stop = text.find("\n", end, limit)
-            return OpenRows(line, limit, stop + 1) if "\n" not in text[stop + 1 : limit] else None
+            may_be_rule = "\n" not in text[stop + 1 : limit] and partial(syntaxes.TABLE_RULE).match(text, stop + 1)
+            return OpenRows(line, limit, stop + 1) if may_be_rule else None
         return _follow_rows(text, line, place, limit, "|", 1)
     if (found := syntaxes.find_columns_head(whole, name, line, start, end)) is not None:
         sign, _, number, place = found

@@ -69,7 +69,7 @@ _LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))"
 _BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 _HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
-_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
+TABLE_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
 _COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
 _INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
 _ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
@@ -179,7 +179,7 @@ def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | N
     if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
         return None
     behind = _line_end(text, stop + 1)
-    return text.count("|", line, start), line, behind + 1 if _RULE.match(text[stop + 1 : behind]) else 0
+    return text.count("|", line, start), line, behind + 1 if TABLE_RULE.match(text[stop + 1 : behind]) else 0
 
 
 def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
