@@ -10,12 +10,13 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import find_name, lower_in_place, name_places
-from clio.security.redaction.contexts import ALL_FORMS, Form
+from clio.security.redaction.contexts import ALL_FORMS, MAX_LINE_CHARS, Form
 from clio.security.redaction.names import is_begun, is_secret_name
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
+_NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 # Every expression of `syntaxes` that has a value is matched at the end of a name.
 _AT_NAMES = tuple(
@@ -45,12 +46,13 @@ def open_form(text: str, end: int) -> int | None:
             break
     for form in ALL_FORMS:
         for needle in form.needles:
-            at = lowered.find(needle)
-            while at >= 0:
-                if (start := _open_at(text, form, begin + at, end)) is not None:
-                    found.append(start)
+            at = lowered.rfind(needle)
+            for _ in range(_NEAREST):
+                if at < 0 or (form.back and len(lowered) - at - len(needle) > MAX_LINE_CHARS):
                     break
-                at = lowered.find(needle, at + 1)
+                if (start := _open_at(text, lowered, form, at, begin)) is not None:
+                    found.append(start)
+                at = lowered.rfind(needle, 0, at)
     return min(found, default=None)
 
 
@@ -85,13 +87,20 @@ def _names(text: str, begin: int, lowered: str) -> Iterator[tuple[int, int]]:
             yield start, begin + at + 3 if " " in name else start + len(name)
 
 
-def _open_at(text: str, form: Form, place: int, end: int) -> int | None:
-    """Where a form with its needle at `place` begins, if it is open at the end."""
+def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | None:
+    """Where a form with its needle at a place begins, if it is open at the end.
+
+    lowered: the text from `begin` to the end in small letters; at: the place in it.
+    """
+    place, end = begin + at, begin + len(lowered)
     if not form.back:
         return place if partial(form.pattern).match(text, place, end) else None
-    line = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+    line = max(begin, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+    window = lowered[line - begin : at]
+    if not all(any(part in window for part in group) for group in form.needs):
+        return None
     match = partial(form.pattern).search(text, line, end)
-    return match.start() if match and match.start() < place + 1 else None
+    return match.start() if match and match.start() <= place else None
 
 
 def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:
