@@ -16,6 +16,7 @@ from clio.security.redaction.patterns import MAX_BLOCK_CHARS
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
+_NEAREST_NAMES = 8  # so many of the last names may have a value that is open
 _NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 # Every expression of `syntaxes` that has a value is matched at the end of a name.
@@ -24,6 +25,7 @@ _AT_NAMES = tuple(
 )
 
 _TITLES = re.compile(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_MOST_TITLES = 40
 
 
 class OpenRows(Struct, frozen=True):
@@ -40,7 +42,7 @@ def open_form(text: str, end: int) -> int | None:
     lowered = lower_in_place(text[begin:end])
     found: list[int] = []
     near = max(0, len(lowered) - _WINDOW)
-    for start, stop in _names(text, begin + near, lowered[near:]):
+    for start, stop in _names(text, begin + near, lowered[near:], _NEAREST_NAMES):
         if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
@@ -65,7 +67,7 @@ def open_rows(text: str, end: int) -> OpenRows | None:
     lowered = lower_in_place(text[begin:end])
     if not any(sign in lowered for sign in "|,;\t"):
         return None
-    for start, stop in _names(text, begin, lowered):
+    for start, stop in _names(text, begin, lowered, _MOST_TITLES):
         if (rows := _open_rows_of(text, text[start:stop], start, stop, end)) is not None:
             return rows
     return None
@@ -77,11 +79,10 @@ def partial(pattern: LatePattern | re.Pattern[str]) -> re.Pattern[str]:
     return compile_partial(pattern.pattern, pattern.flags)
 
 
-def _names(text: str, begin: int, lowered: str) -> Iterator[tuple[int, int]]:
-    """Where the names of secrets begin and end; lowered: the text from `begin` on in small letters."""
-    for at, word in sorted(name_places(lowered)):
-        if not is_begun(lowered, at, word):
-            continue
+def _names(text: str, begin: int, lowered: str, most: int) -> Iterator[tuple[int, int]]:
+    """Where the last names of secrets begin and end; lowered: the text from `begin` on in small letters."""
+    places = [(at, word) for at, word in sorted(name_places(lowered)) if is_begun(lowered, at, word)]
+    for at, _ in places[-most:]:
         name, start = find_name(text, begin + at)
         if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
             yield start, begin + at + 3 if " " in name else start + len(name)

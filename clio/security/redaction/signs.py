@@ -329,7 +329,9 @@ def _is_title(line: str, place: int, end: int) -> bool:
     if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
         return False
     stop = line.find("\n", end - 1)
-    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(line, place)
+    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
+        line, place
+    )
 
 
 def _may_be_said(value: str) -> bool:
