@@ -29,8 +29,10 @@ _RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
 _TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LatePattern(
-    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
-    r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
+    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
+    rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
+    r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
+    r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
     r"|\s{1,40}(?:```|~~~|:[ \t])"
     r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
@@ -122,7 +124,7 @@ class SignTest:
         return found
 
     def judge(self, before: str, words: str, told: int = _ALL) -> int:
-        """Whether the words need a closer look: -1 or `WHOLE_LINE` if so, else what of `told` holds for what follows them.
+        """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
 
         Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
         for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
@@ -324,7 +326,7 @@ def _is_cell(line: str, place: int) -> bool:
 
 def _is_title(line: str, place: int, end: int) -> bool:
     """Whether a name is one of the titles of comma-separated columns; end: behind the sign that ends the cell."""
-    name, start = find_name(line, place)
+    _, start = find_name(line, place)
     before = line[line.rfind("\n", 0, start) + 1 : start]
     if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
         return False

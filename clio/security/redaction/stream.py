@@ -151,7 +151,9 @@ class StreamRedactor:
 
     def _recall(self) -> None:
         """Put what was let go last before what is held: it may be the name of it."""
-        before = self._head + self._recollect()
+        before = self._recollect()
+        if self._head:
+            before = self._head + before.lstrip("\n")
         self._held = before + self._held
         self._given += len(before)
         self._before = ""
@@ -169,11 +171,11 @@ class StreamRedactor:
             return text
         if len(text) > SLICE_CHARS:
             return self._feed_much(text)
-        if self._open and not self._swallow and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
-            # Nothing can be let go before a word, or a row, has ended.
-            if "\n" not in text if self._by_line or self._patterns else not any(map(str.isspace, text)):
-                self._held += text
-                return ""
+        by_line = self._by_line or bool(self._patterns)
+        ends_unit = "\n" in text if by_line else any(map(str.isspace, text))
+        if self._open and not (ends_unit or self._swallow) and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
+            self._held += text
+            return ""
         self._recall()
         held = self._held = self._held + text
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
