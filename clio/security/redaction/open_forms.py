@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
-from clio.security.redaction.assignments import find_name, lower_in_place, name_places
+from clio.security.redaction.assignments import PLIST, find_name, lower_in_place, name_places
 from clio.security.redaction.contexts import ALL_FORMS, MAX_LINE_CHARS, Form
 from clio.security.redaction.names import is_begun, is_secret_name
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS
@@ -20,8 +20,9 @@ _NEAREST_NAMES = 8  # so many of the last names may have a value that is open
 _NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 # Every expression of `syntaxes` that has a value is matched at the end of a name.
-_AT_NAMES = tuple(
-    each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)
+_AT_NAMES = (
+    PLIST,
+    *(each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)),
 )
 
 _TITLES = re.compile(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
