@@ -5,9 +5,14 @@ from itertools import pairwise
 import pytest
 
 from clio.security.redaction.redactor import Redactor
-from tests.security.secret_contexts import CHOSEN, CONTEXTS, FORMS, SYNTAXES, in_contexts, leaks
+from tests.security.secret_contexts import CHOSEN, CONTEXTS, FORMS, SYNTAXES, Chance, in_contexts, leaks
 
 SEEDS = range(7_000, 7_008)
+
+
+def cut_by_lot(text: str) -> list[int]:
+    chance = Chance(text)
+    return sorted({0, len(text), *(chance.randrange(len(text)) for _ in range(8))})
 
 
 def test_nearly_all_secrets_in_context_are_replaced() -> None:
@@ -38,14 +43,15 @@ def test_secrets_in_further_forms_are_replaced() -> None:
     assert len(missed) <= len(cases) // 50, missed
 
 
-@pytest.mark.parametrize("size", [1, 7, 24])
+@pytest.mark.parametrize("size", [1, 7, 24, 0])
 def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
+    """Cut in pieces of one size, or by lot: 0."""
     redactor = Redactor()
     different: list[str] = []
-    for case in in_contexts(range(7_000, 7_002), each=2):
+    for case in in_contexts(range(7_000, 7_002), each=2, makers=CONTEXTS | SYNTAXES | FORMS):
         text = f"see\n{case.text}"
         stream = redactor.stream()
-        cuts = [*range(0, len(text), size), len(text)]
+        cuts = [*range(0, len(text), size), len(text)] if size else cut_by_lot(text)
         said = "".join(stream.feed(text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
         if said != redactor.redact(text).text:
             different.append(f"{case.kind}: {text!r}")

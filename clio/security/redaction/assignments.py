@@ -75,7 +75,7 @@ _ELEMENT = LatePattern(
     rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>\s{{0,40}}(?:<[Vv]alue>[ \t]{{0,8}})?(?:<!\[CDATA\[)?"
     r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)\s{0,40}(?:\]\]>)?</"
 )
-_PLIST = LatePattern(
+PLIST = LatePattern(
     rf"[{NAME_CHARS}]{{0,48}}</(?:key|[\w:-]{{0,30}}[Nn]ame)>\s{{0,40}}<(?:string|[\w:-]{{0,30}}[Vv]alue)>(?P<xv>[^<>\n]{{1,512}})</"
 )
 _FLAG = LatePattern(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
@@ -276,7 +276,7 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
             if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
                 yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
     elif sign == "<":
-        match = _PLIST.match(text, place)
+        match = PLIST.match(text, place)
         if match and is_secret_value(match["xv"], name, "element", sure):
             yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
     elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):

@@ -143,9 +143,6 @@ _WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
 _FORM = LatePattern(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
 )
-_OPEN_FORM = LatePattern(
-    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n?\r?\n?\S{0,200}\Z"
-)
 _USER = r"[\"'][^\"'\n]{0,120}[\"']"
 _CALL_WITH_LOGIN = LatePattern(
     r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
@@ -185,24 +182,14 @@ _LOG_IN_AS = LatePattern(
 )
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
-_OPEN_PPK = LatePattern(r"Private-Lines:[ \t]*\d*\r?\n?(?:[A-Za-z0-9+/=]{1,80}\r?\n){0,80}[A-Za-z0-9+/=]{0,80}\Z")
 _SEED = LatePattern(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
     re.IGNORECASE,
 )
-_OPEN_SEED = LatePattern(
-    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:i?s?|a?r?e?|w?a?s?))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
-    r"(?:[a-z]{1,8}[ \t]{1,4}){0,24}[a-z]{0,8}\n?\Z",
-    re.IGNORECASE,
-)
 _CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
-    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,4}[\"'`]?,?){2,20})",
-    re.IGNORECASE,
-)
-_OPEN_CODES = LatePattern(
-    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}(?:[:=](?:\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?[a-z0-9-]{0,60}[\"'`]?,?){0,20})?\s*\Z",
+    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
 )
 _SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
@@ -308,10 +295,9 @@ def open_context(text: str, end: int) -> int | None:
         places = [place for needle in needles if (place := low.find(needle, near - line)) >= 0]
         if places and (match := pattern.search(text, max(near, line + min(places) - _NAME_BEFORE), end)):
             found.append(match.start())
-    for needle, pattern in _OPEN_BLOCKS:
-        place = text.rfind(needle, max(0, end - 2 * MAX_LINE_CHARS), end)
-        if place >= 0 and (match := pattern.search(text, max(0, place - 12), end)):
-            found.append(match.start())
+    place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
+    if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
+        found.append(match.start())
     document = _open_document(text, end)
     if document is not None:
         found.append(document)
@@ -337,12 +323,19 @@ def is_program(word: str) -> bool:
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
-               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password")  # fmt: skip
+               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password",
+               "into", "connect", "data:", "requirepass", "masterauth", "bindpw", "rootpw", "community", "basicauth", "basic_auth",
+               "auth=(", "auth", "networkcredential", "credential", "passwordauthentication", "mysqli", "mysql_", "pdo(",
+               "getconnection(", "oci_", "ldap_bind", "ftp_login", "jdbc:oracle:", "true", "false", "--from-literal", "winrs")  # fmt: skip
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
-    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
+    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:(?:[ \t]+(?:is|are|was))?[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
     r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
     r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
+    r"|into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
+    r"|requirepass|masterauth|bindpw|rootpw|community[ \t]|(?:basic|digest)_?auth|auth[ \t]?=[ \t]?\(|networkcredential\(|credentials(?:token)?\("
+    r"|passwordauthentication\(|mysqli|mysql_p?connect|pdo\(|getconnection\(|connect\(|oci_p?connect|ldap_bind\(|ftp_login\("
+    r"|jdbc:oracle:|\t(?:true|false)\t|--from-literal|winrs|(?:login|connect)[ \t]+(?:as|with|using)[ \t]"
 )
 PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
 """The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
@@ -645,6 +638,8 @@ _FOREIGN = Form(
     _foreign_value,
 )  # fmt: skip
 """What only texts with other letters than those of ASCII have."""
+ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *_OTHER_FORMS, _FOREIGN)
+"""The forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
     ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
@@ -660,13 +655,6 @@ _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
-_OPEN_BLOCKS: tuple[tuple[str, re.Pattern[str] | LatePattern], ...] = (
-    ("login", _OPEN_NETRC),
-    ("form-data", _OPEN_FORM),
-    ("Private-Lines", _OPEN_PPK),
-    *((needle, _OPEN_SEED) for needle in ("nemonic", "NEMONIC", "hrase", "HRASE", "words")),
-    *((needle, _OPEN_CODES) for needle in ("codes", "CODES")),
-)
 
 
 def _kubernetes_spans(text: str) -> Iterator[Span]:

@@ -9,6 +9,7 @@ from clio.errors import ConfigError
 from clio.security.redaction.assignments import lower_in_place, name_places, named_spans, open_name
 from clio.security.redaction.contexts import context_spans, open_context
 from clio.security.redaction.encoded import encoded_spans, open_encoded
+from clio.security.redaction.open_forms import OpenRows, open_form, open_rows
 from clio.security.redaction.patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
@@ -114,6 +115,10 @@ class Finder:
                 break
         return place, safe, spans or []
 
+    def open_rows(self, text: str, end: int) -> OpenRows | None:
+        """The rows below the name of a secret that go on behind a place."""
+        return open_rows(text, end)
+
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
         rounds = 0
         while cut > 0:
@@ -124,9 +129,11 @@ class Finder:
             # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
             if not settled:
-                for find_open in (open_name, open_context, open_encoded):
+                for find_open in (open_name, open_context, open_encoded, open_form):
                     if (begun := find_open(text, cut)) is not None and begun < cut:
                         crossing.append(begun)
+                if (rows := open_rows(text, cut)) is not None and rows.last < cut:
+                    crossing.append(rows.last)
             if not crossing:
                 break
             cut = self.unit_start(text, min(crossing))

@@ -29,7 +29,11 @@ _RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
 _TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LatePattern(
-    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])]){{0,2}}[ \t]{{0,16}}(?:[:=!>]|[?|+]{{1,2}}=|(?<=[\"']),)"
+    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
+    rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
+    r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
+    r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
+    r"|\s{1,40}(?:```|~~~|:[ \t])"
     r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
@@ -40,13 +44,16 @@ _SAID = LatePattern(rf"{SENTENCE_BEHIND}[ \t]+(\S+)")
 _DONE = LatePattern(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
-    r"|lautet|becomes|equals|key|keys|value|string)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|lautet|becomes|equals|key|keys|value|string|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
 )
 # Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
 _PLURALS = ("token", "secret", "key")
 _PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
+_CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
+_TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
+_TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
@@ -76,6 +83,8 @@ takes secrets, one that may write one into a pipe, the second half of "api key",
 password"), and a secret by its own form. All but the last three may hold for the rest of the line."""
 LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES
 _ALL = LASTING | OFFERS | FORMS
+WHOLE_LINE = -2
+"""What `SignTest.judge` says where nothing can be told before the line has ended."""
 _MOST_WORDS = 16_384
 _CACHED_CHARS = 64
 _KEY = LatePattern(r"keys?(?![a-z])")
@@ -115,7 +124,7 @@ class SignTest:
         return found
 
     def judge(self, before: str, words: str, told: int = _ALL) -> int:
-        """Whether the words need a closer look: -1 if so, else what of `told` holds for what follows them.
+        """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
 
         Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
         for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
@@ -131,7 +140,7 @@ class SignTest:
             begun = 0 if long else len(near)
             if told & NAMES:
                 if (named := _is_named(line, low, begun, told)) < 0:
-                    return -1
+                    return named
                 lasting |= named
             if (told & CONTEXTS and is_context_sign(low)) or (
                 told & PROGRAMS and is_program_sign(before + words, low, begun)
@@ -271,7 +280,7 @@ def _select_names(told: int) -> tuple[tuple[str, LatePattern, int], ...]:
 def _is_named(line: str, low: str, begun: int, told: int) -> int:
     """Whether a name stands in a text that its sign follows, or a flag that needs none.
 
-    Gives -1 if so, else the bits of the names whose sign may still come.
+    Gives -1 or `WHOLE_LINE` if so, else the bits of the names whose sign may still come.
     line, low: the text as it is and in small letters, place by place; begun: what ends before this place has been
     looked at already; told: the bits of the names in it.
     """
@@ -281,6 +290,10 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             start, end = match.span()
             if word == "key" and not is_begun(low, start, word):
                 continue
+            if (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
+                return WHOLE_LINE
+            if (cell := _CELL_END.match(low, end)) and cell.end() >= begun and _is_title(line, start, cell.end()):
+                return WHOLE_LINE
             if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
                 return -1
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
@@ -302,6 +315,25 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             return -1
         lasting |= _BITS["-u"]
     return lasting
+
+
+def _is_cell(line: str, place: int) -> bool:
+    """Whether a name is all that a cell of a table in Markdown holds so far."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    return before.rstrip("*`\"' \t")[-1:] == "|" and _counts(line, place)
+
+
+def _is_title(line: str, place: int, end: int) -> bool:
+    """Whether a name is one of the titles of comma-separated columns; end: behind the sign that ends the cell."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
+        return False
+    stop = line.find("\n", end - 1)
+    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
+        line, place
+    )
 
 
 def _may_be_said(value: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
-from clio.security.redaction.signs import LASTING, OFFERS
+from clio.security.redaction.signs import LASTING, OFFERS, WHOLE_LINE
 
 _MAX_TRIES = 64
 SLICE_CHARS = 1_024
@@ -47,6 +47,8 @@ class StreamRedactor:
         self._closely = self._open or bool(self._patterns)
         self._block = False  # and it is a private key block
         self._swallow = False
+        self._by_line = False  # nothing can be let go before a line ends
+        self._head = ""  # the titles of columns whose rows come; out already
         self.counts: dict[str, int] = {}
 
     @property
@@ -84,6 +86,11 @@ class StreamRedactor:
             told = self._signs.judge(before, words, told)
             if told < 0:
                 self._armed = LASTING
+                if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
+                    self._open = self._by_line = self._closely = True
+                    if "\n" not in text:
+                        self._held += text
+                        return ""
                 return self._look(text)
         self._armed = told
         if not told:
@@ -145,6 +152,8 @@ class StreamRedactor:
     def _recall(self) -> None:
         """Put what was let go last before what is held: it may be the name of it."""
         before = self._recollect()
+        if self._head:
+            before = self._head + before.lstrip("\n")
         self._held = before + self._held
         self._given += len(before)
         self._before = ""
@@ -162,6 +171,11 @@ class StreamRedactor:
             return text
         if len(text) > SLICE_CHARS:
             return self._feed_much(text)
+        by_line = self._by_line or bool(self._patterns)
+        ends_unit = "\n" in text if by_line else any(map(str.isspace, text))
+        if self._open and not (ends_unit or self._swallow) and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
+            self._held += text
+            return ""
         self._recall()
         held = self._held = self._held + text
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
@@ -172,9 +186,12 @@ class StreamRedactor:
             ready.append(self._forced(start))
         held = self._held
         _, cut, spans = finder.cut(held, [finder.unit_start(held, len(held))])
+        rows = finder.open_rows(held, cut)
         if cut:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
-        self._open = self._swallow or finder.unit_start(self._held, len(self._held)) > 0
+        self._head = held[rows.head : rows.first] if rows else ""
+        self._by_line = rows is not None
+        self._open = self._by_line or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
         self._closely = self._open or bool(self._patterns)
         self._block = self._open and in_block(self._held) and open_block(self._held) == 0
         return "".join(ready)

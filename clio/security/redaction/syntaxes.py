@@ -15,7 +15,8 @@ from clio.security.redaction.names import is_begun, is_generic, is_secret_name, 
 from clio.security.redaction.patterns import Span
 from clio.security.redaction.value_shapes import MEASURE, has_digit, is_placeholder, is_reference, is_wordlike
 
-_MAX_ROWS = 200
+MAX_ROWS = 200
+"""So many rows below a title are looked at."""
 _MAX_ROW_CHARS = 1000
 _LITERAL = r"[bfruLN@$]?(?:(?P<q>[\"'`])(?P<v>(?:\\[^\n]|(?!(?P=q))[^\\\n]){1,1024})(?P=q))"
 _LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
@@ -84,12 +85,12 @@ _LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))"
 _BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 _HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
-_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
+TABLE_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
 _COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
 _INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
 _ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
 _VALUE = LatePattern(
-    r"[ \t]*N?(?:'(?P<v>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
+    r"[ \t]*N?(?:'(?P<text>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
 )
 
 
@@ -181,24 +182,33 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
 
 def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     """The values in the column of a table in Markdown that the name is above, or in the cell beside it."""
-    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
-    stop = _line_end(text, end)
-    if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
+    head = find_table_head(text, start, end)
+    if head is None:
         return
-    column = text.count("|", line, start)
-    rule = text[stop + 1 : _line_end(text, stop + 1)]
-    if not _RULE.match(rule):
-        if column == 1 and (cell := _cell(text, line, stop, 2)):
+    column, line, place = head
+    if not place:
+        if column == 1 and (cell := _cell(text, line, _line_end(text, end), 2)):
             yield from _in_cell(text, *cell, name)
         return
-    place = _line_end(text, stop + 1) + 1
-    for _ in range(_MAX_ROWS):
+    for _ in range(MAX_ROWS):
         stop = _line_end(text, place)
         if text.find("|", place, stop) < 0:
             return
         if cell := _cell(text, place, stop, column):
             yield from _in_cell(text, *cell, name)
         place = stop + 1
+
+
+def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | None:
+    """The column of a table in Markdown that the name from `start` to `end` is in, counted from 1; where its line
+    begins; and where the first row begins, 0 where no rule follows the line.
+    """
+    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
+    stop = _line_end(text, end)
+    if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
+        return None
+    behind = _line_end(text, stop + 1)
+    return text.count("|", line, start), line, behind + 1 if TABLE_RULE.match(text[stop + 1 : behind]) else 0
 
 
 def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
@@ -228,33 +238,44 @@ def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             if insert and insert.end() == opened + 1:
                 yield from _inserted(text, name, text.count(",", opened, start), end)
         return
-    stop = _line_end(text, end)
-    head = text[line:stop].rstrip("\r")
-    sign = next((each for each in (",", ";", "\t") if each in head), "")
-    if not sign:
+    if (found := find_columns_head(text, name, line, start, end)) is None:
         return
-    cells = head.split(sign)
-    if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
-        return
-    column = text.count(sign, line, start)
-    if cells[column].strip(" \"'") != name or has_digit(head):
-        return
-    place = stop + 1
-    for _ in range(_MAX_ROWS):
+    sign, column, number, place = found
+    for _ in range(MAX_ROWS):
         stop = _line_end(text, place)
         row = text[place:stop]
         parts = row.split(sign)
-        if len(parts) != len(cells) or len(row) > _MAX_ROW_CHARS:
+        if len(parts) != number or len(row) > _MAX_ROW_CHARS:
             return
         first = place + sum(len(part) + 1 for part in parts[:column])
         yield from _in_cell(text, first, first + len(parts[column]), name)
         place = stop + 1
 
 
+def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> tuple[str, int, int, int] | None:
+    """What parts the columns where a name is one of their titles; its number from 0, how many there are, and where
+    the first row begins.
+
+    line: where the line of the name begins; start, end: where the name is.
+    """
+    stop = _line_end(text, end)
+    head = text[line:stop].rstrip("\r")
+    sign = next((each for each in (",", ";", "\t") if each in head), "")
+    if not sign:
+        return None
+    cells = head.split(sign)
+    if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
+        return None
+    column = text.count(sign, line, start)
+    if cells[column].strip(" \"'") != name or has_digit(head):
+        return None
+    return sign, column, len(cells), stop + 1
+
+
 def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
     rows = _ROWS.match(text, end)
     place = rows.end() if rows else len(text)
-    for _ in range(_MAX_ROWS):
+    for _ in range(MAX_ROWS):
         if text[place : place + 1] != "(":
             return
         place += 1
@@ -262,8 +283,8 @@ def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
             value = _VALUE.match(text, place)
             if value is None:
                 return
-            if number == column and value["v"] and _is_quoted_secret(value["v"], name):
-                yield Span(value.start("v"), value.end("v"), kind_of(name), 300)
+            if number == column and value["text"] and _is_quoted_secret(value["text"], name):
+                yield Span(value.start("text"), value.end("text"), kind_of(name), 300)
             place = value.end()
             if value["end"] == ")":
                 break
