@@ -20,14 +20,14 @@ _FIRST = rf"\([ \t\n]{{0,40}}{_LITERAL}"
 _SECOND = rf"\([ \t\n]{{0,40}}{_ANY},\s{{0,40}}{_LITERAL}"
 _THIRD = rf"\([ \t\n]{{0,40}}{_ANY},\s{{0,40}}{_ANY},\s{{0,40}}{_LITERAL}"
 _FIRST_OR_SECOND = rf"\([ \t\n]{{0,40}}(?:(?:sha\d+|md5)\.[nN]ew,\s{{0,8}})?{_LITERAL}"
-_PATTERNS = {
+PATTERNS = {
     "first": LatePattern(_FIRST),
     "hash": LatePattern(_FIRST_OR_SECOND, re.IGNORECASE),
     "second": LatePattern(_SECOND),
     "third": LatePattern(_THIRD),
     "pair": LatePattern(rf"\([ \t]{{0,4}}(?:{_ANY},[ \t]{{0,4}})?[\"'][\w.@+-]{{1,60}}:(?P<v>[^\s\"'@]{{4,120}})[\"'@]"),
 }  # fmt: skip
-_CALLS: dict[str, tuple[tuple[str, str], ...]] = {
+CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "hmac": (
         ("hmac.new", "hash"), ("hmac.digest", "hash"), ("createhmac", "second"), ("hash_hmac", "third"),
     ),
@@ -87,15 +87,15 @@ _USER_AND_PASSWORD = LatePattern(r"CURLOPT_USERPWD,\s{0,8}[\"'][^\"':\n]{1,60}:(
 
 def call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[Span]:
     """The secrets that functions are given. words: all runs of letters in the text, in small letters."""
-    for word in words.intersection(_CALLS):
-        for call, argument in _CALLS[word]:
+    for word in words.intersection(CALLS):
+        for call, argument in CALLS[word]:
             needle = call + "("
             place = lowered.find(needle)
             while place >= 0:
                 glued = (
                     call[0].isalpha() and lowered[place - 1 : place].isalpha() and call in ("ftp", "crypt", "stripe")
                 )
-                match = None if glued else _PATTERNS[argument].match(text, place + len(call), place + 1000)
+                match = None if glued else PATTERNS[argument].match(text, place + len(call), place + 1000)
                 if match and _is_argument(match["v"]):
                     yield Span(match.start("v"), match.end("v"), "secret", 315)
                 place = lowered.find(needle, place + len(needle))

@@ -1,7 +1,7 @@
 """Where a text that may go on has begun a form of secret: derived from the expressions the forms are found by. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from msgspec import Struct
@@ -10,7 +10,8 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import PLIST, find_name, lower_in_place, name_places
-from clio.security.redaction.contexts import ALL_FORMS, MAX_LINE_CHARS, Form
+from clio.security.redaction.contexts import MAX_LINE_CHARS, Form
+from clio.security.redaction.form_signs import FORMS
 from clio.security.redaction.names import is_begun, is_secret_name
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS
 
@@ -47,7 +48,7 @@ def open_form(text: str, end: int) -> int | None:
         if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
-    for form in ALL_FORMS:
+    for form in FORMS:
         for needle in form.needles:
             at = lowered.rfind(needle)
             for _ in range(_NEAREST):
@@ -57,6 +58,21 @@ def open_form(text: str, end: int) -> int | None:
                     found.append(start)
                 at = lowered.rfind(needle, 0, at)
     return min(found, default=None)
+
+
+def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
+    """Whether one of some forms is in a text, or begins in it and may be completed behind it.
+
+    lowered: the text in small letters, place by place.
+    """
+    for form in forms:
+        for needle in form.needles:
+            at = lowered.find(needle)
+            while at >= 0:
+                if _has_form_at(text, lowered, form, at) or _open_at(text, lowered, form, at, 0) is not None:
+                    return True
+                at = lowered.find(needle, at + len(needle))
+    return False
 
 
 def open_rows(text: str, end: int) -> OpenRows | None:
@@ -103,6 +119,17 @@ def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | 
         return None
     match = partial(form.pattern).search(text, line, end)
     return match.start() if match and match.start() <= place else None
+
+
+def _has_form_at(text: str, lowered: str, form: Form, at: int) -> bool:
+    if not form.back:
+        return form.pattern.match(text, at) is not None
+    line = max(0, at - form.back, text.rfind("\n", 0, at) + 1)
+    window = lowered[line:at]
+    return (
+        all(any(part in window for part in group) for group in form.needs)
+        and form.pattern.search(text, line) is not None
+    )
 
 
 def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:

@@ -125,7 +125,7 @@ def command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
                             yield from _arguments(text, match.end(), program)
             place = text.find(sign, place + 2)
     yield from _paired_spans(text)
-    for needle, pattern in _LINES:
+    for needle, pattern in LINES:
         if not words.issuperset(_LINE_WORDS[needle]):
             continue
         place = text.find(needle)
@@ -142,7 +142,7 @@ def find_program(text: str) -> int | None:
 
 
 _WORD_OR_QUOTED = r"(?P<q>[\"']?)(?P<v>[^\s\"'<>|;&]{4,300})(?P=q)"
-_LINES: tuple[tuple[str, LatePattern], ...] = (
+LINES: tuple[tuple[str, LatePattern], ...] = (
     ("sqlplus ", LatePattern(r"\bsqlplus[ \t]+(?:-[sSlL]+[ \t]+)*[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
     ("expdp ", LatePattern(r"\bexpdp[ \t]+[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
     (" login ", LatePattern(rf"\b(?:cargo|vault|bw)[ \t]+login[ \t]+(?:[\w.+-]+@[\w.-]+[ \t]+)?{_WORD_OR_QUOTED}")),
@@ -177,7 +177,7 @@ _LINES: tuple[tuple[str, LatePattern], ...] = (
     ("| passwd ", LatePattern(r"echo[ \t]+(?:-e[ \t]+)?[\"']?(?P<v>[^\s\"'\\|]{4,100})")),
 )  # fmt: skip
 _LINE_WORDS = {
-    needle: tuple("".join(char if char.isalpha() else " " for char in needle.lower()).split()) for needle, _ in _LINES
+    needle: tuple("".join(char if char.isalpha() else " " for char in needle.lower()).split()) for needle, _ in LINES
 }
 _USER_OPTION = LatePattern(r"(?<=\s)(?:-u|-U|--?user(?:name)?|--?login|/u(?:ser)?)(?:[ \t]+|[=:])(?!-)[^\s-]\S*")
 _PASSWORD_OPTION = LatePattern(

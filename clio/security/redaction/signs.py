@@ -17,6 +17,7 @@ from clio.security.redaction.contexts import (
     is_program_sign,
 )
 from clio.security.redaction.encoded import encoded_spans
+from clio.security.redaction.form_signs import ANY_SIGN, find_signs, select_forms
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
 from clio.security.redaction.value_shapes import is_wordlike
@@ -81,7 +82,10 @@ CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS = (1 << (len(_ALL_NAMES) + numbe
 """What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
 takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
 password"), and a secret by its own form. All but the last three may hold for the rest of the line."""
-LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES
+_SIGNS_AT = len(_ALL_NAMES) + 6
+ANNOUNCED = ANY_SIGN << _SIGNS_AT
+"""The bits of the signs that announce a form: see `form_signs`."""
+LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
 _ALL = LASTING | OFFERS | FORMS
 WHOLE_LINE = -2
 """What `SignTest.judge` says where nothing can be told before the line has ended."""
@@ -131,7 +135,7 @@ class SignTest:
         patterns are not its business.
         before: what was let go last of the line. told: what the words of the line tell of.
         """
-        lasting = told & (CONTEXTS | PROGRAMS)
+        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED)
         if told & LASTING:
             long = len(words) > _LONG
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
@@ -145,6 +149,8 @@ class SignTest:
             if (told & CONTEXTS and is_context_sign(low)) or (
                 told & PROGRAMS and is_program_sign(before + words, low, begun)
             ):
+                return -1
+            if told & ANNOUNCED and _begins_form(line, low, told >> _SIGNS_AT):
                 return -1
             if told & ECHOES:
                 if PIPED.search(low) is not None:
@@ -174,10 +180,16 @@ class SignTest:
     def _describe_word(self, word: str) -> int:
         low = (_inner(word) if len(word) > _LONG else word).lower()
         found = 0
-        if _MAY_TELL.search(low) is None and not is_program(low) and not any(first in word for first in self._firsts):
+        announced = find_signs(low)
+        if (
+            not announced
+            and _MAY_TELL.search(low) is None
+            and not is_program(low)
+            and not any(first in word for first in self._firsts)
+        ):
             self._remember(word, found)
             return found
-        found = _find_names(word, low)
+        found = _find_names(word, low) | announced << _SIGNS_AT
         if any(part in low for part in BEGINNINGS):
             found |= CONTEXTS
         if is_program(low):
@@ -315,6 +327,16 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             return -1
         lasting |= _BITS["-u"]
     return lasting
+
+
+def _begins_form(line: str, low: str, signs: int) -> bool:
+    """Whether a form that signs announce is in a line, or may be completed behind it."""
+    forms = select_forms(signs)
+    if not any(needle in low for form in forms for needle in form.needles):
+        return False
+    from clio.security.redaction.open_forms import is_form_begun
+
+    return is_form_begun(line, low, forms)
 
 
 def _is_cell(line: str, place: int) -> bool:

@@ -1,0 +1,80 @@
+"""The forms of secrets by the words that announce them, derived from the tables the forms are found by. Pure."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.calls import CALLS, PATTERNS
+from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
+from clio.security.redaction.programs import LINES, MAX_LINE_CHARS
+
+_LINE_FORMS = tuple(
+    Form((needle.lower(),), pattern, accept_value, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
+)
+_CALL_FORMS = tuple(
+    Form(
+        (f"{call}(",),
+        LatePattern(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
+        accept_value,
+        whole=True,
+    )
+    for calls in CALLS.values()
+    for call, argument in calls
+)
+FORMS = (*ALL_FORMS, *_LINE_FORMS, *_CALL_FORMS)
+"""All forms that have a needle, the lines of programs and the calls of functions included."""
+
+
+class _Sign(Struct, frozen=True):
+    """A word that announces forms: `letters` is part of it, at its beginning or its end where the needle says so."""
+
+    letters: str
+    at_start: bool
+    at_end: bool
+    forms: tuple[Form, ...]
+
+    def is_in(self, word: str) -> bool:
+        if self.at_start:
+            bare = word.lstrip("\"'`(")
+            return bare == self.letters if self.at_end else bare.startswith(self.letters)
+        return word.endswith(self.letters) if self.at_end else self.letters in word
+
+
+def _signs() -> Iterator[_Sign]:
+    found: dict[tuple[str, bool, bool], list[Form]] = {}
+    for form in (*OTHER_FORMS, FOREIGN, *_LINE_FORMS, *_CALL_FORMS):
+        if form.needs:
+            continue  # known by the name that is part of it
+        for needle in form.needles:
+            parts = needle.split()
+            letters = max(parts, key=len)
+            at = parts.index(letters)
+            at_start = at > 0 or needle[0].isspace()
+            at_end = at < len(parts) - 1 or needle[-1].isspace()
+            forms = found.setdefault((letters, at_start, at_end), [])
+            if form not in forms:
+                forms.append(form)
+    for (letters, at_start, at_end), forms in found.items():
+        yield _Sign(letters, at_start, at_end, tuple(forms))
+
+
+_SIGNS = tuple(_signs())
+ANY_SIGN = (1 << len(_SIGNS)) - 1
+_HEADS = frozenset(tuple(sign.letters[:3]) for sign in _SIGNS if len(sign.letters) > 2 and sign.letters.isascii())
+_SHORT = frozenset(sign.letters for sign in _SIGNS if len(sign.letters) < 3)
+
+
+def find_signs(word: str) -> int:
+    """The forms a word in small letters announces: a bit for each sign; 0 for none."""
+    if word.isascii() and word not in _SHORT and _HEADS.isdisjoint(zip(word, word[1:], word[2:], strict=False)):
+        return 0
+    return sum(1 << number for number, sign in enumerate(_SIGNS) if sign.is_in(word))
+
+
+@lru_cache(maxsize=256)
+def select_forms(bits: int) -> tuple[Form, ...]:
+    """The forms that signs announce."""
+    return tuple(dict.fromkeys(form for number, sign in enumerate(_SIGNS) if bits >> number & 1 for form in sign.forms))
