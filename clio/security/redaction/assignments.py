@@ -94,7 +94,7 @@ _OPEN = LatePattern(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
     rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?"
     r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[ \t]{0,2}[:=]?[ \t]{0,4}"
-    rf"|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
+    rf"|string[ \t]{{1,2}}(?:=[ \t]{{0,4}})?|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
 )
 _BEGUN_LITERAL = r"(?:[\"'`](?:\\[^\n]|[^\\\n]){0,1024}|\\{1,3}(?:[\"'][^\n]{0,1024})?)\Z"
 _OPEN_LITERAL = LatePattern(
@@ -328,7 +328,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
             group = "v" if item["v"] else "b"
             if is_secret_value(item[group], name, "quoted" if group == "v" else "flag", sure):
                 yield Span(item.start(group), item.end(group), kind, 300)
-    elif mapping := _MAPPING.match(text, place):
+    elif mapping := MAPPING.match(text, place):
         for item in _MAPPING_ITEM.finditer(text, mapping.start(mapping.lastgroup or 0), mapping.end()):
             if _is_random_item(item["v"]) and not (
                 any(sign in item["v"] for sign in "/:.()") and not by_lot(item["v"])
@@ -358,7 +358,7 @@ _ITEMS = LatePattern(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[
 _ITEM_LINE = LatePattern(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
 _ARRAY = LatePattern(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
 _ARRAY_ITEM = LatePattern(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
-_MAPPING = LatePattern(
+MAPPING = LatePattern(
     rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
 )
 _MAPPING_ITEM = LatePattern(

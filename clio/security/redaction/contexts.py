@@ -69,7 +69,7 @@ _OTHER_LANGUAGES = LatePattern(
     re.IGNORECASE,
 )
 # The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
-_PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*(?:(?:\||>)[^\n]{0,100})?\Z"
+_PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*"
 _OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
@@ -82,7 +82,7 @@ _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
 _SENTENCE = LatePattern(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
-_TOLD_BEFORE = LatePattern(
+TOLD_BEFORE = LatePattern(
     rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
@@ -115,7 +115,7 @@ _OPEN_WITH = LatePattern(
     re.IGNORECASE,
 )
 OPEN_OFFER = LatePattern(
-    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?[ \t]*\Z",
+    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?\s*\Z",
     re.IGNORECASE,
 )
 _SQL = LatePattern(
@@ -244,13 +244,24 @@ def _told_spans(text: str, lowered: str) -> Iterator[Span]:
     for needle in (" is the ", " is my ", " is your ", " is our "):
         place = lowered.find(needle)
         while place >= 0:
-            if _TOLD_BEFORE.match(text, place + 1) and (
+            if TOLD_BEFORE.match(text, place + 1) and (
                 match := _LAST_WORD.search(text, max(0, place - 130), place + 1)
             ):
                 value = match["v"]
-                if _sentence_value(value, text, match) and (has_digit(value) or value.count("-") > 1):
+                if is_told_value(value) and _sentence_value(value, text, match):
                     yield Span(match.start("v"), match.end("v"), "password", 310)
             place = lowered.find(needle, place + 4)
+
+
+def is_told_value(word: str) -> bool:
+    """Whether a word may be what a sentence says a password is: "X is the password"."""
+    return (
+        6 <= len(word) <= 120
+        and (has_digit(word) or word.count("-") > 1)
+        and may_be_secret(word)
+        and not MEASURE.fullmatch(word)
+        and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
+    )
 
 
 def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
@@ -328,302 +339,7 @@ _CONTEXT_SIGN = LatePattern(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
     r"|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
 )
-PIPED = LatePattern(
-    rf"{_ECHOED}\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
-    r"(?:-S|--stdin|chpasswd)|chpasswd|(?:sudo[ \t]+)?(?:su|kinit|passwd|smbpasswd|vncpasswd|cryptsetup)[ \t]|passwd[ \t]+--stdin"
-    r"|(?:docker|podman)[ \t]+secret[ \t]+create|[^\n|]{1,40}[ \t]secrets?[ \t]+(?:put|create|versions)"
-    r"|[^\n|]{1,80}(?:--password-stdin|--passwd-on-stdin|--with-token|--passphrase-fd|-passin stdin))"
-)
-_WRITTEN = LatePattern(
-    rf"{_ECHOED}>{{1,2}}[ \t]*[\"']?[^\s\"']{{0,120}}(?:pass|secret|token|key|pwd|credential)[^\s\"']{{0,40}}",
-    re.IGNORECASE,
-)
-_WRITTEN_DOCUMENT = LatePattern(
-    r"[\w./-]{1,40}[\"']?[ \t]{0,4}<<[-~]?[ \t]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<v>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
-)
-_LOGIN_PAIR = LatePattern(
-    r"(?:(?<![a-z])(?:auth|creds?|credentials?|logins?|userpwd|user_pass|accounts?)|http_basic|basic[_-]auth|basicauth|authident|auth_basic_user|stats auth)[\"'`\])]{0,2}[ \t]*(?:[:=]|=>|,|[ \t](?=\w+:\S*\d))"
-    r"[ \t]*(?:\r?\n[ \t]*-[ \t]+)?[\[(]?[\"'`]?(?!https?:|[a-z]+://)[A-Za-z][\w.@+-]{1,40}:(?P<v>[^\s\"'`:,;/@][^\s\"'`:,;]{4,120})(?=[\"'`\]),;]{0,3}(?:\s|\Z))",
-    re.IGNORECASE,
-)
-_ANSWER = LatePattern(
-    r"(?:security|recovery|backup|access|unlock|activation|pairing|auth|otp|totp|scratch|device)[ _-]?(?:answer|code|seed)s?[\"'`]?[ \t]*(?:[:=]|is|->|→|[ \t](?=[\w-]*\d))[ \t]*(?:\r?\n[ \t]*-[ \t]+)?"
-    r"[\"'`]?(?P<v>[^\s\"'`,;<>(){}\[\]]{4,120})(?=[\"'`,;.]{0,2}(?:\s|\Z))",
-    re.IGNORECASE,
-)
-_OTHER_LANGUAGES = LatePattern(
-    r"(?:mdp|clave|contrase[ñn]a|token de acceso|parola(?: d'ordine)?|password|has[łl]o|heslo|l[öo]senord(?:et)?|adgangskoden?|passordet?|salasana"
-    r"|парол[ьяюе]|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|şifre(?:si|niz|m)?|jelsz[óo]|κωδικός|mật khẩu|كلمة المرور|كلمة السر|סיסמה|kata sandi|รหัสผ่าน|पासवर्ड)"
-    r"(?:[ \t]+(?:de|der|för|для|del|für|per|pour|do|na)[ \t]+[\w.@-]{1,40}){0,2}(?:[ \t]*[:：=＝—–-]|[ \t]*(?:是|为|為|は|는|은|이|을)|[ \t]+(?:est|es|è|é|to|je|är|er|on|ist|is|là|هي|היא)(?=[ \t]))?[ \t]*[\"'`«「“]?"
-    r"(?P<v>[A-Za-z0-9!#$%&*+/=?@^_~.-]{5,120})",
-    re.IGNORECASE,
-)
-# The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
-_PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*(?:(?:\||>)[^\n]{0,100})?\Z"
-_OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
-
-_SENTENCE_NAME = (
-    r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
-    r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
-)
-_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
-_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
-_SAID = (
-    r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
-)
-_SENTENCE = LatePattern(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
-_TOLD_BEFORE = LatePattern(
-    rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
-    re.IGNORECASE,
-)
-_LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
-_WITH = LatePattern(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
-_WITH_BEFORE = LatePattern(
-    r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
-)
-_AS = LatePattern(
-    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
-    rf"(?:the[ \t]+|your[ \t]+|my[ \t]+|a[ \t]+)?(?:\w+[ \t]+)?{_SENTENCE_NAME}",
-    re.IGNORECASE,
-)
-_CREDENTIALS = LatePattern(
-    r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
-    r"(?P<v>[^\s\"'`/]{5,120})",
-    re.IGNORECASE,
-)
-_USER_AND_PASSWORD = LatePattern(
-    r"(?:\b(?:u|user|login):?[ \t]+[\w.@+-]{2,60},?[ \t]+(?:p|pw|pass):?[ \t]+)(?P<v>[^\s\"'`]{5,120})", re.IGNORECASE
-)
-_OPEN_SENTENCE = LatePattern(
-    rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
-    rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
-    r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
-    re.IGNORECASE,
-)
-_OPEN_WITH = LatePattern(
-    r"(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:password|passphrase|pwd|passwd)[ \t]+\Z",
-    re.IGNORECASE,
-)
-OPEN_OFFER = LatePattern(
-    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?[ \t]*\Z",
-    re.IGNORECASE,
-)
-_SQL = LatePattern(
-    r"(?:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by(?:[ \t]+(?:password|values))?|(?:with|login|role[ \t]+\w+|user[ \t]+\S+|encrypted|superuser)[ \t]+"
-    r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
-    re.IGNORECASE,
-)
-_SQL_BARE = LatePattern(r"identified[ \t]+by[ \t]+(?P<v>[^\s\"'`;,()<>]{5,120})(?=;|[ \t]|\s*\Z)", re.IGNORECASE)
-_HEADER = LatePattern(
-    r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
-    r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
-    re.IGNORECASE,
-)
-_LOGIN = LatePattern(
-    r"logins?(?:[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:,][ \t]*(?P<v>[^\s\"'`]{5,120})|[ \t]+\S{1,200}\s{1,40}(?:account[ \t]+\S{1,200}\s{1,40})?password[ \t]+(?P<qv>\S{1,200}))"
-)
-_OPEN_NETRC = LatePattern(
-    r"\blogin(?:[ \t]+\S{0,200}(?:\s{1,40}(?:a?c?c?o?u?n?t?[ \t]*\S{0,200}\s{1,40})?(?:p[a-z]{0,7}[ \t]{0,4}\S{0,200})?)?)?\Z"
-)
-_PGPASS = LatePattern(
-    r"(?<![^\n])(?:[\w.-]{1,120}|\*):(?:\d{4,5}|\*):(?:[\w.-]{1,60}|\*):(?:[\w.@-]{1,60}|\*):(?P<v>[^\s:]{4,200})(?=\r?(?:\n|\Z))"
-)
-_SECURE_STRING = LatePattern(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
-_WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
-_FORM = LatePattern(
-    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
-)
-_USER = r"[\"'][^\"'\n]{0,120}[\"']"
-_CALL_WITH_LOGIN = LatePattern(
-    r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
-    r"|passwordauthentication|password_?authenticator|credentials)"
-    rf"(?:[ \t]{{0,2}}=[ \t]{{0,2}})?(?:\([ \t]{{0,4}}|[ \t]{{1,4}})(?:&|String::from\()?{_USER}\)?[ \t]{{0,4}},\s{{0,40}}"
-    r"(?:Some\(|String::from\(|&)?[@$]?[\"'](?P<v>[^\"'\n]{4,200})[\"']"
-    rf"|(?:mysqli?_(?:p?connect|real_connect)|new[ \t]+(?:mysqli|pdo)|pg_connect|odbc_p?connect|oci_p?connect|ldap_bind|ftp_login|ssh2_auth_password"
-    r"|drivermanager\.getconnection|dbi[ \t]*->[ \t]*connect|pymysql\.connect|mysqldb\.connect)[ \t]*"
-    rf"\((?:[^,()\"'\n]{{0,80}}|{_USER}),\s{{0,40}}(?:{_USER},\s{{0,40}})?(?:{_USER}),\s{{0,40}}[\"'](?P<qv>[^\"'\n]{{4,200}})[\"']"
-    rf"|(?:mysqli?_(?:p?connect|real_connect)|new[ \t]+mysqli|drivermanager\.getconnection|dbi[ \t]*->[ \t]*connect|new[ \t]+pdo|oci_p?connect|odbc_p?connect)[ \t]*"
-    r"\([^,()\"'\n]{1,80},\s{0,40}[$\w]{1,40},\s{0,40}[\"'](?P<w>[^\"'\n]{4,200})[\"']",
-    re.IGNORECASE,
-)
-_SETTING = LatePattern(
-    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
-    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b)",
-    re.IGNORECASE,
-)
-_ORACLE = LatePattern(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
-_COOKIE_LINE = LatePattern(
-    r"(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
-    re.IGNORECASE,
-)
-_COOKIE_VALUE = LatePattern(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
-_FROM_LITERAL = LatePattern(r"--from-literal[= ][\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{4,1000})")
-_WINRS = LatePattern(
-    r"\bwinrs(?:\.exe)?[ \t][^\n]{0,200}?[ \t][-/]p(?:assword)?:[\"']?(?P<v>[^\s\"']{4,200})", re.IGNORECASE
-)
-_SET_TO = LatePattern(
-    rf"\b(?:re)?(?:set|chang(?:e|ed|ing)|updated?)[ \t]+(?:the|my|your|our|its|his|her|their)?[ \t]*(?:\w+[ \t]+){{0,2}}?{_SENTENCE_NAME}(?:[ \t]+(?:for|of|on|from)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?"
-    rf"[ \t]+to[ \t]+{_SAID}",
-    re.IGNORECASE,
-)
-_LOG_IN_AS = LatePattern(
-    r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
-    re.IGNORECASE,
-)
-_SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
-_PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
-_SEED = LatePattern(
-    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
-    r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
-    re.IGNORECASE,
-)
-_CODES = LatePattern(
-    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
-    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
-    re.IGNORECASE,
-)
-_SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
-_DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
-_ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
-_JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
-_JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
-_JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = LatePattern(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
-_OTHER_KIND = LatePattern(
-    r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
-)
-
-
-def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
-    """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
-    words = frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
-    yield from command_spans(text, words)
-    yield from call_spans(text, lowered, words)
-    if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
-        yield from _told_spans(text, lowered)
-    for place, word in names:
-        for form, before in _FORMS_OF_NAMES.get(word, ()):
-            if (
-                place < before
-                or (form.words and words.isdisjoint(form.words))
-                or not lowered.startswith(form.needles, place - before)
-            ):
-                continue
-            needle = next((each for each in form.needles if lowered.startswith(each, place - before)), None)
-            if needle is not None and (
-                not form.behind
-                or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
-            ):
-                yield from _form_spans(text, lowered, form, place - before, place - before + len(needle))
-    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, FOREIGN):
-        if form.words and words.isdisjoint(form.words):
-            continue
-        for needle in form.needles:
-            place = lowered.find(needle)
-            while place >= 0:
-                yield from _form_spans(text, lowered, form, place, place + len(needle))
-                place = lowered.find(needle, place + len(needle))
-    if "Secret" in text and "kind" in text:
-        yield from _kubernetes_spans(text)
-    if "cookie" in lowered:
-        yield from _cookie_spans(text, lowered)
-
-
-def _told_spans(text: str, lowered: str) -> Iterator[Span]:
-    """What a sentence says before the name: "X is the password"."""
-    for needle in (" is the ", " is my ", " is your ", " is our "):
-        place = lowered.find(needle)
-        while place >= 0:
-            if _TOLD_BEFORE.match(text, place + 1) and (
-                match := _LAST_WORD.search(text, max(0, place - 130), place + 1)
-            ):
-                value = match["v"]
-                if _sentence_value(value, text, match) and (has_digit(value) or value.count("-") > 1):
-                    yield Span(match.start("v"), match.end("v"), "password", 310)
-            place = lowered.find(needle, place + 4)
-
-
-def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
-    if form.back:
-        at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
-        if form.needs:
-            window = lowered[at:place]
-            for group in form.needs:
-                if not any(part in window for part in group):
-                    return
-        match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
-    else:
-        match = form.pattern.match(text, place)
-    if match is None:
-        return
-    groups = match.groupdict()
-    name = next(each for each in ("qv", "w", "v") if groups.get(each) or each == "v")
-    value = match[name]
-    if name == "v" and not form.whole:
-        value = value.rstrip(".,;:!?)]}")
-    if form.check(value, text, match):
-        yield Span(
-            match.start(name), match.start(name) + len(value), form.kind, 202 if form.kind == "authorization" else 310
-        )
-
-
-def open_context(text: str, end: int) -> int | None:
-    """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
-    begin = max(0, end - MAX_LINE_CHARS)
-    line = line_start(text, end, begin)
-    found: list[int] = []
-    tail = text[line:end]
-    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (program := find_program(tail)) is not None:
-        found.append(line + program)
-    low = tail.lower()
-    for needle, pattern in _OPEN_LINES:
-        place = low.find(needle)
-        if place >= 0 and (match := pattern.search(tail)):
-            found.append(line + match.start())
-    near = max(line, end - _SENTENCE_CHARS)
-    for needles, pattern in _OPEN_SENTENCES:
-        places = [place for needle in needles if (place := low.find(needle, near - line)) >= 0]
-        if places and (match := pattern.search(text, max(near, line + min(places) - _NAME_BEFORE), end)):
-            found.append(match.start())
-    place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
-    if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
-        found.append(match.start())
-    document = _open_document(text, end)
-    if document is not None:
-        found.append(document)
-    return min(found, default=None)
-
-
-def is_context_sign(low: str) -> bool:
-    """Whether a line in small letters may hold a document, a header or another form whose secret follows."""
-    return _CONTEXT_SIGN.search(low) is not None
-
-
-def is_program_sign(line: str, low: str, begun: int) -> bool:
-    """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
-    new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in new for sign in POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
-        _NAMES.findall(line)
-    )
-
-
-def is_program(word: str) -> bool:
-    """Whether a word, in small letters, is the name of a program that may be given a secret."""
-    return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
-
-
-BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "insert", "replace", "data:")
-_BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
-_CONTEXT_SIGN = LatePattern(
-    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:(?:[ \t]+(?:is|are|was))?[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
-    r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
-    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
-    r"|into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
-    r"|requirepass|masterauth|bindpw|rootpw|community[ \t]|(?:basic|digest)_?auth|auth[ \t]?=[ \t]?\(|networkcredential\(|credentials(?:token)?\("
-    r"|passwordauthentication\(|mysqli|mysql_p?connect|pdo\(|getconnection\(|connect\(|oci_p?connect|ldap_bind\(|ftp_login\("
-    r"|jdbc:oracle:|\t(?:true|false)\t|--from-literal|winrs|(?:login|connect)[ \t]+(?:as|with|using)[ \t]"
-)
-PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
+PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
 """The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
 OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
 _NAMES = LatePattern(r"[A-Za-z0-9_.-]+")
@@ -930,8 +646,8 @@ _OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
     ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
     ("identified", LatePattern(r"identified[ \t]", re.IGNORECASE)),
-    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}")),
-    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}")),
+    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
+    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
     ("set password", LatePattern(r"set[ \t]+password", re.IGNORECASE)),
 )  # fmt: skip
 _SENTENCE_CHARS = 240

@@ -1,6 +1,7 @@
 """Which names mean a secret: `DB_PASSWORD`, `apiKey`, `--token`, `OPENAI_KEY`, `mot_de_passe`. Pure."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from clio.algorithms.late_pattern import LatePattern
@@ -80,6 +81,7 @@ def is_begun(lowered: str, place: int, word: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether the last words of a name mean a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
     plain = _plain(name)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
-from clio.security.redaction.assignments import PLIST, find_name, lower_in_place, name_places
+from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form
 from clio.security.redaction.form_signs import FORMS
 from clio.security.redaction.names import is_begun, is_secret_name
@@ -23,6 +23,7 @@ _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 # Every expression of `syntaxes` that has a value is matched at the end of a name.
 _AT_NAMES = (
     PLIST,
+    MAPPING,
     *(each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)),
 )
 

@@ -12,9 +12,11 @@ from clio.security.redaction.contexts import (
     OPEN_PIPED,
     PIPED,
     SENTENCE_BEHIND,
+    TOLD_BEFORE,
     is_context_sign,
     is_program,
     is_program_sign,
+    is_told_value,
 )
 from clio.security.redaction.encoded import encoded_spans
 from clio.security.redaction.form_signs import ANY_SIGN, find_signs, select_forms
@@ -34,7 +36,7 @@ _SIGN = LatePattern(
     rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
     r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
     r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
-    r"|\s{1,40}(?:```|~~~|:[ \t])"
+    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t]string[ \t]|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
     r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
@@ -78,15 +80,16 @@ _NAMES = {
 _ALL_NAMES = (*_NAMES, "bearer", "-u")
 _BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
 NAMES = (1 << len(_ALL_NAMES)) - 1
-CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS = (1 << (len(_ALL_NAMES) + number) for number in range(6))
+CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
 """What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
 takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
-password"), and a secret by its own form. All but the last three may hold for the rest of the line."""
-_SIGNS_AT = len(_ALL_NAMES) + 6
+password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but the
+last four may hold for the rest of the line."""
+_SIGNS_AT = len(_ALL_NAMES) + 7
 ANNOUNCED = ANY_SIGN << _SIGNS_AT
 """The bits of the signs that announce a form: see `form_signs`."""
 LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
-_ALL = LASTING | OFFERS | FORMS
+_ALL = LASTING | OFFERS | FORMS | VALUES
 WHOLE_LINE = -2
 """What `SignTest.judge` says where nothing can be told before the line has ended."""
 _MOST_WORDS = 16_384
@@ -135,7 +138,7 @@ class SignTest:
         patterns are not its business.
         before: what was let go last of the line. told: what the words of the line tell of.
         """
-        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED)
+        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
         if told & LASTING:
             long = len(words) > _LONG
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
@@ -149,6 +152,8 @@ class SignTest:
             if (told & CONTEXTS and is_context_sign(low)) or (
                 told & PROGRAMS and is_program_sign(before + words, low, begun)
             ):
+                return -1
+            if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
                 return -1
             if told & ANNOUNCED and _begins_form(line, low, told >> _SIGNS_AT):
                 return -1
@@ -165,6 +170,12 @@ class SignTest:
             if _OFFER.search(words.rstrip(" \t").lower()) is not None:
                 lasting |= OFFERS
         return lasting
+
+    @staticmethod
+    def find_told_value(words: str) -> int | None:
+        """Where the end of some words begins that "is the password" may follow, with as much of it as is there."""
+        match = _TOLD_OPEN.search(words, max(0, len(words) - _NAME_REACH))
+        return match.start() if match and is_told_value(match["v"]) else None
 
     def _has_form(self, word: str) -> bool:
         """Whether a word may hold, or begin, what is a secret by its own form: none of those crosses a blank."""
@@ -196,6 +207,8 @@ class SignTest:
             found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
         if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
             found |= KEYS
+        if is_told_value(word.strip("\"'`")):
+            found |= VALUES
         if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
             found |= OFFERS
         if self._has_form(word):
@@ -233,6 +246,11 @@ class SignTest:
                     return True
                 at = words.find(first, at + 1)
         return False
+
+
+_TOLD_OPEN = LatePattern(
+    r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
+)
 
 
 # What all that tells of anything holds, but for the names of programs and a user's values.

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
-from clio.security.redaction.signs import LASTING, OFFERS, WHOLE_LINE
+from clio.security.redaction.signs import LASTING, OFFERS, VALUES, WHOLE_LINE
 
 _MAX_TRIES = 64
 SLICE_CHARS = 1_024
 """A longer piece is taken in parts, for a sign in one of them says nothing of the others."""
 _REACH_CHARS = 200
+_WAIT_CHARS = 8
+"""Of a line that stays open, the second look is taken so much later, and each further one after twice as much."""
+_LINE_WAIT_CHARS = 256
+"""Until then, each end of a line is looked at as well."""
 _LINE_CHARS = 700
 _PASSED = 128
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
@@ -48,6 +52,8 @@ class StreamRedactor:
         self._block = False  # and it is a private key block
         self._swallow = False
         self._by_line = False  # nothing can be let go before a line ends
+        self._wait = _WAIT_CHARS  # the next look at a line that is open comes so much later
+        self._next_look = 0  # which is when so much is held
         self._head = ""  # the titles of columns whose rows come; out already
         self.counts: dict[str, int] = {}
 
@@ -86,12 +92,17 @@ class StreamRedactor:
             told = self._signs.judge(before, words, told)
             if told < 0:
                 self._armed = LASTING
+                self._wait = _WAIT_CHARS
                 if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
                     self._open = self._by_line = self._closely = True
                     if "\n" not in text:
                         self._held += text
                         return ""
                 return self._look(text)
+            if told & VALUES:
+                told &= ~VALUES
+                if (start := self._signs.find_told_value(words)) is not None:
+                    words, begun = words[:start], words[start:] + begun
         self._armed = told
         if not told:
             self._pass(words)
@@ -172,7 +183,10 @@ class StreamRedactor:
         if len(text) > SLICE_CHARS:
             return self._feed_much(text)
         by_line = self._by_line or bool(self._patterns)
-        ends_unit = "\n" in text if by_line else any(map(str.isspace, text))
+        due = len(self._held) + len(text) >= self._next_look
+        ends_unit = ((due or self._wait <= _LINE_WAIT_CHARS) and "\n" in text) or (
+            due and not by_line and any(map(str.isspace, text))
+        )
         if self._open and not (ends_unit or self._swallow) and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
             self._held += text
             return ""
@@ -191,6 +205,8 @@ class StreamRedactor:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
         self._head = held[rows.head : rows.first] if rows else ""
         self._by_line = rows is not None
+        self._wait = _WAIT_CHARS if cut else 2 * self._wait
+        self._next_look = len(self._held) + self._wait
         self._open = self._by_line or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
         self._closely = self._open or bool(self._patterns)
         self._block = self._open and in_block(self._held) and open_block(self._held) == 0
