@@ -52,7 +52,7 @@ class StreamRedactor:
         self._block = False  # and it is a private key block
         self._swallow = False
         self._by_line = False  # nothing can be let go before a line ends
-        self._wait = _WAIT_CHARS  # the next look at a line that is open comes so much later
+        self._wait = 0  # the next look at a line that is open comes so much later
         self._next_look = 0  # which is when so much is held
         self._head = ""  # the titles of columns whose rows come; out already
         self.counts: dict[str, int] = {}
@@ -92,7 +92,7 @@ class StreamRedactor:
             told = self._signs.judge(before, words, told)
             if told < 0:
                 self._armed = LASTING
-                self._wait = _WAIT_CHARS
+                self._wait = self._next_look = 0
                 if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
                     self._open = self._by_line = self._closely = True
                     if "\n" not in text:
@@ -205,8 +205,8 @@ class StreamRedactor:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
         self._head = held[rows.head : rows.first] if rows else ""
         self._by_line = rows is not None
-        self._wait = _WAIT_CHARS if cut else 2 * self._wait
         self._next_look = len(self._held) + self._wait
+        self._wait = max(_WAIT_CHARS, 0 if cut else 2 * self._wait, len(self._held) // 4)
         self._open = self._by_line or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
         self._closely = self._open or bool(self._patterns)
         self._block = self._open and in_block(self._held) and open_block(self._held) == 0
