@@ -323,8 +323,13 @@ def is_context_sign(low: str) -> bool:
 def is_program_sign(line: str, low: str, begun: int) -> bool:
     """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
     new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in new for sign in POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
-        _NAMES.findall(line)
+    if " -" not in new and "/p" not in new and not any(sign in new for sign in POSITIONAL):
+        return False
+    words = frozenset(_NAMES.findall(line))
+    return any(
+        not program.needs or not words.isdisjoint(program.needs) or any(option in words for option in program.login)
+        for program in map(PROGRAMS.get, words)
+        if program
     )
 
 
@@ -530,6 +535,7 @@ def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a value was not replaced already: such a form leaves no doubt."""
     return "[REDACTED" not in value
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
@@ -9,7 +10,6 @@ from clio.errors import ConfigError
 from clio.security.redaction.assignments import lower_in_place, name_places, named_spans, open_name
 from clio.security.redaction.contexts import context_spans, open_context
 from clio.security.redaction.encoded import encoded_spans, open_encoded
-from clio.security.redaction.open_forms import OpenRows, open_form, open_rows
 from clio.security.redaction.patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
@@ -20,8 +20,11 @@ from clio.security.redaction.patterns import (
     token_spans,
     url_spans,
 )
-from clio.security.redaction.signs import SignTest
 from clio.security.redaction.syntaxes import syntax_spans
+
+if TYPE_CHECKING:
+    from clio.security.redaction.open_forms import OpenRows
+    from clio.security.redaction.signs import SignTest
 
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
@@ -80,8 +83,10 @@ class Finder:
             yield from self._custom(text)
 
     @cached_property
-    def signs(self) -> SignTest:
+    def signs(self) -> "SignTest":
         """The cheap test of words, made for the first stream."""
+        from clio.security.redaction.signs import SignTest
+
         return SignTest(self.values)
 
     @property
@@ -115,14 +120,22 @@ class Finder:
                 break
         return place, safe, spans or []
 
-    def open_rows(self, text: str, end: int) -> OpenRows | None:
+    def open_rows(self, text: str, end: int) -> "OpenRows | None":
         """The rows below the name of a secret that go on behind a place."""
+        from clio.security.redaction.open_forms import open_rows
+
         return open_rows(text, end)
 
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
-        rounds = 0
+        from clio.security.redaction.open_forms import open_form, open_rows  # compiles; most texts need no look
+
+        rounds = total = 0
         while cut > 0:
             rounds += 1
+            total += 1
+            if total > 3 * _MAX_ROUNDS:  # forms that begin in each other without an end: only so much is held
+                cut = min(cut, self.unit_start(text, max(0, len(text) - MAX_BLOCK_CHARS)))
+                return min([cut, *(self.unit_start(text, span.start) for span in spans if span.start < cut < span.end)])
             if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
                 cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _FAR - 1))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]

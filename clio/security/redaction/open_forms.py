@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -49,16 +49,22 @@ def open_form(text: str, end: int) -> int | None:
         if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
-    for form in FORMS:
-        for needle in form.needles:
-            at = lowered.rfind(needle)
-            for _ in range(_NEAREST):
-                if at < 0 or (form.back and len(lowered) - at - len(needle) > MAX_LINE_CHARS):
-                    break
-                if (start := _open_at(text, lowered, form, at, begin)) is not None:
-                    found.append(start)
-                at = lowered.rfind(needle, 0, at)
+    for form, needle in _find_needles(text):
+        at = lowered.rfind(needle)
+        for _ in range(_NEAREST):
+            if at < 0 or (form.back and len(lowered) - at - len(needle) > MAX_LINE_CHARS):
+                break
+            if (start := _open_at(text, lowered, form, at, begin)) is not None:
+                found.append(start)
+            at = lowered.rfind(needle, 0, at)
     return min(found, default=None)
+
+
+@lru_cache(maxsize=1)
+def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
+    """The forms of which a needle is in a text; the places in one text are looked at one after another."""
+    lowered = lower_in_place(text)
+    return tuple((form, needle) for form in FORMS for needle in form.needles if needle in lowered)
 
 
 def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:

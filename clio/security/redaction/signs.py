@@ -59,6 +59,9 @@ _TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
 _TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
+# As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
+_SETTER = LatePattern(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set -gx|set)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
+_SETTER_CHARS = 80
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
 _LOGIN = LatePattern(LOGIN)
 _NAMES = {
@@ -83,8 +86,8 @@ NAMES = (1 << len(_ALL_NAMES)) - 1
 CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
 """What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
 takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
-password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but the
-last four may hold for the rest of the line."""
+password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but
+the last four may hold for the rest of the line."""
 _SIGNS_AT = len(_ALL_NAMES) + 7
 ANNOUNCED = ANY_SIGN << _SIGNS_AT
 """The bits of the signs that announce a form: see `form_signs`."""
@@ -249,14 +252,15 @@ class SignTest:
 
 
 _TOLD_OPEN = LatePattern(
-    r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
+    r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
+    r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
 )
 
 
 # What all that tells of anything holds, but for the names of programs and a user's values.
 _MAY_TELL = LatePattern(
     "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "://", "-----begin")))
-    + r"|(?:use|try|type|enter)\Z|[0-9]"
+    + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
 _OFFERING = ("use", "try", "type", "enter")
@@ -328,6 +332,8 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
                 return -1
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
             if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
+                return -1
+            if _SETTER.search(low, max(0, start - _SETTER_CHARS), start) and low[end:].strip(" \t"):
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
