@@ -20,11 +20,11 @@ from clio.security.redaction.patterns import (
     token_spans,
     url_spans,
 )
+from clio.security.redaction.signs import SignTest
 from clio.security.redaction.syntaxes import syntax_spans
 
 if TYPE_CHECKING:
     from clio.security.redaction.open_forms import OpenRows
-    from clio.security.redaction.signs import SignTest
 
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
@@ -83,10 +83,8 @@ class Finder:
             yield from self._custom(text)
 
     @cached_property
-    def signs(self) -> "SignTest":
+    def signs(self) -> SignTest:
         """The cheap test of words, made for the first stream."""
-        from clio.security.redaction.signs import SignTest
-
         return SignTest(self.values)
 
     @property

@@ -43,6 +43,10 @@ class _Sign(Struct, frozen=True):
         return word.endswith(self.letters) if self.at_end else self.letters in word
 
 
+_COMMON = frozenset(("command", "config", "put", "set"))
+"""Words of many texts: a needle with another word in it is announced by that one."""
+
+
 def _signs() -> Iterator[_Sign]:
     found: dict[tuple[str, bool, bool], list[Form]] = {}
     for form in (*OTHER_FORMS, FOREIGN, *_LINE_FORMS, *_CALL_FORMS):
@@ -50,7 +54,7 @@ def _signs() -> Iterator[_Sign]:
             continue  # known by the name that is part of it
         for needle in form.needles:
             parts = needle.split()
-            letters = max(parts, key=len)
+            letters = max(parts, key=lambda part: (part not in _COMMON, len(part)))
             at = parts.index(letters)
             at_start = at > 0 or needle[0].isspace()
             at_end = at < len(parts) - 1 or needle[-1].isspace()
