@@ -9,6 +9,7 @@ Nothing here looks further back than to the beginning of the line, nor further a
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from clio.algorithms.late_pattern import LatePattern
@@ -105,7 +106,9 @@ _OPEN_ELEMENT = LatePattern(
     r"\A[^<\n]{0,60}</key>\s{0,40}(?:<(?:string>?)?[^<>\n]{0,512})?\Z|>[ \t]{0,8}<!\[CDATA\[[^<>\n]{0,512}\Z|</?k?e?y?\Z"
 )
 _OPEN_JOINT = LatePattern(rf"(?:{_JOINT})\Z|[ \t]{{0,8}}(?:\+|\.{{1,2}}|&|\\)?[ \t]{{0,8}}\\?\r?\n?[ \t]{{0,40}}\Z")
-_OPENERS = LatePattern(rf"{ANY_WORD}|{HALF_A_NAME}|bearer|basic|-u(?:ser)?")
+_OPENERS = LatePattern(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
+_HALF_A_NAME = LatePattern(HALF_A_NAME)
+_HALF_CHARS = 40
 _OPEN_WINDOW = 1400
 _NEAR_WINDOW = 240
 _NEAREST = 6  # so many names before a place may have a value that is open there
@@ -180,14 +183,21 @@ def open_name(text: str, end: int) -> int | None:
     """Where a name begins whose value may still come, or go on, after `end`; None for nowhere."""
     begin = max(0, end - _OPEN_WINDOW)
     near = end - _NEAR_WINDOW
-    openers = list(_OPENERS.finditer(lower_in_place(text[begin:end])))  # a third of the time ignoring case takes
-    for number, match in enumerate(openers):
-        place = begin + match.end()
+    openers = [(start, place) for start, place in _find_openers(text) if begin <= start and place <= end]
+    for number, (start, place) in enumerate(openers):
         if place >= near and _OPEN.match(text, place, end):
-            return begin + match.start()
-        if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, begin + match.start()):
-            return begin + match.start()
-    return None
+            return start
+        if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, start):
+            return start
+    half = _HALF_A_NAME.search(lower_in_place(text[max(0, end - _HALF_CHARS) : end]))
+    return max(0, end - _HALF_CHARS) + half.start() if half else None
+
+
+@lru_cache(maxsize=1)
+def _find_openers(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the words begin and end that may open a value; the places in one text are tried one after another."""
+    lowered = lower_in_place(text)  # a third of the time ignoring case takes
+    return tuple(match.span() for match in _OPENERS.finditer(lowered))
 
 
 def _is_open_value(text: str, place: int, end: int, start: int) -> bool:

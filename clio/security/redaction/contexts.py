@@ -36,6 +36,8 @@ from clio.security.redaction.value_shapes import (
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _MAX_DOCUMENT_CHARS = 8192
+_FEW_PLACES = 24
+"""At so many places an expression is tried by itself; a search would go on behind them."""
 
 _ECHOED = r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?P<q>[\"']?)(?P<v>[^\s\"'|$]{4,200})(?P=q)[ \t]*"
 _PIPED = LatePattern(
@@ -206,7 +208,7 @@ _OTHER_KIND = LatePattern(
 
 def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
-    words = frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
+    words = split_words(lowered)
     yield from command_spans(text, words)
     yield from call_spans(text, lowered, words)
     if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
@@ -237,6 +239,11 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
         yield from _kubernetes_spans(text)
     if "cookie" in lowered:
         yield from _cookie_spans(text, lowered)
+
+
+def split_words(lowered: str) -> frozenset[str]:
+    """All runs of letters in a text of small letters."""
+    return frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
 
 
 def _told_spans(text: str, lowered: str) -> Iterator[Span]:
@@ -272,7 +279,12 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
             for group in form.needs:
                 if not any(part in window for part in group):
                     return
-        match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
+        limit = min(len(text), end + MAX_LINE_CHARS)
+        if place - at <= _FEW_PLACES:
+            tried = (form.pattern.match(text, start, limit) for start in range(at, place + 1))
+            match = next((each for each in tried if each), None)
+        else:
+            match = form.pattern.search(text, at, limit)
     else:
         match = form.pattern.match(text, place)
     if match is None:
@@ -403,11 +415,13 @@ _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
     place = lowered.find("cookie")
+    read = 0  # looked through so far
     while place >= 0:
         end = text.find("\n", place)
         end = min(len(text) if end < 0 else end, place + 4096)
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
-            for match in COOKIE.finditer(text, place + 6, end):
+            begin, read = max(place + 6, read), max(end, read)
+            for match in COOKIE.finditer(text, begin, end):
                 if may_be_secret(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         place = lowered.find("cookie", place + 6)
@@ -666,8 +680,11 @@ _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
 
 
 def _kubernetes_spans(text: str) -> Iterator[Span]:
+    done = 0
     for match in _SECRET_KIND.finditer(text):
-        yield from _manifest_spans(text, match)
+        if match.start() >= done:
+            first, done = _find_manifest(text, match)
+            yield from _manifest_spans(text, first, done, len(match["indent"]))
     for match in _JSON_KIND.finditer(text):
         begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
         for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
@@ -676,8 +693,8 @@ def _kubernetes_spans(text: str) -> Iterator[Span]:
                     yield Span(value.start("v"), value.end("v"), "kubernetes-secret", 312)
 
 
-def _manifest_spans(text: str, kind: re.Match[str]) -> Iterator[Span]:
-    """The values below `data` and `stringData` beside a `kind: Secret`."""
+def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
+    """Where the document begins and ends that a `kind: Secret` is part of."""
     depth = len(kind["indent"])
     first = kind.start()
     while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
@@ -685,9 +702,19 @@ def _manifest_spans(text: str, kind: re.Match[str]) -> Iterator[Span]:
         if not _belongs(text[above : first - 1], depth):
             break
         first = above
-    inside, block = False, -1
+    end = kind.end()
     for start, line in _lines_from(text, first):
         if start > kind.end() and not _belongs(line, depth):
+            break
+        end = max(end, start + len(line))
+    return first, end
+
+
+def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
+    """The values below `data` and `stringData` in a document whose keys are indented so far."""
+    inside, block = False, -1
+    for start, line in _lines_from(text, first):
+        if start > end:
             break
         if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
             continue

@@ -16,6 +16,7 @@ from clio.security.redaction.patterns import (
     Span,
     bearer_spans,
     block_spans,
+    in_block,
     open_block,
     token_spans,
     url_spans,
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
 _MAX_ROUNDS = 8
+_MOST_ROUNDS = 12
 _FAR = 2048
+_CHAIN_CHARS = 1024
+"""So much of a text is held back where each name may be the value of the one before."""
+_MOST_BLOCK_HELD = MAX_BLOCK_CHARS + 512
 _NEAR = 100
 _MAX_SLOW = 20
 """Lines on which one pattern may run out of time."""
@@ -116,6 +121,11 @@ class Finder:
                 spans = list(self.spans(text))
             if (safe := self._safe(text, safe, spans or [])) == place:
                 break
+        if len(text) - safe > (_MOST_BLOCK_HELD if in_block(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
+            # A form without an end.
+            safe = self.unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
+            spans = list(self.spans(text)) if spans is None else spans
+            safe = max([safe, *(span.end for span in spans if span.start < safe < span.end)])
         return place, safe, spans or []
 
     def open_rows(self, text: str, end: int) -> "OpenRows | None":
@@ -131,11 +141,11 @@ class Finder:
         while cut > 0:
             rounds += 1
             total += 1
-            if total > 3 * _MAX_ROUNDS:  # forms that begin in each other without an end: only so much is held
-                cut = min(cut, self.unit_start(text, max(0, len(text) - MAX_BLOCK_CHARS)))
+            if total > _MOST_ROUNDS:  # forms that begin in each other without an end: only so much is held
+                cut = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS)))
                 return min([cut, *(self.unit_start(text, span.start) for span in spans if span.start < cut < span.end)])
             if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
-                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _FAR - 1))), 0
+                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
             # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)

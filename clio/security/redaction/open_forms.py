@@ -1,7 +1,7 @@
 """Where a text that may go on has begun a form of secret: derived from the expressions the forms are found by. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from msgspec import Struct
@@ -10,13 +10,15 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
-from clio.security.redaction.contexts import MAX_LINE_CHARS, Form
+from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import FORMS
 from clio.security.redaction.names import is_begun, is_secret_name
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
+_LONG_KINDS = ("private-key", "kubernetes-secret")
+_FEW_PLACES = 24
 _NEAREST_NAMES = 8  # so many of the last names may have a value that is open
 _NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
@@ -41,22 +43,24 @@ class OpenRows(Struct, frozen=True):
 
 def open_form(text: str, end: int) -> int | None:
     """Where a form begins that may still be completed after `end`; None for nowhere."""
-    begin = max(0, end - MAX_BLOCK_CHARS)
-    lowered = lower_in_place(text[begin:end])
     found: list[int] = []
-    near = max(0, len(lowered) - _WINDOW)
-    for start, stop in _names(text, begin + near, lowered[near:], _NEAREST_NAMES):
+    for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
         if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
-    for form, needle in _find_needles(text):
-        at = lowered.rfind(needle)
-        for _ in range(_NEAREST):
-            if at < 0 or (form.back and len(lowered) - at - len(needle) > MAX_LINE_CHARS):
-                break
-            if (start := _open_at(text, lowered, form, at, begin)) is not None:
-                found.append(start)
-            at = lowered.rfind(needle, 0, at)
+    if needles := _find_needles(text):
+        begin = max(0, end - MAX_BLOCK_CHARS)
+        lowered = lower_in_place(text[begin:end])
+        for form, needle in needles:
+            reach = MAX_LINE_CHARS if form.back else MAX_BLOCK_CHARS if form.kind in _LONG_KINDS else _WINDOW
+            first = max(0, len(lowered) - len(needle) - reach)
+            at = lowered.rfind(needle, first)
+            for _ in range(_NEAREST):
+                if at < 0:
+                    break
+                if (start := _open_at(text, lowered, form, at, begin)) is not None:
+                    found.append(start)
+                at = lowered.rfind(needle, first, at)
     return min(found, default=None)
 
 
@@ -64,7 +68,14 @@ def open_form(text: str, end: int) -> int | None:
 def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
     """The forms of which a needle is in a text; the places in one text are looked at one after another."""
     lowered = lower_in_place(text)
-    return tuple((form, needle) for form in FORMS for needle in form.needles if needle in lowered)
+    words = split_words(lowered)
+    return tuple(
+        (form, needle)
+        for form in FORMS
+        if not form.words or not words.isdisjoint(form.words)
+        for needle in form.needles
+        if needle in lowered
+    )
 
 
 def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
@@ -88,10 +99,9 @@ def open_rows(text: str, end: int) -> OpenRows | None:
     What is known of the text behind `end` may show that they do not.
     """
     begin = max(0, end - _ROW_WINDOW)
-    lowered = lower_in_place(text[begin:end])
-    if not any(sign in lowered for sign in "|,;\t"):
+    if not _find_names(text) or not any(text.find(sign, begin, end) >= 0 for sign in "|,;\t"):
         return None
-    for start, stop in _names(text, begin, lowered, _MOST_TITLES):
+    for start, stop in _nearest_names(text, begin, end, _MOST_TITLES):
         if (rows := _open_rows_of(text, text[start:stop], start, stop, end)) is not None:
             return rows
     return None
@@ -103,13 +113,22 @@ def partial(pattern: LatePattern | re.Pattern[str]) -> re.Pattern[str]:
     return compile_partial(pattern.pattern, pattern.flags)
 
 
-def _names(text: str, begin: int, lowered: str, most: int) -> Iterator[tuple[int, int]]:
-    """Where the last names of secrets begin and end; lowered: the text from `begin` on in small letters."""
-    places = [(at, word) for at, word in sorted(name_places(lowered)) if is_begun(lowered, at, word)]
-    for at, _ in places[-most:]:
-        name, start = find_name(text, begin + at)
-        if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
-            yield start, begin + at + 3 if " " in name else start + len(name)
+def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
+    """Where the last names of secrets between two places begin and end."""
+    return [span for span in _find_names(text) if begin <= span[0] and span[1] <= end][-most:]
+
+
+@lru_cache(maxsize=1)
+def _find_names(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the names of secrets in a text begin and end; the places in one text are looked at one after another."""
+    lowered = lower_in_place(text)
+    found: dict[int, int] = {}
+    for at, word in sorted(name_places(lowered)):
+        if is_begun(lowered, at, word):
+            name, start = find_name(text, at)
+            if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
+                found[start] = at + 3 if " " in name else start + len(name)
+    return tuple(found.items())
 
 
 def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | None:
@@ -124,7 +143,10 @@ def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | 
     window = lowered[line - begin : at]
     if not all(any(part in window for part in group) for group in form.needs):
         return None
-    match = partial(form.pattern).search(text, line, end)
+    begun = partial(form.pattern)
+    if place - line <= _FEW_PLACES:
+        return next((start for start in range(line, place + 1) if begun.match(text, start, end)), None)
+    match = begun.search(text, line, end)
     return match.start() if match and match.start() <= place else None
 
 

@@ -110,19 +110,18 @@ COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})",
 
 def command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
     """Secrets on the command lines of known programs."""
-    seen = -1
     for sign in (" -", " /p", *POSITIONAL):
         place = text.find(sign)
+        read = 0  # the names of programs up to here have been looked at
         while place >= 0:
             if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
                 begin = max(0, place - MAX_LINE_CHARS)
                 line = line_start(text, place, begin)
                 end = place + 1 if sign[0] == " " else place + len(sign)
-                if line != seen or sign[0] != " ":
-                    for match in _STARTS.finditer(text, line, end):
-                        if program := PROGRAMS.get(match[0]):
-                            seen = line
-                            yield from _arguments(text, match.end(), program)
+                for match in _STARTS.finditer(text, max(line, read), end):
+                    read = match.end()
+                    if program := PROGRAMS.get(match[0]):
+                        yield from _arguments(text, match.end(), match[0], program)
             place = text.find(sign, place + 2)
     yield from _paired_spans(text)
     for needle, pattern in LINES:
@@ -189,11 +188,13 @@ def _paired_spans(text: str) -> Iterator[Span]:
     """The value of an option for a password in a line that has one for a user, whatever the program."""
     for needle in (" -u", " -U", "-user", " /u"):
         place = text.find(needle)
+        read = 0
         while place >= 0:
             if _USER_OPTION.match(text, place + 1 if needle[0] == " " else text.rfind(" ", 0, place) + 1):
-                line = line_start(text, place, max(0, place - MAX_LINE_CHARS))
+                line = max(read, line_start(text, place, max(0, place - MAX_LINE_CHARS)))
                 end = text.find("\n", place, place + MAX_LINE_CHARS)
                 for match in _PASSWORD_OPTION.finditer(text, line, end if end >= 0 else place + MAX_LINE_CHARS):
+                    read = match.end("v")
                     if _is_positional(match["v"]) and _is_no_number(match["v"]):
                         yield Span(match.start("v"), match.end("v"), "password", 306)
             place = text.find(needle, place + len(needle))
@@ -239,10 +240,11 @@ def line_start(text: str, place: int, begin: int) -> int:
     return max(line, begin)
 
 
-def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
+def _arguments(text: str, place: int, name: str, program: Program) -> Iterator[Span]:
+    """The secrets behind the name of a program, up to where the name comes again."""
     limit = min(len(text), place + MAX_LINE_CHARS)
     words: list[tuple[int, str]] = []
-    while (match := _WORD.match(text, place, limit)) and len(words) < 60:
+    while (match := _WORD.match(text, place, limit)) and len(words) < 60 and match["word"] != name:
         words.append((match.start("word"), match["word"]))
         place = match.end()
     ready = not program.needs

@@ -17,6 +17,11 @@ _WAIT_CHARS = 8
 _LINE_WAIT_CHARS = 256
 """Until then, each end of a line is looked at as well."""
 _LINE_CHARS = 700
+_CREDIT_PER_CHAR = 2
+"""For each character that comes, so many may be looked at: what makes the work linear for any text."""
+_MOST_CREDIT = 8_192
+LOOK_COST = 128
+"""What a look costs as a number of characters, besides those it looks at."""
 _PASSED = 128
 _SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
@@ -49,6 +54,7 @@ class StreamRedactor:
         self._full = _LINE_CHARS  # what is remembered is looked at again when it is so long
         self._open = not enabled  # needs a closer look: something was seen in what is held that may go on
         self._closely = self._open or bool(self._patterns)
+        self._credit = _MOST_CREDIT  # so many characters may be looked at
         self._block = False  # and it is a private key block
         self._swallow = False
         self._by_line = False  # nothing can be let go before a line ends
@@ -116,8 +122,10 @@ class StreamRedactor:
     def _recollect(self) -> str:
         """What was let go last: the last line that has any words, and not too much of it."""
         if self._passed:
-            line = self._before + "".join(self._passed)
+            passed = "".join(self._passed)
             self._passed.clear()
+            self._credit += _CREDIT_PER_CHAR * len(passed)
+            line = self._before + passed
             self._before = line[max(0, line.rstrip().rfind("\n"), len(line) - _LINE_CHARS) :]
         return self._before
 
@@ -187,11 +195,18 @@ class StreamRedactor:
         ends_unit = ((due or self._wait <= _LINE_WAIT_CHARS) and "\n" in text) or (
             due and not by_line and any(map(str.isspace, text))
         )
-        if self._open and not (ends_unit or self._swallow) and len(self._held) + len(text) <= MAX_BLOCK_CHARS:
-            self._held += text
-            return ""
+        self._credit = min(_MOST_CREDIT, self._credit + _CREDIT_PER_CHAR * len(text))
+        size = len(self._held) + len(text)
+        if size <= MAX_BLOCK_CHARS and not self._swallow:
+            if size + len(self._recollect()) + LOOK_COST > self._credit:
+                self._open = self._closely = True
+                ends_unit = False
+            if self._open and not ends_unit:
+                self._held += text
+                return ""
         self._recall()
         held = self._held = self._held + text
+        self._credit = max(0, self._credit - len(held) - LOOK_COST)
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
             return ""
         finder = self._finder
