@@ -67,15 +67,36 @@ def _signs() -> Iterator[_Sign]:
 
 _SIGNS = tuple(_signs())
 ANY_SIGN = (1 << len(_SIGNS)) - 1
-_HEADS = frozenset(tuple(sign.letters[:3]) for sign in _SIGNS if len(sign.letters) > 2 and sign.letters.isascii())
-_SHORT = frozenset(sign.letters for sign in _SIGNS if len(sign.letters) < 3)
+_HEADS: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
+_OTHERS: list[tuple[int, _Sign]] = []
+for _number, _sign in enumerate(_SIGNS):
+    if len(_sign.letters) > 2 and _sign.letters.isascii():
+        _HEADS.setdefault(tuple(_sign.letters[:3]), []).append((1 << _number, _sign))
+    else:
+        _OTHERS.append((1 << _number, _sign))
+_SHORT = frozenset(sign.letters for _, sign in _OTHERS)
 
 
 def find_signs(word: str) -> int:
     """The forms a word in small letters announces: a bit for each sign; 0 for none."""
-    if word.isascii() and word not in _SHORT and _HEADS.isdisjoint(zip(word, word[1:], word[2:], strict=False)):
-        return 0
-    return sum(1 << number for number, sign in enumerate(_SIGNS) if sign.is_in(word))
+    found = 0
+    for head in _HEADS.keys() & zip(word, word[1:], word[2:], strict=False):
+        for bit, sign in _HEADS[head]:
+            if sign.is_in(word):
+                found |= bit
+    if word in _SHORT or not word.isascii():
+        for bit, sign in _OTHERS:
+            if sign.is_in(word):
+                found |= bit
+    return found
+
+
+@lru_cache(maxsize=256)
+def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The needles of the forms that signs announce, and what such a needle begins with up to a blank in it."""
+    needles = tuple(dict.fromkeys(needle for form in select_forms(bits) for needle in form.needles))
+    begun = (needle[: blank.end()] for needle in needles for blank in re.finditer(r"(?<=\S)\s", needle[:-1]))
+    return needles, tuple(dict.fromkeys(begun))
 
 
 @lru_cache(maxsize=256)

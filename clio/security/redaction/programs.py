@@ -7,6 +7,7 @@ of options: one for a user, one for a password.
 # ruff: noqa: E501 - a table of programs reads better with one a line
 
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ from clio.security.redaction.value_shapes import by_lot, is_wordlike, may_be_sec
 
 MAX_LINE_CHARS = 600
 """How far behind its first word a command or a sentence is read."""
+_MOST_PROGRAMS = 8
+"""Of the programs named in one line, so many are looked at."""
 
 _WORD = LatePattern(
     r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)"
@@ -113,6 +116,7 @@ def command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
     for sign in (" -", " /p", *POSITIONAL):
         place = text.find(sign)
         read = 0  # the names of programs up to here have been looked at
+        starts: deque[int] = deque(maxlen=_MOST_PROGRAMS)
         while place >= 0:
             if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
                 begin = max(0, place - MAX_LINE_CHARS)
@@ -120,8 +124,11 @@ def command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
                 end = place + 1 if sign[0] == " " else place + len(sign)
                 for match in _STARTS.finditer(text, max(line, read), end):
                     read = match.end()
-                    if program := PROGRAMS.get(match[0]):
-                        yield from _arguments(text, match.end(), match[0], program)
+                    if (program := PROGRAMS.get(match[0])) and (
+                        len(starts) < _MOST_PROGRAMS or match.start() - starts[0] > MAX_LINE_CHARS
+                    ):
+                        starts.append(match.start())
+                        yield from _arguments(text, match.end(), program)
             place = text.find(sign, place + 2)
     yield from _paired_spans(text)
     for needle, pattern in LINES:
@@ -240,11 +247,10 @@ def line_start(text: str, place: int, begin: int) -> int:
     return max(line, begin)
 
 
-def _arguments(text: str, place: int, name: str, program: Program) -> Iterator[Span]:
-    """The secrets behind the name of a program, up to where the name comes again."""
+def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
     limit = min(len(text), place + MAX_LINE_CHARS)
     words: list[tuple[int, str]] = []
-    while (match := _WORD.match(text, place, limit)) and len(words) < 60 and match["word"] != name:
+    while (match := _WORD.match(text, place, limit)) and len(words) < 60:
         words.append((match.start("word"), match["word"]))
         place = match.end()
     ready = not program.needs

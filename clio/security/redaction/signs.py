@@ -19,7 +19,7 @@ from clio.security.redaction.contexts import (
     is_told_value,
 )
 from clio.security.redaction.encoded import encoded_spans
-from clio.security.redaction.form_signs import ANY_SIGN, find_signs, select_forms
+from clio.security.redaction.form_signs import ANY_SIGN, find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
 from clio.security.redaction.value_shapes import is_wordlike
@@ -118,28 +118,31 @@ class SignTest:
         self.are_plain = self._plain.issuperset
         """Whether all of some words are known to tell of nothing."""
 
-    def describe(self, words: str, before: str = "", parted: Sequence[str] | None = None) -> int:
+    def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
         """What the words tell of, `NAMES` and the others added up; 0 for most.
 
-        before: what was let go before them; parted: the words one by one, where they are at hand.
+        parted: the words one by one, where they are at hand. For `KEYS`, see `find_half_named`.
         """
         found = 0
         for word in words.split() if parted is None else parted:
             if word not in self._plain:
                 found |= self._told[word] if word in self._told else self._describe_word(word)
-        if found & KEYS and not found & NAMES:
-            line = (before[-_KEY_REACH:] + words).lower()
-            if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)):
-                found |= _BITS["key"]
         return found
 
-    def judge(self, before: str, words: str, told: int = _ALL) -> int:
+    @staticmethod
+    def find_half_named(before: str, words: str) -> int:
+        """The bit of "api key" where a "key" among the words is the second half of such a name; 0 where none is."""
+        line = (before[-_KEY_REACH:] + words).lower()
+        return _BITS["key"] if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
+
+    def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
         """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
 
         Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
         for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
         patterns are not its business.
-        before: what was let go last of the line. told: what the words of the line tell of.
+        before: what was let go last of the line. told: what the words of the line tell of. cells: whether a name in a
+        cell of a table is a sign.
         """
         lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
         if told & LASTING:
@@ -149,7 +152,7 @@ class SignTest:
             low = lower_in_place(line)
             begun = 0 if long else len(near)
             if told & NAMES:
-                if (named := _is_named(line, low, begun, told)) < 0:
+                if (named := _is_named(line, low, begun, told, cells=cells)) < 0:
                     return named
                 lasting |= named
             if (told & CONTEXTS and is_context_sign(low)) or (
@@ -158,8 +161,14 @@ class SignTest:
                 return -1
             if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
                 return -1
-            if told & ANNOUNCED and _begins_form(line, low, told >> _SIGNS_AT):
-                return -1
+            if told & ANNOUNCED:
+                needles, begun_needles = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
+                if any(needle in low for needle in needles) and _begins_form(
+                    line, low, (told & ANNOUNCED) >> _SIGNS_AT
+                ):
+                    return -1
+                if not low.endswith(begun_needles):
+                    lasting &= ~ANNOUNCED
             if told & ECHOES:
                 if PIPED.search(low) is not None:
                     return -1
@@ -173,6 +182,13 @@ class SignTest:
             if _OFFER.search(words.rstrip(" \t").lower()) is not None:
                 lasting |= OFFERS
         return lasting
+
+    def is_any_sign(self, before: str, words: str) -> bool:
+        """Whether words need a closer look for another reason than that a name is one of several cells."""
+        told = self.describe(words)
+        if told & KEYS:
+            told = told & ~KEYS | self.find_half_named(before, words)
+        return bool(told) and self.judge(before, words, told, cells=False) < 0
 
     @staticmethod
     def find_told_value(words: str) -> int | None:
@@ -251,6 +267,41 @@ class SignTest:
         return False
 
 
+def may_be_cells(line: str, below: str) -> bool | None:
+    """Whether a line may be the titles of columns, or a row with a secret in its second cell; None if not known yet.
+
+    below: the next line, as far as it has come.
+    """
+    if "|" in line:
+        cells = line.split("|", 3)
+        beside = cells[2].split() if len(cells) > 2 else []
+        if len(beside) == 1 and (_DIGIT.search(beside[0]) or beside[0].count("-") > 1):
+            return True
+        if not below.strip(" |"):
+            return None
+        return below.lstrip(" \t|")[0] in "-:"
+    if _TITLES.fullmatch(line) is None:
+        return False
+    sign = next(each for each in ",;\t" if each in line)
+    return True if sign in below else None
+
+
+def is_quiet(words: str, parted: Sequence[str]) -> bool:
+    """Whether words behind a name give it no value: words of prose on the same line, and no verb that tells one."""
+    return _PROSE.fullmatch(words) is not None and _TELLERS.isdisjoint(parted)
+
+
+def may_be_quiet(before: str, words: str) -> bool:
+    """Whether a line with a name in it is prose so far, and the name neither a flag nor what a directive sets."""
+    line = before[-_SETTER_CHARS:] + words
+    return _DIRECTIVE.search(line, line.rfind("\n") + 1) is None
+
+
+_PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
+_DIRECTIVE = LatePattern(r"(?:\A|[\n ])(?:--?\S|(?i:env|arg|set\w*|with|using|login|user\w*)[ \t])|[-:=<>|`\"'({\[$]")
+_TELLERS = frozenset(
+    "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with string value".split()
+)
 _TOLD_OPEN = LatePattern(
     r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
     r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
@@ -311,7 +362,7 @@ def _select_names(told: int) -> tuple[tuple[str, LatePattern, int], ...]:
     return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
 
 
-def _is_named(line: str, low: str, begun: int, told: int) -> int:
+def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
     """Whether a name stands in a text that its sign follows, or a flag that needs none.
 
     Gives -1 or `WHOLE_LINE` if so, else the bits of the names whose sign may still come.
@@ -324,9 +375,9 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             start, end = match.span()
             if word == "key" and not is_begun(low, start, word):
                 continue
-            if (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
+            if cells and (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
                 return WHOLE_LINE
-            if (cell := _CELL_END.match(low, end)) and cell.end() >= begun and _is_title(line, start, cell.end()):
+            if cells and (cell := _CELL_END.match(low, end)) and cell.end() >= begun and _is_title(line, start, cell.end()):
                 return WHOLE_LINE
             if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
                 return -1
@@ -355,12 +406,9 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
 
 def _begins_form(line: str, low: str, signs: int) -> bool:
     """Whether a form that signs announce is in a line, or may be completed behind it."""
-    forms = select_forms(signs)
-    if not any(needle in low for form in forms for needle in form.needles):
-        return False
     from clio.security.redaction.open_forms import is_form_begun
 
-    return is_form_begun(line, low, forms)
+    return is_form_begun(line, low, select_forms(signs))
 
 
 def _is_cell(line: str, place: int) -> bool:
