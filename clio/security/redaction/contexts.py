@@ -350,7 +350,8 @@ def is_program(word: str) -> bool:
     return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
 
 
-BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "insert", "replace", "data:")
+BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
+"""What begins a context; the last two only where a word ends with them."""
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("

@@ -66,7 +66,6 @@ def _signs() -> Iterator[_Sign]:
 
 
 _SIGNS = tuple(_signs())
-ANY_SIGN = (1 << len(_SIGNS)) - 1
 _HEADS: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
 _OTHERS: list[tuple[int, _Sign]] = []
 for _number, _sign in enumerate(_SIGNS):

@@ -19,7 +19,6 @@ from clio.security.redaction.contexts import (
     is_told_value,
 )
 from clio.security.redaction.encoded import encoded_spans
-from clio.security.redaction.form_signs import ANY_SIGN, find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
 from clio.security.redaction.value_shapes import is_wordlike
@@ -89,8 +88,9 @@ takes secrets, one that may write one into a pipe, the second half of "api key",
 password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but
 the last four may hold for the rest of the line."""
 _SIGNS_AT = len(_ALL_NAMES) + 7
-ANNOUNCED = ANY_SIGN << _SIGNS_AT
-"""The bits of the signs that announce a form: see `form_signs`."""
+_MOST_SIGNS = 256
+ANNOUNCED = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
+"""The bits of the signs that announce a form, all above the others: see `form_signs`."""
 LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
 _ALL = LASTING | OFFERS | FORMS | VALUES
 WHOLE_LINE = -2
@@ -162,12 +162,9 @@ class SignTest:
             if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
                 return -1
             if told & ANNOUNCED:
-                needles, begun_needles = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
-                if any(needle in low for needle in needles) and _begins_form(
-                    line, low, (told & ANNOUNCED) >> _SIGNS_AT
-                ):
+                if (begun_form := _begins_form(line, low, told >> _SIGNS_AT)) is None:
                     return -1
-                if not low.endswith(begun_needles):
+                if not begun_form:
                     lasting &= ~ANNOUNCED
             if told & ECHOES:
                 if PIPED.search(low) is not None:
@@ -182,6 +179,15 @@ class SignTest:
             if _OFFER.search(words.rstrip(" \t").lower()) is not None:
                 lasting |= OFFERS
         return lasting
+
+    @staticmethod
+    def may_announce(before: str, words: str, told: int) -> bool:
+        """Whether a form announced by nothing but the signs told of may begin in words."""
+        from clio.security.redaction.form_signs import select_needles
+
+        needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
+        low = (before[-_KEY_REACH:] + words).lower()
+        return low.endswith(begun) or any(needle in low for needle in needles)
 
     def is_any_sign(self, before: str, words: str) -> bool:
         """Whether words need a closer look for another reason than that a name is one of several cells."""
@@ -210,6 +216,8 @@ class SignTest:
     def _describe_word(self, word: str) -> int:
         low = (_inner(word) if len(word) > _LONG else word).lower()
         found = 0
+        from clio.security.redaction.form_signs import find_signs  # its tables are made for the first stream
+
         announced = find_signs(low)
         if (
             not announced
@@ -220,7 +228,7 @@ class SignTest:
             self._remember(word, found)
             return found
         found = _find_names(word, low) | announced << _SIGNS_AT
-        if any(part in low for part in BEGINNINGS):
+        if low.endswith(("insert", "replace")) or any(part in low for part in BEGINNINGS[:-2]):
             found |= CONTEXTS
         if is_program(low):
             found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
@@ -300,7 +308,8 @@ def may_be_quiet(before: str, words: str) -> bool:
 _PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
 _DIRECTIVE = LatePattern(r"(?:\A|[\n ])(?:--?\S|(?i:env|arg|set\w*|with|using|login|user\w*)[ \t])|[-:=<>|`\"'({\[$]")
 _TELLERS = frozenset(
-    "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with string value".split()
+    "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
+    " string".split()
 )
 _TOLD_OPEN = LatePattern(
     r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
@@ -377,7 +386,12 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 continue
             if cells and (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
                 return WHOLE_LINE
-            if cells and (cell := _CELL_END.match(low, end)) and cell.end() >= begun and _is_title(line, start, cell.end()):
+            if (
+                cells
+                and (cell := _CELL_END.match(low, end))
+                and cell.end() >= begun
+                and _is_title(line, start, cell.end())
+            ):
                 return WHOLE_LINE
             if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
                 return -1
@@ -404,11 +418,17 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
     return lasting
 
 
-def _begins_form(line: str, low: str, signs: int) -> bool:
-    """Whether a form that signs announce is in a line, or may be completed behind it."""
-    from clio.security.redaction.open_forms import is_form_begun
+def _begins_form(line: str, low: str, signs: int) -> bool | None:
+    """Whether words that announce a form may go on at the end of a line; None where such a form is in it, or begun."""
+    from clio.security.redaction.form_signs import select_forms, select_needles
 
-    return is_form_begun(line, low, select_forms(signs))
+    needles, begun = select_needles(signs)
+    if any(needle in low for needle in needles):
+        from clio.security.redaction.open_forms import is_form_begun
+
+        if is_form_begun(line, low, select_forms(signs)):
+            return None
+    return low.endswith(begun)
 
 
 def _is_cell(line: str, place: int) -> bool:

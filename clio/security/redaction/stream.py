@@ -8,6 +8,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.finder import Finder, added
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS, Span, in_block, open_block
 from clio.security.redaction.signs import (
+    ANNOUNCED,
     KEYS,
     LASTING,
     NAMES,
@@ -127,6 +128,11 @@ class StreamRedactor:
             self._held = begun
             return words
         before = self._recollect()
+        if not told & ~(ANNOUNCED | VALUES) and not told & VALUES and not self._signs.may_announce(before, words, told):
+            self._armed = 0
+            self._pass(words)
+            self._held = begun
+            return words
         if told:
             if told & KEYS:
                 told = told & ~KEYS | self._signs.find_half_named(before, words)
