@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -11,21 +11,29 @@ from clio.security.redaction.calls import CALLS, PATTERNS
 from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
 from clio.security.redaction.programs import LINES, MAX_LINE_CHARS
 
-_LINE_FORMS = tuple(
-    Form((needle.lower(),), pattern, accept_value, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
-)
-_CALL_FORMS = tuple(
-    Form(
-        (f"{call}(",),
-        LatePattern(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
-        accept_value,
-        whole=True,
+
+@cache
+def list_forms() -> tuple[Form, ...]:
+    """All forms that have a needle, the lines of programs and the calls of functions included."""
+    return (*ALL_FORMS, *_list_further_forms())
+
+
+@cache
+def _list_further_forms() -> tuple[Form, ...]:
+    lines = (
+        Form((needle.lower(),), pattern, accept_value, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
     )
-    for calls in CALLS.values()
-    for call, argument in calls
-)
-FORMS = (*ALL_FORMS, *_LINE_FORMS, *_CALL_FORMS)
-"""All forms that have a needle, the lines of programs and the calls of functions included."""
+    calls = (
+        Form(
+            (f"{call}(",),
+            LatePattern(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
+            accept_value,
+            whole=True,
+        )
+        for calls in CALLS.values()
+        for call, argument in calls
+    )
+    return (*lines, *calls)
 
 
 class _Sign(Struct, frozen=True):
@@ -49,7 +57,7 @@ _COMMON = frozenset(("command", "config", "put", "set"))
 
 def _signs() -> Iterator[_Sign]:
     found: dict[tuple[str, bool, bool], list[Form]] = {}
-    for form in (*OTHER_FORMS, FOREIGN, *_LINE_FORMS, *_CALL_FORMS):
+    for form in (*OTHER_FORMS, FOREIGN, *_list_further_forms()):
         if form.needs:
             continue  # known by the name that is part of it
         for needle in form.needles:
@@ -65,26 +73,38 @@ def _signs() -> Iterator[_Sign]:
         yield _Sign(letters, at_start, at_end, tuple(forms))
 
 
-_SIGNS = tuple(_signs())
-_HEADS: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
-_OTHERS: list[tuple[int, _Sign]] = []
-for _number, _sign in enumerate(_SIGNS):
-    if len(_sign.letters) > 2 and _sign.letters.isascii():
-        _HEADS.setdefault(tuple(_sign.letters[:3]), []).append((1 << _number, _sign))
-    else:
-        _OTHERS.append((1 << _number, _sign))
-_SHORT = frozenset(sign.letters for _, sign in _OTHERS)
+class _Tables(Struct, frozen=True):
+    """The signs: all by number, with their bits by the first three letters, and those that have fewer or others."""
+
+    signs: tuple[_Sign, ...]
+    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]]
+    others: list[tuple[int, _Sign]]
+    short: frozenset[str]
+
+
+@cache
+def _tables() -> _Tables:
+    """Made for the first stream, not at every start."""
+    signs = tuple(_signs())
+    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
+    others: list[tuple[int, _Sign]] = []
+    for number, sign in enumerate(signs):
+        if len(sign.letters) > 2 and sign.letters.isascii():
+            heads.setdefault(tuple(sign.letters[:3]), []).append((1 << number, sign))
+        else:
+            others.append((1 << number, sign))
+    return _Tables(signs, heads, others, frozenset(sign.letters for _, sign in others))
 
 
 def find_signs(word: str) -> int:
     """The forms a word in small letters announces: a bit for each sign; 0 for none."""
-    found = 0
-    for head in _HEADS.keys() & zip(word, word[1:], word[2:], strict=False):
-        for bit, sign in _HEADS[head]:
+    tables, found = _tables(), 0
+    for head in tables.heads.keys() & zip(word, word[1:], word[2:], strict=False):
+        for bit, sign in tables.heads[head]:
             if sign.is_in(word):
                 found |= bit
-    if word in _SHORT or not word.isascii():
-        for bit, sign in _OTHERS:
+    if word in tables.short or not word.isascii():
+        for bit, sign in tables.others:
             if sign.is_in(word):
                 found |= bit
     return found
@@ -101,4 +121,6 @@ def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 @lru_cache(maxsize=256)
 def select_forms(bits: int) -> tuple[Form, ...]:
     """The forms that signs announce."""
-    return tuple(dict.fromkeys(form for number, sign in enumerate(_SIGNS) if bits >> number & 1 for form in sign.forms))
+    return tuple(
+        dict.fromkeys(form for number, sign in enumerate(_tables().signs) if bits >> number & 1 for form in sign.forms)
+    )

@@ -11,7 +11,7 @@ from clio.algorithms.partial_pattern import compile_partial
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
-from clio.security.redaction.form_signs import FORMS
+from clio.security.redaction.form_signs import list_forms
 from clio.security.redaction.names import is_begun, is_secret_name
 from clio.security.redaction.patterns import MAX_BLOCK_CHARS
 
@@ -71,7 +71,7 @@ def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
     words = split_words(lowered)
     return tuple(
         (form, needle)
-        for form in FORMS
+        for form in list_forms()
         if not form.words or not words.isdisjoint(form.words)
         for needle in form.needles
         if needle in lowered

@@ -19,6 +19,7 @@ from clio.security.redaction.contexts import (
     is_told_value,
 )
 from clio.security.redaction.encoded import encoded_spans
+from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
 from clio.security.redaction.value_shapes import is_wordlike
@@ -183,8 +184,6 @@ class SignTest:
     @staticmethod
     def may_announce(before: str, words: str, told: int) -> bool:
         """Whether a form announced by nothing but the signs told of may begin in words."""
-        from clio.security.redaction.form_signs import select_needles
-
         needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
         low = (before[-_KEY_REACH:] + words).lower()
         return low.endswith(begun) or any(needle in low for needle in needles)
@@ -216,8 +215,6 @@ class SignTest:
     def _describe_word(self, word: str) -> int:
         low = (_inner(word) if len(word) > _LONG else word).lower()
         found = 0
-        from clio.security.redaction.form_signs import find_signs  # its tables are made for the first stream
-
         announced = find_signs(low)
         if (
             not announced
@@ -420,8 +417,6 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
 
 def _begins_form(line: str, low: str, signs: int) -> bool | None:
     """Whether words that announce a form may go on at the end of a line; None where such a form is in it, or begun."""
-    from clio.security.redaction.form_signs import select_forms, select_needles
-
     needles, begun = select_needles(signs)
     if any(needle in low for needle in needles):
         from clio.security.redaction.open_forms import is_form_begun
