@@ -1,5 +1,6 @@
 """Redacting piece by piece gives what redacting the whole gives, wherever the pieces end."""
 
+import random
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -197,3 +198,27 @@ def test_counts_of_a_stream() -> None:
 def test_a_sentence_in_pieces_gives_no_letters_of_its_secret(text: str) -> None:
     for size in (1, 5, 24):
         assert streamed(PLAIN, text, list(range(0, len(text), size))) == PLAIN.redact(text).text != text
+
+
+HOSTILE = (
+    *("password = ", "secrets:\n a: ", "recovery codes: ", "recovery codes: abcd1234 efgh5678 ", "echo "),
+    *("mnemonic word word ", "key key key ", "kind: Secret\ndata:\n a: b\n", "curl -u a:", "Cookie: a=", "-----BEGIN "),
+    *("insert into x (password) values (", "| password | x |\n", "a,password,c\n", "password: [\n"),
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_work_of_a_stream_is_bounded_by_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that is open without an end is not looked at again and again."""
+    looks: list[int] = []
+    real = Finder.cut
+    monkeypatch.setattr(Finder, "cut", lambda self, text, places: looks.append(len(text)) or real(self, text, places))
+    whole = (text * 100_000)[:100_000]
+    sizes, stream, place = random.Random(1), PLAIN.stream(), 0
+    while place < len(whole):
+        size = sizes.randint(3, 20)
+        stream.feed(whole[place : place + size])
+        place += size
+        assert stream.held <= 8192 + 1024
+    assert sum(looks) <= 8 * len(whole)
+    assert len(looks) <= len(whole) // 64

@@ -5,9 +5,14 @@ from itertools import pairwise
 import pytest
 
 from clio.security.redaction.redactor import Redactor
-from tests.security.secret_contexts import CONTEXTS, SYNTAXES, in_contexts, leaks
+from tests.security.secret_contexts import CHOSEN, CONTEXTS, FORMS, SYNTAXES, Chance, in_contexts, leaks
 
 SEEDS = range(7_000, 7_008)
+
+
+def cut_by_lot(text: str) -> list[int]:
+    chance = Chance(text)
+    return sorted({0, len(text), *(chance.randrange(len(text)) for _ in range(8))})
 
 
 def test_nearly_all_secrets_in_context_are_replaced() -> None:
@@ -26,14 +31,27 @@ def test_nearly_all_secrets_that_syntax_gives_a_name_are_replaced() -> None:
     assert len(missed) <= len(cases) // 25, missed
 
 
-@pytest.mark.parametrize("size", [1, 7, 24])
+def test_secrets_in_further_forms_are_replaced() -> None:
+    redactor = Redactor()
+    cases = [
+        case
+        for case in in_contexts(SEEDS, each=8, makers=FORMS)
+        if any(map(str.isdigit, case.secret)) and case.secret not in CHOSEN
+    ]
+    missed = [f"{case.kind}: {case.text!r}" for case in cases if leaks(redactor.redact(case.text).text, case)]
+    assert {case.kind for case in cases} == set(FORMS)
+    assert len(missed) <= len(cases) // 50, missed
+
+
+@pytest.mark.parametrize("size", [1, 7, 24, 0])
 def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
+    """Cut in pieces of one size, or by lot: 0."""
     redactor = Redactor()
     different: list[str] = []
-    for case in in_contexts(range(7_000, 7_002), each=2):
+    for case in in_contexts(range(7_000, 7_002), each=2, makers=CONTEXTS | SYNTAXES | FORMS):
         text = f"see\n{case.text}"
         stream = redactor.stream()
-        cuts = [*range(0, len(text), size), len(text)]
+        cuts = [*range(0, len(text), size), len(text)] if size else cut_by_lot(text)
         said = "".join(stream.feed(text[start:end]) for start, end in pairwise(cuts)) + stream.finish()
         if said != redactor.redact(text).text:
             different.append(f"{case.kind}: {text!r}")
@@ -79,6 +97,24 @@ def test_a_stream_replaces_what_the_whole_does(size: int) -> None:
         "Cookie: theme=dark; lang=en",
         "key: value",
         "api_key=settings.api_key,",
+        "docker run -u 1000 -p 8080:80 nginx",
+        "python -u train.py -p model_v2",
+        "sudo -u www-data mkdir -p /var/www2",
+        'hmac.new(key, message, "sha256")',
+        'jwt.encode(claims, secret_key, algorithm="HS256")',
+        'jwt.decode(token, "secret", algorithms=["HS256"])',
+        'server.login(user, "password")',
+        '["token", "sha256", "password"]',
+        '"password", "username"',
+        "nextPageToken: c2VjcmV0MTIz",
+        "secrets:\n  db: ${DB_SECRET_1}\n",
+        "auth: http://host8:8080",
+        "credentials: user:password",
+        "the password is the same",
+        "echo hello1 | grep -c x",
+        "пароль обязателен",
+        'def render(tokens: "Sequence[Token]") -> None:',
+        '_token("kind", "GL-", r"GL-[A-Z]{20}")',
         "secretKeyRef:\n  name: db\n  key: password\n",
     ],
 )

@@ -9,6 +9,7 @@ Nothing here looks further back than to the beginning of the line, nor further a
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from clio.algorithms.late_pattern import LatePattern
@@ -30,6 +31,7 @@ from clio.security.redaction.patterns import Span
 from clio.security.redaction.value_shapes import (
     by_lot,
     character_kinds,
+    drawn,
     entropy,
     has_digit,
     is_placeholder,
@@ -39,14 +41,14 @@ from clio.security.redaction.value_shapes import (
 
 _NAME = LatePattern(rf"[{NAME_CHARS}]{{0,100}}")
 _TYPE_NAME = (
-    r"(?:str|string|String|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\]|bytes|SecretStr|\[\]byte"
+    r"(?:str|string|String\??|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\]|bytes|SecretStr|\[\]byte"
     r"|&'static \[u8\]|char\[\]|any)"
 )
-_TYPE = rf"(?:[ \t]?string[ \t](?==))?(?:\??:[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}}(?==))?"
-_SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key)[ \t]{1,4}"
+_TYPE = rf"(?:[ \t]?string[ \t](?==))?(?:\??:[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?(?:[ \t]{{0,2}}\[\w{{0,16}}\][ \t]{{0,2}}(?==))?(?:[ \t]As[ \t]String[ \t]?(?==))?"
+_SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key|!!str|&\w{1,20})[ \t]{1,4}"
 # What may be called with the literal of a secret; any other call is a reference.
 _WRAPPER = (
-    r"(?:(?:new[ \t])?(?:String|Some|SecretStr|SecretBytes|Secret|SecretString|Password|Buffer|bytes|str|Ok|pulumi\.secret)"
+    r"(?:(?:new[ \t])?(?:String|Some|SecretStr|SecretBytes|Secret|SecretString|Password|Buffer|bytes|str|Ok|pulumi\.secret|QStringLiteral|QLatin1String|base64\.b64decode|(?i:md5|sha1|sha2|password|crypt))"
     r"(?:(?:::|\.)(?:from|new|valueOf))?\(|\[\]byte\(|ConvertTo-SecureString[ \t](?:-String[ \t])?)?"
 )
 _LITERAL = (
@@ -56,7 +58,7 @@ _LITERAL = (
 # A further name with a sign behind it ends a value; so texts full of names are not read over and over.
 _NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
 _BARE = rf"\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|(?<=[^\s\"'`\\])[\"'`](?=[^\s\"'`,;)\]}}])|\\(?![nrt\"'`\\])){{1,1024}})"
-_GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
+_GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:\"\"(?=\")|''(?='))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
 _SEPARATOR = r"(?P<sep>:=|=>|==|!=|\?=|\|\|=|\+=|=|:(?!:))"
 _AFTER = LatePattern(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
 # A literal on a line of its own, or a string joined of several: the rest of the value.
@@ -68,17 +70,19 @@ _NEXT_LINE = LatePattern(
 # As calls and dictionaries of several languages have it: define('DB_PASSWORD', 'v'), setProperty("password", "v").
 _COMMA = LatePattern(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
 # `name: DB_PASSWORD` and `value: …` on the next line or behind a comma, as lists of variables and forms have it.
-_BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?\s{{1,40}}\\{{0,2}}[\"']?[Vv]alue\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
+_BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?(?:(?<=,)\s{{0,40}}|\s{{1,40}})\\{{0,2}}[\"']?(?:[A-Za-z]{{0,12}}[Vv]alue|v|val)\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
 _PAIR = LatePattern(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
 _ELEMENT = LatePattern(
-    rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>[ \t]{{0,8}}(?:<!\[CDATA\[)?"
-    r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)[ \t]{0,8}(?:\]\]>)?</"
+    rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>\s{{0,40}}(?:<[Vv]alue>[ \t]{{0,8}})?(?:<!\[CDATA\[)?"
+    r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)\s{0,40}(?:\]\]>)?</"
 )
-_PLIST = LatePattern(rf"[{NAME_CHARS}]{{0,48}}</key>\s{{0,40}}<string>(?P<xv>[^<>\n]{{1,512}})</")
+PLIST = LatePattern(
+    rf"[{NAME_CHARS}]{{0,48}}</(?:key|[\w:-]{{0,30}}[Nn]ame)>\s{{0,40}}<(?:string|[\w:-]{{0,30}}[Vv]alue)>(?P<xv>[^<>\n]{{1,512}})</"
+)
 _FLAG = LatePattern(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
 _QUOTED_FLAG = LatePattern(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
 # As `.netrc` and the `ENV` of a Dockerfile have it: only what looks drawn by lot, for any sentence may go on so.
-BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`(]?(?=[^\s\"'`]{0,1024}[0-9])"
 _BESIDE = LatePattern(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
 _SET = LatePattern(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
 _SETTER = LatePattern(
@@ -91,7 +95,7 @@ _OPEN = LatePattern(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
     rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?"
     r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[ \t]{0,2}[:=]?[ \t]{0,4}"
-    rf"|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
+    rf"|string[ \t]{{1,2}}(?:=[ \t]{{0,4}})?|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
 )
 _BEGUN_LITERAL = r"(?:[\"'`](?:\\[^\n]|[^\\\n]){0,1024}|\\{1,3}(?:[\"'][^\n]{0,1024})?)\Z"
 _OPEN_LITERAL = LatePattern(
@@ -102,7 +106,9 @@ _OPEN_ELEMENT = LatePattern(
     r"\A[^<\n]{0,60}</key>\s{0,40}(?:<(?:string>?)?[^<>\n]{0,512})?\Z|>[ \t]{0,8}<!\[CDATA\[[^<>\n]{0,512}\Z|</?k?e?y?\Z"
 )
 _OPEN_JOINT = LatePattern(rf"(?:{_JOINT})\Z|[ \t]{{0,8}}(?:\+|\.{{1,2}}|&|\\)?[ \t]{{0,8}}\\?\r?\n?[ \t]{{0,40}}\Z")
-_OPENERS = LatePattern(rf"{ANY_WORD}|{HALF_A_NAME}|bearer|basic|-u(?:ser)?")
+_OPENERS = LatePattern(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
+_HALF_A_NAME = LatePattern(HALF_A_NAME)
+_HALF_CHARS = 40
 _OPEN_WINDOW = 1400
 _NEAR_WINDOW = 240
 _NEAREST = 6  # so many names before a place may have a value that is open there
@@ -114,6 +120,7 @@ _CODE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]
 _CODE_FOR_SURE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
 _ATTRIBUTE = LatePattern(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 _SNAKE = LatePattern(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
+_GENERIC_TYPE = LatePattern(r"[A-Za-z_][A-Za-z_.]*\[[A-Za-z_., \[\]|]*\]")
 _COLOUR = LatePattern(r"#[0-9a-fA-F]{3,8}")
 _NUMBER = LatePattern(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
 _TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
@@ -176,14 +183,21 @@ def open_name(text: str, end: int) -> int | None:
     """Where a name begins whose value may still come, or go on, after `end`; None for nowhere."""
     begin = max(0, end - _OPEN_WINDOW)
     near = end - _NEAR_WINDOW
-    openers = list(_OPENERS.finditer(lower_in_place(text[begin:end])))  # a third of the time ignoring case takes
-    for number, match in enumerate(openers):
-        place = begin + match.end()
+    openers = [(start, place) for start, place in _find_openers(text) if begin <= start and place <= end]
+    for number, (start, place) in enumerate(openers):
         if place >= near and _OPEN.match(text, place, end):
-            return begin + match.start()
-        if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, begin + match.start()):
-            return begin + match.start()
-    return None
+            return start
+        if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, start):
+            return start
+    half = _HALF_A_NAME.search(lower_in_place(text[max(0, end - _HALF_CHARS) : end]))
+    return max(0, end - _HALF_CHARS) + half.start() if half else None
+
+
+@lru_cache(maxsize=1)
+def _find_openers(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the words begin and end that may open a value; the places in one text are tried one after another."""
+    lowered = lower_in_place(text)  # a third of the time ignoring case takes
+    return tuple(match.span() for match in _OPENERS.finditer(lowered))
 
 
 def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
@@ -272,7 +286,7 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
             if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
                 yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
     elif sign == "<":
-        match = _PLIST.match(text, place)
+        match = PLIST.match(text, place)
         if match and is_secret_value(match["xv"], name, "element", sure):
             yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
     elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):
@@ -324,6 +338,12 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
             group = "v" if item["v"] else "b"
             if is_secret_value(item[group], name, "quoted" if group == "v" else "flag", sure):
                 yield Span(item.start(group), item.end(group), kind, 300)
+    elif mapping := MAPPING.match(text, place):
+        for item in _MAPPING_ITEM.finditer(text, mapping.start(mapping.lastgroup or 0), mapping.end()):
+            if _is_random_item(item["v"]) and not (
+                any(sign in item["v"] for sign in "/:.()") and not by_lot(item["v"])
+            ):
+                yield Span(item.start("v"), item.end("v"), kind, 300)
     elif (nested := _NESTED.match(text, place)) and is_secret_value(nested["v"], name, "quoted", sure):
         yield Span(nested.start("v"), nested.end("v"), kind, 300)
 
@@ -338,7 +358,7 @@ def _is_random_item(value: str) -> bool:
 
 
 _STRUCTURE = LatePattern(
-    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\[|\{{)"
+    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\r?\n[ \t]{{1,40}}[\w\"'.-]{{1,60}}:[ \t]|\[|\{{)"
 )
 _BLOCK = LatePattern(
     rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
@@ -348,6 +368,12 @@ _ITEMS = LatePattern(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[
 _ITEM_LINE = LatePattern(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
 _ARRAY = LatePattern(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
 _ARRAY_ITEM = LatePattern(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
+MAPPING = LatePattern(
+    rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
+)
+_MAPPING_ITEM = LatePattern(
+    r"[\w\"'.-]{1,60}[ \t]{0,2}(?::|=>?)[ \t]{0,4}[\"'`]?(?P<v>[^\s\"'`,{}\[\]]{8,300})[\"'`]?(?=[\s,}]|\Z)"
+)
 _NESTED = LatePattern(
     rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
 )
@@ -445,6 +471,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         or (value[0] == "#" and _COLOUR.fullmatch(value))
     ):
         return False
+    if "[" in value and _GENERIC_TYPE.fullmatch(value):
+        return False
     if style != "quoted" and _is_variable(value):
         return False
     if value.endswith(".*") and not has_digit(value):
@@ -469,7 +497,12 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if style != "quoted" and _CALL.match(value) and style not in ("element", "flag"):
         return False
     if style == "beside":
-        return not words and _random(value, 8) and (by_lot(value) or sure) and _CODE.search(value) is None
+        return (
+            not words
+            and _random(value, 8)
+            and (by_lot(value) or sure or (password and drawn(value)))
+            and _CODE.search(value) is None
+        )
     if not sure:
         if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not by_lot(value):
             return False

@@ -12,108 +12,83 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.calls import call_spans
 from clio.security.redaction.patterns import Span
+from clio.security.redaction.programs import (
+    COOKIE,
+    MAX_LINE_CHARS,
+    POSITIONAL,
+    PROGRAMS,
+    command_spans,
+    find_program,
+    line_start,
+)
 from clio.security.redaction.value_shapes import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
     has_digit,
-    is_placeholder,
     is_reference,
     is_wordlike,
+    may_be_secret,
 )
 
-MAX_LINE_CHARS = 600
-"""How far behind its first word a command or a sentence is read."""
+_LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _MAX_DOCUMENT_CHARS = 8192
+_FEW_PLACES = 24
+"""At so many places an expression is tried by itself; a search would go on behind them."""
 
-_WORD = LatePattern(
-    r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)"
-)
-
-
-class Program(Struct, frozen=True):
-    """Where a program takes a secret on its command line.
-
-    flags: options whose value is one; login: options whose value is `user:secret`, with the sign between them;
-    attached: short options whose value follows without a blank; needs: a word that has to come first;
-    after: the secret is the word so many places behind such a word.
-    """
-
-    flags: tuple[str, ...] = ()
-    login: tuple[str, ...] = ()
-    sign: str = ":"
-    attached: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    after: tuple[tuple[str, int], ...] = ()
-
-
-_MYSQL = Program(attached=("-p",))
-_MONGO = Program(flags=("-p",))
-_HTTP = Program(login=("-a", "--auth", "--proxy-auth"))
-_REGISTRY = Program(flags=("-p",), needs=("login",))
-_LDAP = Program(flags=("-w", "-y"), attached=("-w",))
-_SMB = Program(login=("-U", "--user", "--username"), sign="%")
-_MOSQUITTO = Program(flags=("-P",))
-_PUTTY = Program(flags=("-pw",))
-_ZIP = Program(flags=("-P",), attached=("-P",))
-PROGRAMS: dict[str, Program] = {
-    "curl": Program(login=("-u", "--user", "-U", "--proxy-user"), attached=("-u", "-U")),
-    "http": _HTTP, "https": _HTTP, "xh": _HTTP, "xhs": _HTTP, "httpie": _HTTP,
-    "sshpass": Program(flags=("-p",), attached=("-p",)),
-    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb",
-                     "mariadb-dump", "mariadb-admin", "mysqlbinlog"), _MYSQL),
-    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "cqlsh"), _MONGO),
-    "redis-cli": Program(flags=("-a", "--pass")), "valkey-cli": Program(flags=("-a", "--pass")),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"), _REGISTRY),
-    "openssl": Program(flags=("-k", "-K")),
-    "gpg": Program(flags=("--passphrase",)), "gpg2": Program(flags=("--passphrase",)),
-    "zip": _ZIP, "unzip": _ZIP, "zipcloak": _ZIP,
-    "7z": Program(attached=("-p",)), "7za": Program(attached=("-p",)), "7zz": Program(attached=("-p",)),
-    "rar": Program(attached=("-hp", "-p")), "unrar": Program(attached=("-p",)),
-    "smbclient": _SMB, "rpcclient": _SMB, "smbmap": Program(flags=("-p",)), "crackmapexec": Program(flags=("-p",)),
-    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"), _LDAP),
-    "mosquitto_pub": _MOSQUITTO, "mosquitto_sub": _MOSQUITTO,
-    "sqlcmd": Program(flags=("-P",), attached=("-P",)), "bcp": Program(flags=("-P",), attached=("-P",)),
-    "isql": Program(flags=("-P",)), "ipmitool": Program(flags=("-P",)), "vncviewer": Program(flags=("-passwd",)),
-    "plink": _PUTTY, "pscp": _PUTTY, "psftp": _PUTTY, "putty": _PUTTY, "kitty": _PUTTY,
-    "rdesktop": Program(flags=("-p",)), "xfreerdp": Program(attached=("/p:",)), "wfreerdp": Program(attached=("/p:",)),
-    "cmdkey": Program(attached=("/pass:", "/p:")), "mstsc": Program(attached=("/p:",)),
-    "lftp": Program(login=("-u",), sign=","),
-    "net": Program(after=(("user", 2), ("use", 3))), "net.exe": Program(after=(("user", 2), ("use", 3))),
-    "htpasswd": Program(after=(("-b", 3), ("-bc", 3), ("-cb", 3), ("-nb", 2), ("-bn", 2), ("-bB", 3), ("-Bb", 3), ("-nbB", 2))),
-    "rabbitmqctl": Program(after=(("add_user", 2), ("change_password", 2), ("authenticate_user", 2))),
-    "wpa_passphrase": Program(after=(("", 2),)), "vault": Program(after=(("login", 1),)),
-    "nmcli": Program(after=(("password", 1), ("wifi-sec.psk", 1), ("802-11-wireless-security.psk", 1))),
-    "aws": Program(after=(("aws_secret_access_key", 1), ("aws_session_token", 1))),
-    "snmpwalk": Program(flags=("-A", "-X")),
-    "snmpget": Program(flags=("-A", "-X")), "ngrok": Program(after=(("authtoken", 1), ("add-authtoken", 1))),
-    "influx": Program(flags=("-password",)), "fly": Program(flags=("-p",), needs=("login",)),
-    "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
-}  # fmt: skip
-"""The programs that take a secret on their command line, by name."""
-_STARTS = LatePattern(
-    r"(?<![A-Za-z0-9_.-])(?:" + "|".join(sorted(map(re.escape, PROGRAMS), key=len, reverse=True)) + r")(?= )"
-)
+_ECHOED = r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?P<q>[\"']?)(?P<v>[^\s\"'|$]{4,200})(?P=q)[ \t]*"
 _PIPED = LatePattern(
-    r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?(?P<q>[\"']?)(?P<v>[^\s\"'|]{4,200})(?P=q)[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
-    r"(?:-S|--stdin|chpasswd)|chpasswd|passwd[ \t]+--stdin|[^\n|]{1,80}(?:--password-stdin|--with-token|-passin stdin))"
+    rf"{_ECHOED}\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
+    r"(?:-S|--stdin|chpasswd)|chpasswd|(?:sudo[ \t]+)?(?:su|kinit|passwd|smbpasswd|vncpasswd|cryptsetup)[ \t]|passwd[ \t]+--stdin"
+    r"|(?:docker|podman)[ \t]+secret[ \t]+create|[^\n|]{1,40}[ \t]secrets?[ \t]+(?:put|create|versions)"
+    r"|[^\n|]{1,80}(?:--password-stdin|--passwd-on-stdin|--with-token|--passphrase-fd|-passin stdin))"
+)
+_WRITTEN = LatePattern(
+    rf"{_ECHOED}>{{1,2}}[ \t]*[\"']?[^\s\"']{{0,120}}(?:pass|secret|token|key|pwd|credential)[^\s\"']{{0,40}}",
+    re.IGNORECASE,
+)
+_WRITTEN_DOCUMENT = LatePattern(
+    r"[\w./-]{1,40}[\"']?[ \t]{0,4}<<[-~]?[ \t]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<v>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
+)
+_LOGIN_PAIR = LatePattern(
+    r"(?:(?<![a-z])(?:auth|creds?|credentials?|logins?|userpwd|user_pass|accounts?)|http_basic|basic[_-]auth|basicauth|authident|auth_basic_user|stats auth)[\"'`\])]{0,2}[ \t]*(?:[:=]|=>|,|[ \t](?=\w+:\S*\d))"
+    r"[ \t]*(?:\r?\n[ \t]*-[ \t]+)?[\[(]?[\"'`]?(?!https?:|[a-z]+://)[A-Za-z][\w.@+-]{1,40}:(?P<v>[^\s\"'`:,;/@][^\s\"'`:,;]{4,120})(?=[\"'`\]),;]{0,3}(?:\s|\Z))",
+    re.IGNORECASE,
+)
+_ANSWER = LatePattern(
+    r"(?:security|recovery|backup|access|unlock|activation|pairing|auth|otp|totp|scratch|device)[ _-]?(?:answer|code|seed)s?[\"'`]?[ \t]*(?:[:=]|is|->|→|[ \t](?=[\w-]*\d))[ \t]*(?:\r?\n[ \t]*-[ \t]+)?"
+    r"[\"'`]?(?P<v>[^\s\"'`,;<>(){}\[\]]{4,120})(?=[\"'`,;.]{0,2}(?:\s|\Z))",
+    re.IGNORECASE,
+)
+_OTHER_LANGUAGES = LatePattern(
+    r"(?:mdp|clave|contrase[ñn]a|token de acceso|parola(?: d'ordine)?|password|has[łl]o|heslo|l[öo]senord(?:et)?|adgangskoden?|passordet?|salasana"
+    r"|парол[ьяюе]|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|şifre(?:si|niz|m)?|jelsz[óo]|κωδικός|mật khẩu|كلمة المرور|كلمة السر|סיסמה|kata sandi|รหัสผ่าน|पासवर्ड)"
+    r"(?:[ \t]+(?:de|der|för|для|del|für|per|pour|do|na)[ \t]+[\w.@-]{1,40}){0,2}(?:[ \t]*[:：=＝—–-]|[ \t]*(?:是|为|為|は|는|은|이|을)|[ \t]+(?:est|es|è|é|to|je|är|er|on|ist|is|là|هي|היא)(?=[ \t]))?[ \t]*[\"'`«「“]?"
+    r"(?P<v>[A-Za-z0-9!#$%&*+/=?@^_~.-]{5,120})",
+    re.IGNORECASE,
 )
 # The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
-_PIPED_WORD = r"(?:-n[ \t]+)?(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*(?:\|[^\n]{0,100})?\Z"
+_PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*"
 _OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
-    r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
+    r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
     r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
 )
-_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|é|becomes|equals|=|:)"
-_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
+_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
+_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
 _SENTENCE = LatePattern(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
+TOLD_BEFORE = LatePattern(
+    rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
+    re.IGNORECASE,
+)
+_LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
 _WITH = LatePattern(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
 _WITH_BEFORE = LatePattern(
     r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
@@ -124,8 +99,12 @@ _AS = LatePattern(
     re.IGNORECASE,
 )
 _CREDENTIALS = LatePattern(
-    r"(?:credentials|login|logins)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:][ \t]*(?P<v>[^\s\"'`]{5,120})",
+    r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
+    r"(?P<v>[^\s\"'`/]{5,120})",
     re.IGNORECASE,
+)
+_USER_AND_PASSWORD = LatePattern(
+    r"(?:\b(?:u|user|login):?[ \t]+[\w.@+-]{2,60},?[ \t]+(?:p|pw|pass):?[ \t]+)(?P<v>[^\s\"'`]{5,120})", re.IGNORECASE
 )
 _OPEN_SENTENCE = LatePattern(
     rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
@@ -138,7 +117,7 @@ _OPEN_WITH = LatePattern(
     re.IGNORECASE,
 )
 OPEN_OFFER = LatePattern(
-    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?[ \t]*\Z",
+    r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?\s*\Z",
     re.IGNORECASE,
 )
 _SQL = LatePattern(
@@ -146,8 +125,7 @@ _SQL = LatePattern(
     r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
     re.IGNORECASE,
 )
-_SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
-_COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
+_SQL_BARE = LatePattern(r"identified[ \t]+by[ \t]+(?P<v>[^\s\"'`;,()<>]{5,120})(?=;|[ \t]|\s*\Z)", re.IGNORECASE)
 _HEADER = LatePattern(
     r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
@@ -166,9 +144,6 @@ _SECURE_STRING = LatePattern(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+
 _WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
 _FORM = LatePattern(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
-)
-_OPEN_FORM = LatePattern(
-    r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n?\r?\n?\S{0,200}\Z"
 )
 _USER = r"[\"'][^\"'\n]{0,120}[\"']"
 _CALL_WITH_LOGIN = LatePattern(
@@ -209,24 +184,14 @@ _LOG_IN_AS = LatePattern(
 )
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
-_OPEN_PPK = LatePattern(r"Private-Lines:[ \t]*\d*\r?\n?(?:[A-Za-z0-9+/=]{1,80}\r?\n){0,80}[A-Za-z0-9+/=]{0,80}\Z")
 _SEED = LatePattern(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
     re.IGNORECASE,
 )
-_OPEN_SEED = LatePattern(
-    r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:i?s?|a?r?e?|w?a?s?))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
-    r"(?:[a-z]{1,8}[ \t]{1,4}){0,24}[a-z]{0,8}\n?\Z",
-    re.IGNORECASE,
-)
 _CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
-    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,4}[\"'`]?,?){2,20})",
-    re.IGNORECASE,
-)
-_OPEN_CODES = LatePattern(
-    r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}(?:[:=](?:\s*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?[a-z0-9-]{0,60}[\"'`]?,?){0,20})?\s*\Z",
+    r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
 )
 _SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
@@ -243,10 +208,18 @@ _OTHER_KIND = LatePattern(
 
 def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
-    yield from _command_spans(text)
+    words = split_words(lowered)
+    yield from command_spans(text, words)
+    yield from call_spans(text, lowered, words)
+    if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
+        yield from _told_spans(text, lowered)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
-            if place < before or not lowered.startswith(form.needles, place - before):
+            if (
+                place < before
+                or (form.words and words.isdisjoint(form.words))
+                or not lowered.startswith(form.needles, place - before)
+            ):
                 continue
             needle = next((each for each in form.needles if lowered.startswith(each, place - before)), None)
             if needle is not None and (
@@ -254,7 +227,9 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
                 or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
             ):
                 yield from _form_spans(text, lowered, form, place - before, place - before + len(needle))
-    for form in _OTHER_FORMS:
+    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, FOREIGN):
+        if form.words and words.isdisjoint(form.words):
+            continue
         for needle in form.needles:
             place = lowered.find(needle)
             while place >= 0:
@@ -266,6 +241,36 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
         yield from _cookie_spans(text, lowered)
 
 
+def split_words(lowered: str) -> frozenset[str]:
+    """All runs of letters in a text of small letters."""
+    return frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
+
+
+def _told_spans(text: str, lowered: str) -> Iterator[Span]:
+    """What a sentence says before the name: "X is the password"."""
+    for needle in (" is the ", " is my ", " is your ", " is our "):
+        place = lowered.find(needle)
+        while place >= 0:
+            if TOLD_BEFORE.match(text, place + 1) and (
+                match := _LAST_WORD.search(text, max(0, place - 130), place + 1)
+            ):
+                value = match["v"]
+                if is_told_value(value) and _sentence_value(value, text, match):
+                    yield Span(match.start("v"), match.end("v"), "password", 310)
+            place = lowered.find(needle, place + 4)
+
+
+def is_told_value(word: str) -> bool:
+    """Whether a word may be what a sentence says a password is: "X is the password"."""
+    return (
+        6 <= len(word) <= 120
+        and (has_digit(word) or word.count("-") > 1)
+        and may_be_secret(word)
+        and not MEASURE.fullmatch(word)
+        and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
+    )
+
+
 def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
     if form.back:
         at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
@@ -274,7 +279,12 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
             for group in form.needs:
                 if not any(part in window for part in group):
                     return
-        match = form.pattern.search(text, at, min(len(text), end + MAX_LINE_CHARS))
+        limit = min(len(text), end + MAX_LINE_CHARS)
+        if place - at <= _FEW_PLACES:
+            tried = (form.pattern.match(text, start, limit) for start in range(at, place + 1))
+            match = next((each for each in tried if each), None)
+        else:
+            match = form.pattern.search(text, at, limit)
     else:
         match = form.pattern.match(text, place)
     if match is None:
@@ -293,11 +303,11 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
 def open_context(text: str, end: int) -> int | None:
     """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
-    line = _line_start(text, end, begin)
+    line = line_start(text, end, begin)
     found: list[int] = []
     tail = text[line:end]
-    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (match := _STARTS.search(tail)):
-        found.append(line + match.start())
+    if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (program := find_program(tail)) is not None:
+        found.append(line + program)
     low = tail.lower()
     for needle, pattern in _OPEN_LINES:
         place = low.find(needle)
@@ -308,10 +318,9 @@ def open_context(text: str, end: int) -> int | None:
         places = [place for needle in needles if (place := low.find(needle, near - line)) >= 0]
         if places and (match := pattern.search(text, max(near, line + min(places) - _NAME_BEFORE), end)):
             found.append(match.start())
-    for needle, pattern in _OPEN_BLOCKS:
-        place = text.rfind(needle, max(0, end - 2 * MAX_LINE_CHARS), end)
-        if place >= 0 and (match := pattern.search(text, max(0, place - 12), end)):
-            found.append(match.start())
+    place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
+    if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
+        found.append(match.start())
     document = _open_document(text, end)
     if document is not None:
         found.append(document)
@@ -326,8 +335,13 @@ def is_context_sign(low: str) -> bool:
 def is_program_sign(line: str, low: str, begun: int) -> bool:
     """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
     new = low[max(0, begun - 24) :]
-    return (" -" in new or "/p" in new or any(sign in new for sign in _POSITIONAL)) and not PROGRAMS.keys().isdisjoint(
-        _NAMES.findall(line)
+    if " -" not in new and "/p" not in new and not any(sign in new for sign in POSITIONAL):
+        return False
+    words = frozenset(_NAMES.findall(line))
+    return any(
+        not program.needs or not words.isdisjoint(program.needs) or any(option in words for option in program.login)
+        for program in map(PROGRAMS.get, words)
+        if program
     )
 
 
@@ -336,34 +350,29 @@ def is_program(word: str) -> bool:
     return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
 
 
-BEGINNINGS = ("apiversion", "kind:", '"kind', "mnemonic", "phrase", "codes", "cookie", "identified", "login", "securestring",
-               "private-lines", "wifi:", "sig=", "form-data", ":5432:", ":6432:", ":*:", "set password")  # fmt: skip
+BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
+"""What begins a context; the last two only where a word ends with them."""
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
-    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|(?:mnemonic|phrase)[\w\"']{0,14}(?:[ \t]*[:=]|[ \t]+(?:is|are|was)?(?:[ \t\"'`]|\Z))|codes?\b[^\n]{0,40}[:=]"
-    r"|cookies?[\"']?[ \t]*[:=,]|identified[ \t]+(?:by|with)|login[ \t]+\S{1,200}\s{1,40}[ap]|logins?[ \t]*(?:are|is|:)[ \t]|securestring[ \t]|private-lines"
-    r"|wifi:|sig=|form-data|:5432:|:6432:|:\*:|set[ \t]+password"
+    r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
+    r"|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
 )
-PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}")
+PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
 """The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
-OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-n[ \t]+)?\Z")
+OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
 _NAMES = LatePattern(r"[A-Za-z0-9_.-]+")
 SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name where a sentence may say the secret, in small letters."""
 
 
-def _is_value(value: str) -> bool:
-    return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
-
-
 def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value)
+    return may_be_secret(value)
 
 
 def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether what a sentence says is a secret: no word of the language, unless it is quoted or three words joined."""
     before = text[max(0, match.start() - 1) : match.start()]
-    if not _is_value(value) or before.isalnum() or before in ("_", "-", ".", "$"):
+    if not may_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
         return False
     if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(
         sign in value for sign in ("(", "=>", "::", "->", "<")
@@ -407,12 +416,14 @@ _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
     place = lowered.find("cookie")
+    read = 0  # looked through so far
     while place >= 0:
         end = text.find("\n", place)
         end = min(len(text) if end < 0 else end, place + 4096)
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
-            for match in _COOKIE.finditer(text, place + 6, end):
-                if _is_value(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
+            begin, read = max(place + 6, read), max(end, read)
+            for match in COOKIE.finditer(text, begin, end):
+                if may_be_secret(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         place = lowered.find("cookie", place + 6)
 
@@ -425,7 +436,7 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
     if "," in match[0] and _SCHEME.search(match[0]) is None:
         return False  # a list of headers
     if (
-        not _is_value(value)
+        not may_be_secret(value)
         or (is_wordlike(value) and value.count("-") < 2)
         or "(" in value
         or value.startswith(("$", "%", "{", "'", "+", "!"))
@@ -441,12 +452,12 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _login_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
+    return may_be_secret(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
 
 
 def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
     return (
-        _is_value(value)
+        may_be_secret(value)
         and not any(char.isspace() for char in value)
         and (not is_wordlike(value) or value.count("-") > 1)
     )
@@ -456,25 +467,57 @@ def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether a setting at the beginning of a line has a secret, and no word of a sentence behind it."""
     line = text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
     return (
-        _is_value(value) and not text[line : match.start()].strip() and (not is_wordlike(value) or value.count("-") > 1)
+        may_be_secret(value)
+        and not text[line : match.start()].strip()
+        and (not is_wordlike(value) or value.count("-") > 1)
     )
 
 
 def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value.rpartition(":")[2])
+    return may_be_secret(value.rpartition(":")[2])
+
+
+def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether the second half of `user:value` is a password."""
+    return (
+        may_be_secret(value)
+        and (has_digit(value) or value.count("-") > 1 or (value.isalpha() and not is_wordlike(value)))
+        and not value.isdigit()
+        and "(" not in value
+        and not MEASURE.fullmatch(value)
+    )
+
+
+def _answer_value(value: str, text: str, match: re.Match[str]) -> bool:
+    return (
+        may_be_secret(value)
+        and has_digit(value)
+        and not MEASURE.fullmatch(value)
+        and not value.isdigit()
+        and "." not in value
+    )
+
+
+def _foreign_value(value: str, text: str, match: re.Match[str]) -> bool:
+    before = text[max(0, match.start() - 1) : match.start()]
+    return (
+        (has_digit(value) or value.count("-") > 1)
+        and (value.isdigit() or _sentence_value(value, text, match))
+        and (not before.isascii() or not before.isalnum())
+    )
 
 
 _SCHEME = LatePattern(r"bearer|basic|token|key|digest", re.IGNORECASE)
 
 
 def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return _is_value(value) and not is_wordlike(value)
+    return may_be_secret(value) and not is_wordlike(value)
 
 
 def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     host, port = match[0].split(":")[:2]
     return (
-        _is_value(value)
+        may_be_secret(value)
         and not FILE_NAME.search(host)
         and (port in ("*", "5432", "5433", "6432") or not is_wordlike(value))
     )
@@ -497,6 +540,7 @@ class Form(Struct, frozen=True):
     back: int = 0
     whole: bool = False
     needs: tuple[tuple[str, ...], ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -505,7 +549,8 @@ def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
     return before is not None and not is_wordlike(value) and _sentence_value(value, text, match)
 
 
-def _always(value: str, text: str, match: re.Match[str]) -> bool:
+def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a value was not replaced already: such a form leaves no doubt."""
     return "[REDACTED" not in value
 
 
@@ -531,20 +576,38 @@ _PIPED_IN = Form(
     whole=True,
     needs=(("echo", "printf"), ("|",)),
 )
+_WRITTEN_TO = Form(
+    ("pass", "token", "secret", "key", "pwd", "credential"),
+    _WRITTEN,
+    _piped_value,
+    back=240,
+    whole=True,
+    needs=(("echo ", "printf "), (">",)),
+    words=("echo", "printf"),
+)
+_WRITTEN_LINES = Form(
+    ("pass", "token", "secret", "key", "pwd", "credential"),
+    _WRITTEN_DOCUMENT,
+    _plain_value,
+    whole=True,
+    words=("eof", "eot", "end", "cat", "tee"),
+)
+_ALL_OF_NAMES = ((_AS_IT, 0), (_WRITTEN_TO, 0), (_WRITTEN_LINES, 0))
 _SQL_PASSWORD = Form(
     ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
 )
 # Those found by a word of `WORDS`, with the number of letters their needle has before it.
 _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "pass": (
-        (_PASSWORD, 0), (_WITH_IT, 0), (_AS_IT, 0), (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _sentence_value, behind=_SAID_OF), 7),
+        (_PASSWORD, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _sentence_value, behind=_SAID_OF), 7),
         (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _plain_value, back=12, whole=True), 1),
     ),
-    "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), (_AS_IT, 0)),
-    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_AS_IT, 0)),
-    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_AS_IT, 0), (_PIPED_IN, 0),
+    "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
+    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES),
+    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
               (Form(("api token", "api-token", "api_token"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4)),
-    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), (_AS_IT, 0),
+    "pw": ((Form(("pw",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
+    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), *_ALL_OF_NAMES,
             (Form(("access key", "secret key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 7)),
     "kennwort": ((Form(("kennwort",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
     "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
@@ -553,37 +616,59 @@ _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "credential": ((Form(("credentials",), _CREDENTIALS, _sentence_value, behind=(*_BLANK, ":")), 0),),
     "auth": ((Form(("authorization",), _HEADER, _header_value, "authorization", behind=(*_TELLING, ":", "=", ",")), 0),),
 }  # fmt: skip
-_OTHER_FORMS: tuple[Form, ...] = (
-    Form(("identified ",), _SQL, _plain_value, back=90, whole=True),
-    Form(("login",), _LOGIN, _login_value, whole=True),
+_FIRST_WORDS = {
+    "basic_auth": ("auth",), "auth=(": ("auth",), "auth = (": ("auth",), "networkcredential(": ("networkcredential",),
+    "passwordauthentication(": ("passwordauthentication",), "mysqli": ("mysqli",), "mysql_connect": ("mysql",), "mysql_pconnect": ("mysql",),
+    "new pdo(": ("pdo",), "getconnection(": ("getconnection",), "->connect(": ("connect",), "oci_connect(": ("oci",), "ldap_bind(": ("ldap",), "ftp_login(": ("ftp",),
+}  # fmt: skip
+OTHER_FORMS: tuple[Form, ...] = (
+    Form(("identified ",), _SQL, _plain_value, back=90, whole=True, words=("identified",)),
+    Form(("identified ",), _SQL_BARE, _pair_value, whole=True, words=("identified",)),
+    Form(("login",), _LOGIN, _login_value, whole=True, words=("login", "logins",)),
     Form((":5432:", ":6432:", ":*:"), _PGPASS, _pgpass_value, back=200, whole=True),
-    Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True),
-    Form(("wifi:",), _WIFI, _plain_value, whole=True),
-    Form(("form-data; name=",), _FORM, _plain_value, whole=True),
-    Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True),
-    Form(("private-lines:",), _PPK, _always, "private-key", whole=True),
-    Form(("mnemonic", "phrase"), _SEED, _always, "seed-phrase", back=10, whole=True),
-    Form((" codes", "-codes"), _CODES, _always, "recovery-codes", back=24, whole=True),
-    *(Form((needle,), _CALL_WITH_LOGIN, _login_in_call, back=back, whole=True)
+    Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True, words=("securestring",)),
+    Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
+    Form(("form-data; name=",), _FORM, _plain_value, whole=True, words=("form",)),
+    Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True, words=("sig",)),
+    Form(("private-lines:",), _PPK, accept_value, "private-key", whole=True, words=("lines",)),
+    Form(("mnemonic", "phrase"), _SEED, accept_value, "seed-phrase", back=10, whole=True),
+    Form((" codes", "-codes"), _CODES, accept_value, "recovery-codes", back=24, whole=True, words=("codes",)),
+    *(Form((needle,), _CALL_WITH_LOGIN, _login_in_call, back=back, whole=True, words=_FIRST_WORDS.get(needle, ()))
       for needle, back in (("basicauth", 12), ("basic_auth", 12), ("auth=(", 1), ("auth = (", 1), ("networkcredential(", 0),
                            ("credentials(", 16), ("passwordauthentication(", 0), ("mysqli", 6), ("mysql_connect", 0), ("mysql_pconnect", 0), ("new pdo(", 0),
                            ("getconnection(", 14), ("->connect(", 6), ("oci_connect(", 0), ("ldap_bind(", 0), ("ftp_login(", 0))),
     Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword"), _SETTING, _setting_value, back=14, whole=True),
-    Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True),
+    Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True, words=("oracle",)),
     Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _plain_value, "cookie", back=1, whole=True),
-    Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True),
-    Form(("--from-literal",), _FROM_LITERAL, _plain_value, whole=True),
-    Form(("winrs",), _WINRS, _plain_value, whole=True),
+    Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True, words=("sid",)),
+    Form(("--from-literal",), _FROM_LITERAL, _plain_value, whole=True, words=("literal",)),
+    Form(("winrs",), _WINRS, _plain_value, whole=True, words=("winrs",)),
     Form((" to ",), _SET_TO, _sentence_value, back=80, needs=(("set ", "chang", "update"), ("pass", "token", "secret", "key", "pwd"))),
-    Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _sentence_value),
-    Form(("sudo -s",), _PIPED, _piped_value, back=240, whole=True),
+    Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _sentence_value, words=("log", "login", "logged", "sign", "signed", "connect",)),
+    Form(("sudo -s", "| su ", "| kinit", "secret create", "secret put", "secrets create", "| cryptsetup"), _PIPED, _piped_value, back=240, whole=True, words=("sudo", "su", "kinit", "secret", "secrets", "cryptsetup")),
+    Form(("security_answer", "security answer", "securityanswer", "recovery_code", "recovery code", "recoverycode", "backup_code", "backup code", "access code",
+          "access_code", "unlock code", "auth code", "otp_seed", "totp_seed", "activation code"), _ANSWER, _answer_value, words=("answer", "securityanswer", "code", "recoverycode", "seed")),
+    Form(("creds:", "creds is", "zugangsdaten", "identifiants", "credenciales", "/pass", "/pw ", "/pw:", "u/p "), _CREDENTIALS, _sentence_value, back=12, words=("creds", "zugangsdaten", "identifiants", "credenciales", "pass", "password", "pw", "u")),
+    Form(("auth", "cred", "login", "userpwd", "user_pass", "account", "http_basic"), _LOGIN_PAIR, _pair_value,
+         words=("auth", "creds", "cred", "credential", "credentials", "login", "logins", "userpwd", "basicauth", "npmauthident", "basic", "account", "accounts")),
+    Form((" pass", " pw ", " pw:", " p: "), _USER_AND_PASSWORD, _sentence_value, back=80, words=("user", "login", "u")),
+    Form(("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "passord", "token de acceso", "losenord", "kata sandi"), _OTHER_LANGUAGES, _foreign_value, words=("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "adgangskoden", "passord", "passordet", "acceso", "losenord", "sandi")),
 )  # fmt: skip
+FOREIGN = Form(
+    ("hasło", "lösenord", "парол", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "şifre", "jelszó", "κωδικός",
+     "mật khẩu", "كلمة", "סיסמה", "รหัสผ่าน", "पासवर्ड", "password è", "contraseña"),
+    _OTHER_LANGUAGES,
+    _foreign_value,
+)  # fmt: skip
+"""What only texts with other letters than those of ASCII have."""
+ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *OTHER_FORMS, FOREIGN)
+"""The forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
     ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
     ("identified", LatePattern(r"identified[ \t]", re.IGNORECASE)),
-    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}")),
-    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}")),
+    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
+    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
     ("set password", LatePattern(r"set[ \t]+password", re.IGNORECASE)),
 )  # fmt: skip
 _SENTENCE_CHARS = 240
@@ -593,119 +678,14 @@ _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
-_OPEN_BLOCKS: tuple[tuple[str, re.Pattern[str] | LatePattern], ...] = (
-    ("login", _OPEN_NETRC),
-    ("form-data", _OPEN_FORM),
-    ("Private-Lines", _OPEN_PPK),
-    *((needle, _OPEN_SEED) for needle in ("nemonic", "NEMONIC", "hrase", "HRASE", "words")),
-    *((needle, _OPEN_CODES) for needle in ("codes", "CODES")),
-)
-
-
-def _command_spans(text: str) -> Iterator[Span]:
-    """Secrets on the command lines of known programs."""
-    seen = -1
-    for sign in (" -", " /p", *_POSITIONAL):
-        place = text.find(sign)
-        while place >= 0:
-            if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
-                begin = max(0, place - MAX_LINE_CHARS)
-                line = _line_start(text, place, begin)
-                end = place + 1 if sign[0] == " " else place + len(sign)
-                if line != seen or sign[0] != " ":
-                    for match in _STARTS.finditer(text, line, end):
-                        seen = line
-                        yield from _arguments(text, match.end(), PROGRAMS[match[0]])
-            place = text.find(sign, place + 2)
-
-
-_POSITIONAL = (
-    "net user ",
-    "net use ",
-    "net.exe u",
-    "rabbitmqctl ",
-    "wpa_passphrase ",
-    "vault login ",
-    "nmcli ",
-    "configure set ",
-    "ngrok ",
-)
-
-
-def _line_start(text: str, place: int, begin: int) -> int:
-    """Where the line of a place begins, with the lines above it that end with a backslash."""
-    line = text.rfind("\n", begin, place) + 1
-    while line > 1 and line - 1 > begin and text[line - 2] == "\\":
-        line = text.rfind("\n", begin, line - 1) + 1
-    return max(line, begin)
-
-
-def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
-    limit = min(len(text), place + MAX_LINE_CHARS)
-    words: list[tuple[int, str]] = []
-    while (match := _WORD.match(text, place, limit)) and len(words) < 60:
-        words.append((match.start("word"), match["word"]))
-        place = match.end()
-    ready = not program.needs
-    for number, (start, word) in enumerate(words):
-        ready = ready or word in program.needs
-        following = words[number + 1] if number + 1 < len(words) else None
-        if ready and word in program.flags and following:
-            yield from _argument(*following)
-        elif program.login and (word in program.login or _ends_with_login(word, program)):
-            if following:
-                yield from _argument(*following, sign=program.sign)
-        elif word in ("-b", "--cookie") and program.login and following:
-            for match in _COOKIE.finditer(text, start, following[0] + len(following[1])):
-                if _is_value(match["v"]):
-                    yield Span(match.start("v"), match.end("v"), "cookie", 311)
-        elif program.login and (
-            option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), "")
-        ):
-            yield from _argument(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
-        else:
-            for option in program.attached:
-                if word.startswith(option) and len(word) > len(option):
-                    yield from _argument(start + len(option), word[len(option) :], sign=":" if program.login else "")
-                    break
-        for before, distance in program.after:
-            at = number + distance if before else distance - 1
-            if (
-                (word == before or (not before and number == 0))
-                and at < len(words)
-                and not words[at][1].startswith(("/", "-", "*"))
-            ):
-                yield from _argument(*words[at])
-
-
-def _ends_with_login(word: str, program: Program) -> bool:
-    """Whether several short options are written together and the last takes a login: `-su`."""
-    return (
-        len(word) > 2
-        and word[0] == "-"
-        and word[1] != "-"
-        and word[1:].isalpha()
-        and len(word) <= 6
-        and f"-{word[-1]}" in program.login
-    )
-
-
-def _argument(start: int, word: str, sign: str = "") -> Iterator[Span]:
-    quote = word[:1] if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1 else ""
-    value = word[1:-1] if quote else word
-    start += len(quote)
-    if sign:
-        user, found, secret = value.partition(sign)
-        if not found:
-            return
-        start, value = start + len(user) + 1, secret
-    if _is_value(value) and not value.startswith("-") and "$" not in value[:1]:
-        yield Span(start, start + len(value), "password", 305)
 
 
 def _kubernetes_spans(text: str) -> Iterator[Span]:
+    done = 0
     for match in _SECRET_KIND.finditer(text):
-        yield from _manifest_spans(text, match)
+        if match.start() >= done:
+            first, done = _find_manifest(text, match)
+            yield from _manifest_spans(text, first, done, len(match["indent"]))
     for match in _JSON_KIND.finditer(text):
         begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
         for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
@@ -714,8 +694,8 @@ def _kubernetes_spans(text: str) -> Iterator[Span]:
                     yield Span(value.start("v"), value.end("v"), "kubernetes-secret", 312)
 
 
-def _manifest_spans(text: str, kind: re.Match[str]) -> Iterator[Span]:
-    """The values below `data` and `stringData` beside a `kind: Secret`."""
+def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
+    """Where the document begins and ends that a `kind: Secret` is part of."""
     depth = len(kind["indent"])
     first = kind.start()
     while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
@@ -723,9 +703,19 @@ def _manifest_spans(text: str, kind: re.Match[str]) -> Iterator[Span]:
         if not _belongs(text[above : first - 1], depth):
             break
         first = above
-    inside, block = False, -1
+    end = kind.end()
     for start, line in _lines_from(text, first):
         if start > kind.end() and not _belongs(line, depth):
+            break
+        end = max(end, start + len(line))
+    return first, end
+
+
+def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
+    """The values below `data` and `stringData` in a document whose keys are indented so far."""
+    inside, block = False, -1
+    for start, line in _lines_from(text, first):
+        if start > end:
             break
         if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
             continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
@@ -15,6 +16,7 @@ from clio.security.redaction.patterns import (
     Span,
     bearer_spans,
     block_spans,
+    in_block,
     open_block,
     token_spans,
     url_spans,
@@ -22,10 +24,17 @@ from clio.security.redaction.patterns import (
 from clio.security.redaction.signs import SignTest
 from clio.security.redaction.syntaxes import syntax_spans
 
+if TYPE_CHECKING:
+    from clio.security.redaction.open_forms import OpenRows
+
 _WORD = LatePattern(r"\S+")
 _LINE = LatePattern(r"[^\n]+")
 _MAX_ROUNDS = 8
+_MOST_ROUNDS = 12
 _FAR = 2048
+_CHAIN_CHARS = 1024
+"""So much of a text is held back where each name may be the value of the one before."""
+_MOST_BLOCK_HELD = MAX_BLOCK_CHARS + 512
 _NEAR = 100
 _MAX_SLOW = 20
 """Lines on which one pattern may run out of time."""
@@ -112,21 +121,40 @@ class Finder:
                 spans = list(self.spans(text))
             if (safe := self._safe(text, safe, spans or [])) == place:
                 break
+        if len(text) - safe > (_MOST_BLOCK_HELD if in_block(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
+            # A form without an end.
+            safe = self.unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
+            spans = list(self.spans(text)) if spans is None else spans
+            safe = max([safe, *(span.end for span in spans if span.start < safe < span.end)])
         return place, safe, spans or []
 
+    def open_rows(self, text: str, end: int) -> "OpenRows | None":
+        """The rows below the name of a secret that go on behind a place."""
+        from clio.security.redaction.open_forms import open_rows
+
+        return open_rows(text, end)
+
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
-        rounds = 0
+        from clio.security.redaction.open_forms import open_form, open_rows  # compiles; most texts need no look
+
+        rounds = total = 0
         while cut > 0:
             rounds += 1
+            total += 1
+            if total > _MOST_ROUNDS:  # forms that begin in each other without an end: only so much is held
+                cut = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS)))
+                return min([cut, *(self.unit_start(text, span.start) for span in spans if span.start < cut < span.end)])
             if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
-                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _FAR - 1))), 0
+                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
             # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
             if not settled:
-                for find_open in (open_name, open_context, open_encoded):
+                for find_open in (open_name, open_context, open_encoded, open_form):
                     if (begun := find_open(text, cut)) is not None and begun < cut:
                         crossing.append(begun)
+                if (rows := open_rows(text, cut)) is not None and rows.last < cut:
+                    crossing.append(rows.last)
             if not crossing:
                 break
             cut = self.unit_start(text, min(crossing))

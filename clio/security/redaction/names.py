@@ -1,6 +1,8 @@
 """Which names mean a secret: `DB_PASSWORD`, `apiKey`, `--token`, `OPENAI_KEY`, `mot_de_passe`. Pure."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.value_shapes import entropy, is_placeholder
@@ -22,7 +24,7 @@ ANY_WORD = (
 """A word of such a name in a text of small letters; nothing a name has to have is missing."""
 QUOTE = r"\\{0,2}[\"'`]"
 NAME_CHARS = r"A-Za-z0-9_.ñÑ-"
-NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])]){{0,2}}[ \t]{{0,16}}"
+NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}"
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
 """The first of two words that are a name together, at the end of a text."""
 
@@ -30,7 +32,9 @@ _ENDS = LatePattern(
     r"(?:password|passwd|passphrase|passcode|passwort|motdepasse|kennwort|contraseña|contrasena|senha|wachtwoord|geheimnis"
     r"|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
     r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg|ssh|become|sudo|login|ldap|bind|http|proxy|wifi"
-    r"|key|store|truststore|keystore|rabbitmq|mongo|postgres|vault)pass|\Apass|pw|psk"
+    r"|key|store|truststore|keystore|rabbitmq|mongo|postgres|vault|imap|pop3?|remote|auth|sasl|jdbc|sql|vpn|ipmi|bmc|sip|mqtt"
+    r"|amqp|kafka|elastic|jenkins|git|svn|svc|service|cert|pfx|account|socks|sftp|cifs|smb|web|default|initial|temp|router"
+    r"|archive|ap|sa|su|net|app|api|backup)pass|\Apass|pw|psk|presharedkey|subscriptionkey|secret(?:id|string|answer)|authtok"
     r"|authkey|encryptionkey|signingkey|accountkey|clientkeydata|keydata|pincode"
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
     r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"
@@ -38,15 +42,21 @@ _ENDS = LatePattern(
 _IN_CAPITALS = LatePattern(
     r"(?:\A|_)(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY)(?:_(?:PROD|DEV|STAGING|TEST|LIVE|V?\d+))?\Z"
 )
+_PLACES = (
+    "next prev previous page continuation pagination cursor sync stop start end pad eos bos unk mask num max min total"
+    " special public cancellation last current first skip expected syntax line n iterator resume lookahead peek lock"
+)
+_OF_PLACES = frozenset(_PLACES.split())
+"""What a token is called that marks a place in a text or a list."""
 _NOT_SECRET = LatePattern(
-    r"(?:.*(?:next|prev|previous|page|continuation|pagination|cursor|sync|stop|start|end|pad|eos|bos|unk|mask|num|max|min"
-    r"|total|special|public|cancellation|last|current|first|skip|expected|syntax|line|n|iterator|resume|lookahead|peek|lock)"
-    r"|per|cls|sep|this|string|name|number|publickey)token\d{0,3}|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",
+    rf"(?:(?:{'|'.join(_PLACES.split())})+|per|cls|sep|this|string|name|number|publickey)token\d{{0,3}}"
+    r"|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",
     needs="token pwd public",
 )
+_NAME_WORDS = LatePattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAYBE = LatePattern(
     r"[A-Z0-9_]+_(?:KEY|PAT|AUTH|PASS|PIN)\Z|(?:\A|[_.-])auth\Z|(?:PHPSESS|JSESSION|SESSION|session)_?(?:ID|Id|id)\Z|connect\.sid\Z"
-    r"|[A-Za-z0-9]_pass\Z|(?:hmac|jwt|aes|crypt|cipher|cookie|session|storage|shared|consumer|subscription|deploy|webhook"
+    r"|[A-Za-z0-9]_[Pp]ass\Z|[a-z]Pass\Z|(?:hmac|jwt|aes|crypt|cipher|cookie|session|storage|shared|consumer|subscription|deploy|webhook"
     r"|service|admin|app|application|stripe|openai|client)_?-?[Kk]ey\Z|[A-Za-z0-9_-]*(?:[Tt]okens|_TOKENS|[Pp]asswords|PASSWORDS"
     r"|[Kk]eys|_KEYS|_pin)\Z"
 )
@@ -71,10 +81,11 @@ def is_begun(lowered: str, place: int, word: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether the last words of a name mean a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
     plain = _plain(name)
-    if _NOT_SECRET.fullmatch(plain):
+    if _NOT_SECRET.fullmatch(plain) or ("token" in plain and _marks_place(name)):
         return False
     if _ENDS.search(plain):
         return True
@@ -84,7 +95,10 @@ def is_secret_name(name: str) -> bool:
 def may_be_secret_name(name: str) -> bool:
     """Whether a name means a secret only where its value looks random: `MY_KEY`, `auth`, a session's cookie."""
     return (
-        _MAYBE.search(name) is not None and _OPEN_KEY.search(name) is None and not _NOT_SECRET.fullmatch(_plain(name))
+        _MAYBE.search(name) is not None
+        and _OPEN_KEY.search(name) is None
+        and not _NOT_SECRET.fullmatch(_plain(name))
+        and not _marks_place(name)
     )
 
 
@@ -123,6 +137,12 @@ def env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
         and entropy(value) >= 2.5
     }
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def _marks_place(name: str) -> bool:
+    """Whether a name is that of a token that marks a place: `nextPageToken`, `eos_token`."""
+    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    return any(after.startswith("token") and before in _OF_PLACES for before, after in pairwise(words))
 
 
 def _plain(name: str) -> str:

@@ -12,11 +12,14 @@ from clio.security.redaction.contexts import (
     OPEN_PIPED,
     PIPED,
     SENTENCE_BEHIND,
+    TOLD_BEFORE,
     is_context_sign,
     is_program,
     is_program_sign,
+    is_told_value,
 )
 from clio.security.redaction.encoded import encoded_spans
+from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
 from clio.security.redaction.value_shapes import is_wordlike
@@ -29,7 +32,11 @@ _RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
 _TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LatePattern(
-    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])]){{0,2}}[ \t]{{0,16}}(?:[:=!>]|[?|+]{{1,2}}=|(?<=[\"']),)"
+    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
+    rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
+    r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
+    r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
+    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t]string[ \t]|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
     r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
@@ -40,15 +47,21 @@ _SAID = LatePattern(rf"{SENTENCE_BEHIND}[ \t]+(\S+)")
 _DONE = LatePattern(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
-    r"|lautet|becomes|equals|key|keys|value|string)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|lautet|becomes|equals|key|keys|value|string|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
 )
 # Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
 _PLURALS = ("token", "secret", "key")
 _PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
+_CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
+_TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
+_TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
+# As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
+_SETTER = LatePattern(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set -gx|set)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
+_SETTER_CHARS = 80
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
 _LOGIN = LatePattern(LOGIN)
 _NAMES = {
@@ -70,12 +83,19 @@ _NAMES = {
 _ALL_NAMES = (*_NAMES, "bearer", "-u")
 _BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
 NAMES = (1 << len(_ALL_NAMES)) - 1
-CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS = (1 << (len(_ALL_NAMES) + number) for number in range(6))
+CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
 """What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
 takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
-password"), and a secret by its own form. All but the last three may hold for the rest of the line."""
-LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES
-_ALL = LASTING | OFFERS | FORMS
+password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but
+the last four may hold for the rest of the line."""
+_SIGNS_AT = len(_ALL_NAMES) + 7
+_MOST_SIGNS = 256
+ANNOUNCED = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
+"""The bits of the signs that announce a form, all above the others: see `form_signs`."""
+LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
+_ALL = LASTING | OFFERS | FORMS | VALUES
+WHOLE_LINE = -2
+"""What `SignTest.judge` says where nothing can be told before the line has ended."""
 _MOST_WORDS = 16_384
 _CACHED_CHARS = 64
 _KEY = LatePattern(r"keys?(?![a-z])")
@@ -99,30 +119,33 @@ class SignTest:
         self.are_plain = self._plain.issuperset
         """Whether all of some words are known to tell of nothing."""
 
-    def describe(self, words: str, before: str = "", parted: Sequence[str] | None = None) -> int:
+    def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
         """What the words tell of, `NAMES` and the others added up; 0 for most.
 
-        before: what was let go before them; parted: the words one by one, where they are at hand.
+        parted: the words one by one, where they are at hand. For `KEYS`, see `find_half_named`.
         """
         found = 0
         for word in words.split() if parted is None else parted:
             if word not in self._plain:
                 found |= self._told[word] if word in self._told else self._describe_word(word)
-        if found & KEYS and not found & NAMES:
-            line = (before[-_KEY_REACH:] + words).lower()
-            if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)):
-                found |= _BITS["key"]
         return found
 
-    def judge(self, before: str, words: str, told: int = _ALL) -> int:
-        """Whether the words need a closer look: -1 if so, else what of `told` holds for what follows them.
+    @staticmethod
+    def find_half_named(before: str, words: str) -> int:
+        """The bit of "api key" where a "key" among the words is the second half of such a name; 0 where none is."""
+        line = (before[-_KEY_REACH:] + words).lower()
+        return _BITS["key"] if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
+
+    def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
+        """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
 
         Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
         for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
         patterns are not its business.
-        before: what was let go last of the line. told: what the words of the line tell of.
+        before: what was let go last of the line. told: what the words of the line tell of. cells: whether a name in a
+        cell of a table is a sign.
         """
-        lasting = told & (CONTEXTS | PROGRAMS)
+        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
         if told & LASTING:
             long = len(words) > _LONG
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
@@ -130,13 +153,20 @@ class SignTest:
             low = lower_in_place(line)
             begun = 0 if long else len(near)
             if told & NAMES:
-                if (named := _is_named(line, low, begun, told)) < 0:
-                    return -1
+                if (named := _is_named(line, low, begun, told, cells=cells)) < 0:
+                    return named
                 lasting |= named
             if (told & CONTEXTS and is_context_sign(low)) or (
                 told & PROGRAMS and is_program_sign(before + words, low, begun)
             ):
                 return -1
+            if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
+                return -1
+            if told & ANNOUNCED:
+                if (begun_form := _begins_form(line, low, told >> _SIGNS_AT)) is None:
+                    return -1
+                if not begun_form:
+                    lasting &= ~ANNOUNCED
             if told & ECHOES:
                 if PIPED.search(low) is not None:
                     return -1
@@ -150,6 +180,26 @@ class SignTest:
             if _OFFER.search(words.rstrip(" \t").lower()) is not None:
                 lasting |= OFFERS
         return lasting
+
+    @staticmethod
+    def may_announce(before: str, words: str, told: int) -> bool:
+        """Whether a form announced by nothing but the signs told of may begin in words."""
+        needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
+        low = (before[-_KEY_REACH:] + words).lower()
+        return low.endswith(begun) or any(needle in low for needle in needles)
+
+    def is_any_sign(self, before: str, words: str) -> bool:
+        """Whether words need a closer look for another reason than that a name is one of several cells."""
+        told = self.describe(words)
+        if told & KEYS:
+            told = told & ~KEYS | self.find_half_named(before, words)
+        return bool(told) and self.judge(before, words, told, cells=False) < 0
+
+    @staticmethod
+    def find_told_value(words: str) -> int | None:
+        """Where the end of some words begins that "is the password" may follow, with as much of it as is there."""
+        match = _TOLD_OPEN.search(words, max(0, len(words) - _NAME_REACH))
+        return match.start() if match and is_told_value(match["v"]) else None
 
     def _has_form(self, word: str) -> bool:
         """Whether a word may hold, or begin, what is a secret by its own form: none of those crosses a blank."""
@@ -165,16 +215,24 @@ class SignTest:
     def _describe_word(self, word: str) -> int:
         low = (_inner(word) if len(word) > _LONG else word).lower()
         found = 0
-        if _MAY_TELL.search(low) is None and not is_program(low) and not any(first in word for first in self._firsts):
+        announced = find_signs(low)
+        if (
+            not announced
+            and _MAY_TELL.search(low) is None
+            and not is_program(low)
+            and not any(first in word for first in self._firsts)
+        ):
             self._remember(word, found)
             return found
-        found = _find_names(word, low)
-        if any(part in low for part in BEGINNINGS):
+        found = _find_names(word, low) | announced << _SIGNS_AT
+        if low.endswith(("insert", "replace")) or any(part in low for part in BEGINNINGS[:-2]):
             found |= CONTEXTS
         if is_program(low):
             found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
         if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
             found |= KEYS
+        if is_told_value(word.strip("\"'`")):
+            found |= VALUES
         if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
             found |= OFFERS
         if self._has_form(word):
@@ -214,10 +272,52 @@ class SignTest:
         return False
 
 
+def may_be_cells(line: str, below: str) -> bool | None:
+    """Whether a line may be the titles of columns, or a row with a secret in its second cell; None if not known yet.
+
+    below: the next line, as far as it has come.
+    """
+    if "|" in line:
+        cells = line.split("|", 3)
+        beside = cells[2].split() if len(cells) > 2 else []
+        if len(beside) == 1 and (_DIGIT.search(beside[0]) or beside[0].count("-") > 1):
+            return True
+        if not below.strip(" |"):
+            return None
+        return below.lstrip(" \t|")[0] in "-:"
+    if _TITLES.fullmatch(line) is None:
+        return False
+    sign = next(each for each in ",;\t" if each in line)
+    return True if sign in below else None
+
+
+def is_quiet(words: str, parted: Sequence[str]) -> bool:
+    """Whether words behind a name give it no value: words of prose on the same line, and no verb that tells one."""
+    return _PROSE.fullmatch(words) is not None and _TELLERS.isdisjoint(parted)
+
+
+def may_be_quiet(before: str, words: str) -> bool:
+    """Whether a line with a name in it is prose so far, and the name neither a flag nor what a directive sets."""
+    line = before[-_SETTER_CHARS:] + words
+    return _DIRECTIVE.search(line, line.rfind("\n") + 1) is None
+
+
+_PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
+_DIRECTIVE = LatePattern(r"(?:\A|[\n ])(?:--?\S|(?i:env|arg|set\w*|with|using|login|user\w*)[ \t])|[-:=<>|`\"'({\[$]")
+_TELLERS = frozenset(
+    "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
+    " string".split()
+)
+_TOLD_OPEN = LatePattern(
+    r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
+    r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
+)
+
+
 # What all that tells of anything holds, but for the names of programs and a user's values.
 _MAY_TELL = LatePattern(
     "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "://", "-----begin")))
-    + r"|(?:use|try|type|enter)\Z|[0-9]"
+    + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
 _OFFERING = ("use", "try", "type", "enter")
@@ -268,10 +368,10 @@ def _select_names(told: int) -> tuple[tuple[str, LatePattern, int], ...]:
     return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
 
 
-def _is_named(line: str, low: str, begun: int, told: int) -> int:
+def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
     """Whether a name stands in a text that its sign follows, or a flag that needs none.
 
-    Gives -1 if so, else the bits of the names whose sign may still come.
+    Gives -1 or `WHOLE_LINE` if so, else the bits of the names whose sign may still come.
     line, low: the text as it is and in small letters, place by place; begun: what ends before this place has been
     looked at already; told: the bits of the names in it.
     """
@@ -281,10 +381,21 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             start, end = match.span()
             if word == "key" and not is_begun(low, start, word):
                 continue
+            if cells and (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
+                return WHOLE_LINE
+            if (
+                cells
+                and (cell := _CELL_END.match(low, end))
+                and cell.end() >= begun
+                and _is_title(line, start, cell.end())
+            ):
+                return WHOLE_LINE
             if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
                 return -1
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
             if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
+                return -1
+            if _SETTER.search(low, max(0, start - _SETTER_CHARS), start) and low[end:].strip(" \t"):
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
@@ -302,6 +413,36 @@ def _is_named(line: str, low: str, begun: int, told: int) -> int:
             return -1
         lasting |= _BITS["-u"]
     return lasting
+
+
+def _begins_form(line: str, low: str, signs: int) -> bool | None:
+    """Whether words that announce a form may go on at the end of a line; None where such a form is in it, or begun."""
+    needles, begun = select_needles(signs)
+    if any(needle in low for needle in needles):
+        from clio.security.redaction.open_forms import is_form_begun
+
+        if is_form_begun(line, low, select_forms(signs)):
+            return None
+    return low.endswith(begun)
+
+
+def _is_cell(line: str, place: int) -> bool:
+    """Whether a name is all that a cell of a table in Markdown holds so far."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    return before.rstrip("*`\"' \t")[-1:] == "|" and _counts(line, place)
+
+
+def _is_title(line: str, place: int, end: int) -> bool:
+    """Whether a name is one of the titles of comma-separated columns; end: behind the sign that ends the cell."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
+        return False
+    stop = line.find("\n", end - 1)
+    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
+        line, place
+    )
 
 
 def _may_be_said(value: str) -> bool:

@@ -13,9 +13,10 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import find_name, is_secret_value
 from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import has_digit, is_placeholder, is_reference, is_wordlike
+from clio.security.redaction.value_shapes import MEASURE, has_digit, is_placeholder, is_reference, is_wordlike
 
-_MAX_ROWS = 200
+MAX_ROWS = 200
+"""So many rows below a title are looked at."""
 _MAX_ROW_CHARS = 1000
 _LITERAL = r"[bfruLN@$]?(?:(?P<q>[\"'`])(?P<v>(?:\\[^\n]|(?!(?P=q))[^\\\n]){1,1024})(?P=q))"
 _LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
@@ -41,13 +42,29 @@ _DEFINED = LatePattern(r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \
 _ENCODED = LatePattern(
     r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
 )
-_PERL = LatePattern(r"\}?[ \t]{0,4}=[ \t]{0,4}q{1,2}(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\})")
+_PERL = LatePattern(
+    r"\}?[ \t]{0,4}=[ \t]{0,4}(?:%?[qQ]{1,2}|\[)(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\}|\[(?P<u>[^\[\]\n]{4,200})\]\])"
+)
 _CONTENT = LatePattern(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
 _BODY = LatePattern(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
 _DOCUMENT = LatePattern(
     r"[ \t]{0,8}=[ \t]{0,8}<<[-~]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<b>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
+_GIVEN_BY = LatePattern(
+    rf"[\"'`)\]]{{0,4}}(?:\.(?:unwrap_or(?:_else)?|toBe|toEqual|type|send_keys|sendKeys|fill|setValue)\([^\"'\n]{{0,12}}|\.[Vv]alue[ \t]{{0,2}}=[ \t]{{0,2}}|(?:[ \t]by[ \t]lazy)?[ \t]{{1,2}}\{{[ \t]{{0,4}}){_LITERAL}"
+)
+_PAIRED = LatePattern(
+    rf"[\"'`)\]]{{0,4}}[ \t]{{0,4}}(?:,[ \t]{{0,8}}(?:(?:default|fallback|with|value)(?:_value)?[ \t]{{0,2}}(?:=>|[:=])[ \t]{{0,4}}|:with[ \t]{{0,2}}=>[ \t]{{0,4}})?|to[ \t]{{1,4}})(?:\\[\"'](?P<w>[^\"'\n\\]{{4,200}})\\[\"']|(?:\"\\)?{_LITERAL})"
+)
+_PAIRED_FIELD = LatePattern(
+    rf"[\"'](?:[ \t]{{1,4}}[\w-]{{1,30}}=[\"'][^\"'<>\n]{{0,80}}[\"']){{1,4}}[ \t]{{1,4}}value={_LITERAL}"
+)
+_TUPLE = LatePattern(rf"[ \t]{{0,4}}=[ \t]{{0,4}}\(?[\"'][^\"'\n]{{0,60}}[\"'],[ \t]{{0,4}}{_LITERAL}")
+_ECHOED = LatePattern(
+    r"=[\"']?(?:(?:\$\(|`)(?:echo|printf)[ \t]{1,4}[\"']?(?P<b>[^\s\"'`$()]{4,200})[\"']?[)`]|\$\{\w{1,40}:?[-=](?P<c>[^\s\"'`${}]{4,200})\})"
+)
 _LITERALS = (_FALLBACK, _COMPARED, _PROPERTY, _TYPED, _ARROW, _ENCODED, _CONTENT, _BODY)
+_FIRST_OF_PAIRS = frozenset("\"'`)], .")
 _FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
 
 # A word without quotation marks behind the name.
@@ -68,12 +85,12 @@ _LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))"
 _BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 _HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
-_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
+TABLE_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
 _COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
 _INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
 _ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
 _VALUE = LatePattern(
-    r"[ \t]*N?(?:'(?P<v>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
+    r"[ \t]*N?(?:'(?P<text>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
 )
 
 
@@ -103,6 +120,19 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
         elif match := _DOCUMENT.match(text, end):
             yield from _bare(match, name)
     before = text[max(0, start - 100) : start]
+    if sign in _FIRST_OF_PAIRS:
+        for pattern in (_PAIRED, _PAIRED_FIELD, _GIVEN_BY):
+            if match := pattern.match(text, end):
+                group = "w" if pattern is _PAIRED and match["w"] is not None else "v"
+                if _is_paired_secret(match[group], name):
+                    yield Span(match.start(group), match.end(group), kind_of(name), 300)
+                break
+    if sign == "=" and (match := _ECHOED.match(text, end)):
+        group = "b" if match["b"] is not None else "c"
+        if has_digit(match[group]) and _is_bare_secret(match[group], name):
+            yield Span(match.start(group), match.end(group), kind_of(name), 300)
+    if sign in ("=", " ") and before.endswith(", ") and (match := _TUPLE.match(text, end)):
+        yield from _quoted(match, name)
     if sign == "(":
         last = name.rpartition(".")[2]
         if (("." in name or _CALLER.search(before)) and (match := _CALLED.match(text, end))) and (
@@ -152,24 +182,33 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
 
 def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     """The values in the column of a table in Markdown that the name is above, or in the cell beside it."""
-    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
-    stop = _line_end(text, end)
-    if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
+    head = find_table_head(text, start, end)
+    if head is None:
         return
-    column = text.count("|", line, start)
-    rule = text[stop + 1 : _line_end(text, stop + 1)]
-    if not _RULE.match(rule):
-        if column == 1 and (cell := _cell(text, line, stop, 2)):
+    column, line, place = head
+    if not place:
+        if column == 1 and (cell := _cell(text, line, _line_end(text, end), 2)):
             yield from _in_cell(text, *cell, name)
         return
-    place = _line_end(text, stop + 1) + 1
-    for _ in range(_MAX_ROWS):
+    for _ in range(MAX_ROWS):
         stop = _line_end(text, place)
         if text.find("|", place, stop) < 0:
             return
         if cell := _cell(text, place, stop, column):
             yield from _in_cell(text, *cell, name)
         place = stop + 1
+
+
+def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | None:
+    """The column of a table in Markdown that the name from `start` to `end` is in, counted from 1; where its line
+    begins; and where the first row begins, 0 where no rule follows the line.
+    """
+    line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
+    stop = _line_end(text, end)
+    if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
+        return None
+    behind = _line_end(text, stop + 1)
+    return text.count("|", line, start), line, behind + 1 if TABLE_RULE.match(text[stop + 1 : behind]) else 0
 
 
 def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
@@ -199,33 +238,44 @@ def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             if insert and insert.end() == opened + 1:
                 yield from _inserted(text, name, text.count(",", opened, start), end)
         return
-    stop = _line_end(text, end)
-    head = text[line:stop].rstrip("\r")
-    sign = next((each for each in (",", ";", "\t") if each in head), "")
-    if not sign:
+    if (found := find_columns_head(text, name, line, start, end)) is None:
         return
-    cells = head.split(sign)
-    if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
-        return
-    column = text.count(sign, line, start)
-    if cells[column].strip(" \"'") != name or has_digit(head):
-        return
-    place = stop + 1
-    for _ in range(_MAX_ROWS):
+    sign, column, number, place = found
+    for _ in range(MAX_ROWS):
         stop = _line_end(text, place)
         row = text[place:stop]
         parts = row.split(sign)
-        if len(parts) != len(cells) or len(row) > _MAX_ROW_CHARS:
+        if len(parts) != number or len(row) > _MAX_ROW_CHARS:
             return
         first = place + sum(len(part) + 1 for part in parts[:column])
         yield from _in_cell(text, first, first + len(parts[column]), name)
         place = stop + 1
 
 
+def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> tuple[str, int, int, int] | None:
+    """What parts the columns where a name is one of their titles; its number from 0, how many there are, and where
+    the first row begins.
+
+    line: where the line of the name begins; start, end: where the name is.
+    """
+    stop = _line_end(text, end)
+    head = text[line:stop].rstrip("\r")
+    sign = next((each for each in (",", ";", "\t") if each in head), "")
+    if not sign:
+        return None
+    cells = head.split(sign)
+    if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
+        return None
+    column = text.count(sign, line, start)
+    if cells[column].strip(" \"'") != name or has_digit(head):
+        return None
+    return sign, column, len(cells), stop + 1
+
+
 def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
     rows = _ROWS.match(text, end)
     place = rows.end() if rows else len(text)
-    for _ in range(_MAX_ROWS):
+    for _ in range(MAX_ROWS):
         if text[place : place + 1] != "(":
             return
         place += 1
@@ -233,8 +283,8 @@ def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
             value = _VALUE.match(text, place)
             if value is None:
                 return
-            if number == column and value["v"] and _is_quoted_secret(value["v"], name):
-                yield Span(value.start("v"), value.end("v"), kind_of(name), 300)
+            if number == column and value["text"] and _is_quoted_secret(value["text"], name):
+                yield Span(value.start("text"), value.end("text"), kind_of(name), 300)
             place = value.end()
             if value["end"] == ")":
                 break
@@ -248,7 +298,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
-    group = "v" if match["v"] is not None else "w"
+    group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
         yield Span(match.start(group), match.end(group), kind_of(name), 300)
 
@@ -263,6 +313,21 @@ def _is_quoted_secret(value: str, name: str) -> bool:
     if kind_of(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
+
+
+def _is_paired_secret(value: str, name: str) -> bool:
+    """Whether a literal beside a name is its value: lists of names have words there."""
+    return (
+        has_digit(value)
+        and value[-1] not in "-_.:"
+        and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
+        and not MEASURE.fullmatch(value)
+        and (
+            not is_wordlike(value, digits=True)
+            or (kind_of(name) == "password" and value.isalnum() and value[-2:].isdigit())
+        )
+        and _is_quoted_secret(value, name)
+    )
 
 
 def _is_bare_secret(value: str, name: str) -> bool:

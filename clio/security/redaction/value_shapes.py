@@ -147,9 +147,14 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.match(value) is not None
 
 
+def may_be_secret(value: str) -> bool:
+    """Whether a value in a place for secrets is one: long enough, no placeholder, no reference, not replaced already."""
+    return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
+
+
 MEASURE = LatePattern(
     r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
-    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d+\S*|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d{3,5}\w?|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
 )
 FILE_NAME = LatePattern(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"

@@ -1,0 +1,202 @@
+"""Where a text that may go on has begun a form of secret: derived from the expressions the forms are found by. Pure."""
+
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.algorithms.partial_pattern import compile_partial
+from clio.security.redaction import syntaxes
+from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
+from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
+from clio.security.redaction.form_signs import list_forms
+from clio.security.redaction.names import is_begun, is_secret_name
+from clio.security.redaction.patterns import MAX_BLOCK_CHARS
+
+_WINDOW = 1400
+_ROW_WINDOW = 4096
+_LONG_KINDS = ("private-key", "kubernetes-secret")
+_FEW_PLACES = 24
+_NEAREST_NAMES = 8  # so many of the last names may have a value that is open
+_NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
+_VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
+# Every expression of `syntaxes` that has a value is matched at the end of a name.
+_AT_NAMES = (
+    PLIST,
+    MAPPING,
+    *(each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)),
+)
+
+_TITLES = re.compile(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_MOST_TITLES = 40
+
+
+class OpenRows(Struct, frozen=True):
+    """Rows below titles that may go on: where the titles begin and end, and where the last row begins."""
+
+    head: int
+    first: int
+    last: int
+
+
+def open_form(text: str, end: int) -> int | None:
+    """Where a form begins that may still be completed after `end`; None for nowhere."""
+    found: list[int] = []
+    for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
+        if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
+            found.append(start)
+            break
+    if needles := _find_needles(text):
+        begin = max(0, end - MAX_BLOCK_CHARS)
+        lowered = lower_in_place(text[begin:end])
+        for form, needle in needles:
+            reach = MAX_LINE_CHARS if form.back else MAX_BLOCK_CHARS if form.kind in _LONG_KINDS else _WINDOW
+            first = max(0, len(lowered) - len(needle) - reach)
+            at = lowered.rfind(needle, first)
+            for _ in range(_NEAREST):
+                if at < 0:
+                    break
+                if (start := _open_at(text, lowered, form, at, begin)) is not None:
+                    found.append(start)
+                at = lowered.rfind(needle, first, at)
+    return min(found, default=None)
+
+
+@lru_cache(maxsize=1)
+def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
+    """The forms of which a needle is in a text; the places in one text are looked at one after another."""
+    lowered = lower_in_place(text)
+    words = split_words(lowered)
+    return tuple(
+        (form, needle)
+        for form in list_forms()
+        if not form.words or not words.isdisjoint(form.words)
+        for needle in form.needles
+        if needle in lowered
+    )
+
+
+def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
+    """Whether one of some forms is in a text, or begins in it and may be completed behind it.
+
+    lowered: the text in small letters, place by place.
+    """
+    for form in forms:
+        for needle in form.needles:
+            at = lowered.find(needle)
+            while at >= 0:
+                if _has_form_at(text, lowered, form, at) or _open_at(text, lowered, form, at, 0) is not None:
+                    return True
+                at = lowered.find(needle, at + len(needle))
+    return False
+
+
+def open_rows(text: str, end: int) -> OpenRows | None:
+    """The rows of a table, of comma-separated values or of an `INSERT` that may go on after `end`.
+
+    What is known of the text behind `end` may show that they do not.
+    """
+    begin = max(0, end - _ROW_WINDOW)
+    if not _find_names(text) or not any(text.find(sign, begin, end) >= 0 for sign in "|,;\t"):
+        return None
+    for start, stop in _nearest_names(text, begin, end, _MOST_TITLES):
+        if (rows := _open_rows_of(text, text[start:stop], start, stop, end)) is not None:
+            return rows
+    return None
+
+
+@cache
+def partial(pattern: LatePattern | re.Pattern[str]) -> re.Pattern[str]:
+    """The expression for the beginnings of what a pattern finds."""
+    return compile_partial(pattern.pattern, pattern.flags)
+
+
+def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
+    """Where the last names of secrets between two places begin and end."""
+    return [span for span in _find_names(text) if begin <= span[0] and span[1] <= end][-most:]
+
+
+@lru_cache(maxsize=1)
+def _find_names(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the names of secrets in a text begin and end; the places in one text are looked at one after another."""
+    lowered = lower_in_place(text)
+    found: dict[int, int] = {}
+    for at, word in sorted(name_places(lowered)):
+        if is_begun(lowered, at, word):
+            name, start = find_name(text, at)
+            if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
+                found[start] = at + 3 if " " in name else start + len(name)
+    return tuple(found.items())
+
+
+def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | None:
+    """Where a form with its needle at a place begins, if it is open at the end.
+
+    lowered: the text from `begin` to the end in small letters; at: the place in it.
+    """
+    place, end = begin + at, begin + len(lowered)
+    if not form.back:
+        return place if partial(form.pattern).match(text, place, end) else None
+    line = max(begin, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
+    window = lowered[line - begin : at]
+    if not all(any(part in window for part in group) for group in form.needs):
+        return None
+    begun = partial(form.pattern)
+    if place - line <= _FEW_PLACES:
+        return next((start for start in range(line, place + 1) if begun.match(text, start, end)), None)
+    match = begun.search(text, line, end)
+    return match.start() if match and match.start() <= place else None
+
+
+def _has_form_at(text: str, lowered: str, form: Form, at: int) -> bool:
+    if not form.back:
+        return form.pattern.match(text, at) is not None
+    line = max(0, at - form.back, text.rfind("\n", 0, at) + 1)
+    window = lowered[line:at]
+    return (
+        all(any(part in window for part in group) for group in form.needs)
+        and form.pattern.search(text, line) is not None
+    )
+
+
+def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:
+    line = text.rfind("\n", max(0, start - _ROW_WINDOW), start) + 1
+    whole = text[:limit]
+    if "\n" not in text[end:limit]:
+        # The line of the name itself: a cell beside it may be its value.
+        may_be = "|" in text[line:start] or _is_insert(text, line, start) or _TITLES.fullmatch(text, line, limit)
+        return OpenRows(line, line, line) if may_be else None
+    if _is_insert(text, line, start):
+        return OpenRows(line, limit, line) if ";" not in text[end:limit] and limit - line < _ROW_WINDOW else None
+    if (head := syntaxes.find_table_head(whole, start, end)) is not None:
+        place = head[2]
+        if not place:
+            stop = text.find("\n", end, limit)
+            may_be_rule = "\n" not in text[stop + 1 : limit] and partial(syntaxes.TABLE_RULE).match(text, stop + 1)
+            return OpenRows(line, limit, stop + 1) if may_be_rule else None
+        return _follow_rows(text, line, place, limit, "|", 1)
+    if (found := syntaxes.find_columns_head(whole, name, line, start, end)) is not None:
+        sign, _, number, place = found
+        return _follow_rows(text, line, place, limit, sign, number - 1)
+    return None
+
+
+def _follow_rows(text: str, head: int, first: int, limit: int, sign: str, number: int) -> OpenRows | None:
+    """The rows where each so far holds the sign so often, or for "|" at least once."""
+    place = first
+    for _ in range(syntaxes.MAX_ROWS):
+        stop = text.find("\n", place, limit)
+        if stop < 0:
+            return OpenRows(head, min(first, limit), min(place, limit))
+        count = text.count(sign, place, stop)
+        if (count < 1) if sign == "|" else (count != number):
+            return None
+        place = stop + 1
+    return None
+
+
+def _is_insert(text: str, line: int, start: int) -> bool:
+    opened = text.rfind("(", max(line, start - 600), start)
+    return opened >= 0 and "nto" in text[line:opened].lower()
