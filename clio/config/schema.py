@@ -9,6 +9,8 @@ ConfineUnasked = Literal["auto", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
+Api = Literal["auto", "chat", "responses", "messages"]
+Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
@@ -42,6 +44,12 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The address of an OpenAI-compatible server, with or without /v1."""
     api_key: str | None = None
     """The key sent to the server; better kept in the environment."""
+    api: Api = "auto"
+    """The protocol the server speaks: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
+    Messages), auto (as the provider and its address tell)."""
+    effort: Effort = "auto"
+    """How hard the model thinks before it answers: auto (the server's default), none, minimal, low, medium, high,
+    xhigh, max."""
     transport: TransportKind = "auto"
     """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
     all that the second would)."""

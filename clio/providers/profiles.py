@@ -6,6 +6,7 @@ from msgspec import Struct, structs
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.providers.urls import host_of
+from clio.providers.wire import ProtocolName
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
@@ -34,6 +35,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     key_variable: str = ""
     key_required: bool = True
     default_model: str | None = None
+    protocol: ProtocolName = "chat"
     quirks: Quirks = Quirks()
 
 
@@ -51,6 +53,7 @@ PRESETS: tuple[Preset, ...] = (
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
         default_model="gpt-6-sol",
+        protocol="responses",
         quirks=Quirks(max_tokens_field="max_completion_tokens"),
     ),
     Preset(
@@ -58,6 +61,7 @@ PRESETS: tuple[Preset, ...] = (
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
         default_model="claude-sonnet-5-5",
+        protocol="messages",
     ),
     Preset(
         name="gemini",

@@ -6,18 +6,24 @@ from urllib.parse import urlsplit
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
+from clio.providers.auth import Auth
 from clio.providers.base import OFFLINE, Provider
+from clio.providers.chat_requests import ChatProtocol
 from clio.providers.failure import Endpoint
+from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import LeanTransport
-from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.pictures import takes_images
 from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
 from clio.providers.transport import Transport, needs_package
 from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
+from clio.providers.wire import ProtocolName, WireProtocol
 
 if TYPE_CHECKING:  # of the ways to a model, one is taken
     from clio.providers.discover import Found
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
+_LESSONS: dict[str, dict[str, object]] = {}
+"""What refusals taught, by host and model; see `wire.Lessons`."""
 
 
 def _find_server() -> "Found | None":
@@ -98,16 +104,62 @@ def _connect(config: Config, preset: Preset | None, url: str, key: str, models: 
         key_variable=preset.key_variable if preset else DEFAULT_KEY_VARIABLE,
         has_key=bool(key),
     )
-    return OpenAIChatProvider(endpoint, _transport(config, url, key or None), quirks_of(preset, url, model), config)
+    protocol = _protocol(config, preset, url)
+    auth = _auth(key, protocol)
+
+    def speak(name: ProtocolName) -> WireProtocol:
+        return _speak(name, endpoint, config, preset)
+
+    may_switch = config.api == "auto" and protocol != "messages"
+    transport = _transport(config, url, auth, protocol)
+    return HttpProvider(endpoint, transport, auth, speak, protocol, config, may_switch=may_switch)
 
 
-def _transport(config: Config, url: str, key: str | None) -> Transport:
+def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
+    """The protocol to begin with: as configured, else the preset's, else what the address tells."""
+    if config.api != "auto":
+        return config.api
+    if preset is not None:
+        return preset.protocol
+    return "messages" if "anthropic" in urlsplit(url).path.split("/") else "chat"
+
+
+def _auth(key: str, protocol: ProtocolName) -> Auth:
+    if protocol == "messages":
+        from clio.providers.messages_requests import HEADERS
+
+        return Auth(key, "x-api-key", HEADERS)
+    return Auth(key)
+
+
+def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None) -> WireProtocol:
+    """Only the protocol that is spoken is imported."""
+    own = config.models.get(at.model)
+    tools, images = own is None or own.tools, takes_images(config, at.model)
+    place = urlsplit(without_login(at.base_url)).netloc
+    origin = f"{name} {place} {at.model}"
+    lessons = _LESSONS.setdefault(f"{place} {at.model}", {})
+    match name:
+        case "chat":
+            quirks = quirks_of(preset, at.base_url, at.model)
+            return ChatProtocol(at.model, quirks, tools=tools, images=images, origin=origin, lessons=lessons)
+        case "responses":
+            from clio.providers.responses_requests import ResponsesProtocol
+
+            return ResponsesProtocol(at.model, tools=tools, images=images, origin=origin, lessons=lessons)
+        case "messages":
+            from clio.providers.messages_requests import MessagesProtocol
+
+            return MessagesProtocol(at.model, tools=tools, images=images, origin=origin, lessons=lessons)
+
+
+def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> Transport:
     package = config.transport == "openai" or (config.transport == "auto" and bool(needs_package(url)))
-    if package:
+    if package and protocol != "messages":
         from clio.providers.openai_transport import OpenAITransport
 
-        return OpenAITransport(url, key)
-    return LeanTransport(url, key)
+        return OpenAITransport(url, auth)
+    return LeanTransport(url, auth)
 
 
 def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -20,11 +20,13 @@ SILENCE_TIMEOUT_S = 600.0
 class Transport(Protocol):
     """Sends bytes, hands back decoded JSON. No retries (the loop does them), no redirects (the key would follow)."""
 
-    def events(self, body: bytes) -> AsyncGenerator[list[object]]:
-        """POST to /chat/completions: the events of the stream, or the one object of an answer that is none.
+    def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
+        """POST to a path below the base URL: the events of the stream, or the one object of an answer that is none.
 
         Those that came together are given together: what a fast server sends then costs a fraction. Closing the
         iterator closes the connection. Raises TransportFailed.
+
+        is_finished: asked after each batch; where it is true, no further event is waited for.
         """
         ...
 

@@ -20,6 +20,8 @@ model                      big                          flag --model
 provider                   none                         default
 base_url                   https://…@models.example/v1  environment OPENAI_BASE_URL
 api_key                    …cdef                        ~/.clio/config.yaml:1
+api                        auto                         default
+effort                     auto                         default
 transport                  auto                         default
 approve                    ask                          default
 allow                      none                         default

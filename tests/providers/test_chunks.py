@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clio.agent.stream import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chunks import Normaliser, joined, read_cost, read_usage
+from clio.providers.chat_events import Normaliser, joined, read_cost, read_usage
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -257,7 +257,8 @@ def test_an_answer_without_a_reason_is_whole_unless_a_call_is_cut() -> None:
 
 def test_signatures_of_calls() -> None:
     signed = call(0, "a", "one", "{}") | {"extra_content": {"google": {"thought_signature": "c2ln"}}}
-    assert play(event({"tool_calls": [signed]}))[1].signatures == {"a": "c2ln"}
+    items = play(event({"tool_calls": [signed]}))[1].ending().reasoning_items
+    assert [(item.data, item.calls) for item in items] == [('{"thought_signature":"c2ln"}', 0)]
 
 
 json_values = st.recursive(

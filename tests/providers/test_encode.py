@@ -4,11 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from msgspec import Raw
+from msgspec import Raw, structs
 
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Message, ReasoningItem, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
-from clio.providers.encode import NO_SIGNATURE, Encoder
+from clio.providers.chat_requests import NO_SIGNATURE, ChatProtocol
 from clio.providers.profiles import Quirks
 
 PLAIN = Quirks()
@@ -24,7 +24,7 @@ ROUND: tuple[Message, ...] = (
 
 def body(*messages: Message, quirks: Quirks = PLAIN, **options: Any) -> dict[str, Any]:
     request = ChatRequest(system="Be brief.", messages=messages, **options)
-    return json.loads(Encoder("m").request(request, quirks))
+    return json.loads(ChatProtocol("m", quirks).encode(request))
 
 
 def test_a_whole_request() -> None:
@@ -83,14 +83,21 @@ def test_quirks() -> None:
 
 
 def test_known_signatures_go_back() -> None:
-    encoder = Encoder("m", signatures={"c1": "c2ln"})
-    sent = json.loads(encoder.request(ChatRequest(system="", messages=ROUND), Quirks(thought_signatures=True)))
+    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    items = (ReasoningItem(data='{"thought_signature":"c2ln"}', calls=0),)
+    signed = tuple(
+        structs.replace(message, reasoning_items=items, reasoning_origin="chat h m")
+        if isinstance(message, AssistantMessage) and message.tool_calls
+        else message
+        for message in ROUND
+    )
+    sent = json.loads(encoder.encode(ChatRequest(system="", messages=signed)))
     assert sent["messages"][1]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
 
 
 def test_a_model_without_tools_gets_none() -> None:
     request = ChatRequest(system="", messages=(UserMessage(content="hi"),), tools=(TOOL,))
-    assert "tools" not in json.loads(Encoder("m", tools=False).request(request, PLAIN))
+    assert "tools" not in json.loads(ChatProtocol("m", PLAIN, tools=False).encode(request))
 
 
 def test_an_answer_without_a_word_is_left_out() -> None:
@@ -112,27 +119,27 @@ def test_text_that_utf8_cannot_carry() -> None:
 
 
 def test_requests_share_all_bytes_but_the_end() -> None:
-    encoder = Encoder("m")
-    earlier = encoder.request(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)), PLAIN)
+    encoder = ChatProtocol("m", PLAIN)
+    earlier = encoder.encode(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)))
     more = (*ROUND, UserMessage(content="and now?"))
-    later = encoder.request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+    later = encoder.encode(ChatRequest(system="s", messages=more, tools=(TOOL,)))
     assert later.startswith(earlier.removesuffix(b"]}"))
-    assert later == Encoder("m").request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+    assert later == ChatProtocol("m", PLAIN).encode(ChatRequest(system="s", messages=more, tools=(TOOL,)))
 
 
 def test_a_shortened_copy_is_sent_as_it_is_now() -> None:
-    encoder = Encoder("m")
+    encoder = ChatProtocol("m", PLAIN)
     whole = ToolMessage(tool_call_id="c1", content="long " * 100)
     short = ToolMessage(tool_call_id="c1", content="short", id=whole.id)
-    encoder.request(ChatRequest(system="", messages=(CALL, whole)), PLAIN)
-    sent = json.loads(encoder.request(ChatRequest(system="", messages=(CALL, short)), PLAIN))
+    encoder.encode(ChatRequest(system="", messages=(CALL, whole)))
+    sent = json.loads(encoder.encode(ChatRequest(system="", messages=(CALL, short))))
     assert sent["messages"][-1]["content"] == "short"
 
 
 def test_messages_no_longer_sent_are_forgotten() -> None:
-    encoder = Encoder("m")
+    encoder = ChatProtocol("m", PLAIN)
     for number in range(1_000):
-        encoder.request(ChatRequest(system="", messages=(UserMessage(content=str(number)),)), PLAIN)
+        encoder.encode(ChatRequest(system="", messages=(UserMessage(content=str(number)),)))
     assert len(encoder._known) < 300
 
 

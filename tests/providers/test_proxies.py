@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config.schema import Config
-from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.http_provider import HttpProvider
 from clio.providers.proxies import environment_proxies, proxy_for
 from clio.providers.registry import make_provider
 from clio.providers.transport import needs_package
@@ -81,5 +81,5 @@ def test_proxies_that_need_it(proxy: str, needed: bool, monkeypatch: pytest.Monk
 )
 def test_what_the_setting_chooses(transport: str, url: str, used: str) -> None:
     provider = make_provider(Config(base_url=url, model="m", transport=transport), {})  # type: ignore[arg-type]
-    assert isinstance(provider, OpenAIChatProvider)
+    assert isinstance(provider, HttpProvider)
     assert type(provider._transport).__name__ == used

@@ -6,10 +6,13 @@ from itertools import groupby
 import msgspec
 
 from clio.algorithms.json_data import decode_json
-from clio.messages import Usage
+from clio.messages import ReasoningItem, Usage
 from clio.providers.base import Chunk, ToolCallDelta
+from clio.providers.failure import Failure, TransportFailed
+from clio.providers.json_text import encode_json
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
 
+SIGNATURE = "thought_signature"
 _MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is no amount of dollars
 _BILLS = ("usage", "x_groq", "timings")
 _FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
@@ -21,14 +24,14 @@ class Normaliser:
     finish_reason and usage are held back until `ending`, because servers repeat them, correct them, or send them late.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin: str = "") -> None:
         self.events = 0
+        self._origin = origin
         self.has_content = False
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.cost: int | None = None
-        self.signatures: dict[str, str] = {}
-        """Gemini's signatures by the id of the tool call they came with."""
+        self._signatures: dict[int, str] = {}  # Gemini's, by the number of the call they came with
         self._ids: list[str] = []  # the id of each call, by our own index; "" where it has none
         self._named: list[bool] = []
         self._places: dict[int, int] = {}  # the server's index -> ours
@@ -38,6 +41,8 @@ class Normaliser:
         """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
         self.events += 1
         data = as_dict(event)
+        if data.get("error"):
+            raise TransportFailed(Failure(kind="in_stream", body=encode_json(event).decode("utf-8")))
         if any(place in data for place in _BILLS):
             self.usage = _find_usage(data) or self.usage
             self.cost = read_cost(data.get("usage"), self.cost)
@@ -57,8 +62,23 @@ class Normaliser:
         return Chunk(text=text, reasoning=thoughts, tool_calls=calls)
 
     def ending(self) -> Chunk:
-        """What stands at the end of every answer."""
-        return Chunk(finish_reason=self.finish_reason, usage=self.usage, cost=self.cost)
+        """See `Decoder`."""
+        items = tuple(
+            ReasoningItem(data=encode_json({SIGNATURE: signature}).decode("utf-8"), calls=number)
+            for number, signature in sorted(self._signatures.items())
+        )
+        return Chunk(
+            finish_reason=self.finish_reason,
+            usage=self.usage,
+            cost=self.cost,
+            reasoning_items=items,
+            origin=self._origin if items else "",
+        )
+
+    @property
+    def is_finished(self) -> bool:
+        """See `Decoder`: the transport sees the end, "[DONE]", which is no event."""
+        return False
 
     @property
     def is_whole(self) -> bool:
@@ -77,8 +97,8 @@ class Normaliser:
         self._named[index] = self._named[index] or bool(name)
         self._arguments[index].append(arguments)
         signature = _signature(call)
-        if signature and self._ids[index]:
-            self.signatures[self._ids[index]] = signature
+        if signature:
+            self._signatures[index] = signature
         return ToolCallDelta(index=index, id=self._ids[index], name=name, arguments=arguments)
 
     def _place(self, wire_index: object, call_id: str, name: str) -> int:

@@ -1,31 +1,26 @@
 """Writes requests: each message is encoded once, and two requests of a session share every byte they can."""
 
 from collections.abc import Mapping
-from typing import Any, cast
 
-import msgspec
+from msgspec import structs
 
 from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
+from clio.providers.chat_events import SIGNATURE, Normaliser
+from clio.providers.effort import EffortLevels
 from clio.providers.encode_images import join_parts, with_images
-from clio.providers.lenient import as_dict, as_list
-from clio.providers.profiles import Quirks
+from clio.providers.json_text import encode_json, valid_arguments
+from clio.providers.lenient import as_dict, as_text
+from clio.providers.profiles import Quirks, taught
+from clio.providers.wire import Lessons, ProtocolName
 
 # Google's word for "this call was made without a signature", for calls of other models or of an earlier run.
 NO_SIGNATURE = "skip_thought_signature_validator"
-_SURROGATES = LatePattern("[\ud800-\udfff]")
 _USER_HEAD, _ROW_END, _BLANK_LINE = b'{"role":"user","content":"', b'"}', b"\\n\\n"
+_PLAIN = Quirks()
+_NONE_WITH_TOOLS, _NONE_REFUSED = "none_with_tools", "none_refused"
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
-
-
-def encode_json(value: object) -> bytes:
-    """JSON in the order the keys were given. Lone surrogates, which UTF-8 cannot carry, become U+FFFD."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return msgspec.json.encode(_scrub(value))
 
 
 def add_row(rows: list[bytes], row: bytes) -> None:
@@ -42,42 +37,70 @@ def add_row(rows: list[bytes], row: bytes) -> None:
         rows.append(row)
 
 
-def _scrub(value: object) -> object:
-    if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {key: _scrub(item) for key, item in as_dict(cast("object", value)).items()}
-    if isinstance(value, list):
-        return [_scrub(item) for item in as_list(cast("object", value))]
-    return value
+class ChatProtocol:
+    """See `WireProtocol`. quirks: how the server's dialect differs. images: whether the model takes pictures.
 
-
-class Encoder:
-    """Encodes the requests of one model. `signatures` are looked up by tool call id while encoding.
-
-    images: whether the model takes pictures; where it does not, the words alone are sent.
+    origin: names protocol, host and model; reasoning items of another origin are not sent.
     """
 
+    name: ProtocolName = "chat"
+    path = "/chat/completions"
+    needs_output_limit = False
+
     def __init__(
-        self, model: str, *, tools: bool = True, images: bool = False, signatures: Mapping[str, str] | None = None
+        self,
+        model: str,
+        quirks: Quirks = _PLAIN,
+        *,
+        tools: bool = True,
+        images: bool = False,
+        origin: str = "",
+        lessons: Lessons | None = None,
     ) -> None:
         self._model = model
         self._images = images
         self._tools = tools
-        self._signatures: Mapping[str, str] = signatures if signatures is not None else {}
+        self._origin = origin
+        self._lessons: Lessons = {} if lessons is None else lessons
+        self._quirks = structs.replace(
+            quirks,
+            effort_none_with_tools=self._lessons.get(_NONE_WITH_TOOLS, quirks.effort_none_with_tools) is True,
+            effort_none_refused=self._lessons.get(_NONE_REFUSED, quirks.effort_none_refused) is True,
+        )
+        self._efforts = EffortLevels(model, self._lessons)
         self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
-    def request(self, request: ChatRequest, quirks: Quirks) -> bytes:
+    def decoder(self) -> Normaliser:
+        """See `WireProtocol`."""
+        return Normaliser(self._origin)
+
+    def adapt(self, refusal: str) -> str | None:
+        """See `WireProtocol`."""
+        if (said := self._efforts.adapt(refusal)) is not None:
+            return said
+        taught_quirks = taught(self._quirks, refusal)
+        if taught_quirks is None:
+            return None
+        self._quirks = taught_quirks
+        self._lessons[_NONE_WITH_TOOLS] = taught_quirks.effort_none_with_tools
+        self._lessons[_NONE_REFUSED] = taught_quirks.effort_none_refused
+        return ""
+
+    def encode(self, request: ChatRequest) -> bytes:
         """The body. What stays the same stands first: model, options, tools, system; then the messages in order."""
+        quirks = self._quirks
         options: dict[str, object] = {"model": self._model, "stream": True}
         if quirks.stream_usage:
             options["stream_options"] = {"include_usage": True}
         if request.max_output_tokens is not None:
             options[quirks.max_tokens_field] = request.max_output_tokens
         tools = request.tools if self._tools else ()
-        if tools and quirks.effort_none_with_tools:
-            options["reasoning_effort"] = "none"
+        effort = self._efforts.choose(request.effort)
+        if not effort and tools and quirks.effort_none_with_tools:
+            effort = "none"
+        if effort:
+            options["reasoning_effort"] = effort
         parts = [encode_json(options)[:-1]]
         if tools:
             parts.append(b',"tools":' + self._encoded_tools(tools))
@@ -130,27 +153,25 @@ class Encoder:
             return row
         if quirks.echo_reasoning:
             row["reasoning_content"] = message.reasoning
+        signatures = self._signatures(message) if quirks.thought_signatures else {}
         calls: list[dict[str, object]] = []
         for number, call in enumerate(message.tool_calls):
-            function = {"name": call.name, "arguments": _valid_arguments(call.arguments)}
+            function = {"name": call.name, "arguments": valid_arguments(call.arguments)}
             written: dict[str, object] = {"id": call.id, "type": "function", "function": function}
-            signature = self._signatures.get(call.id, "" if number else NO_SIGNATURE)
+            signature = signatures.get(number, "" if number else NO_SIGNATURE)
             if quirks.thought_signatures and signature:
                 written["extra_content"] = {"google": {"thought_signature": signature}}
             calls.append(written)
         row["tool_calls"] = calls
         return row
 
+    def _signatures(self, message: AssistantMessage) -> dict[int, str]:
+        """Gemini's signatures by the number of the call they came with."""
+        if message.reasoning_origin != self._origin:
+            return {}
+        return {item.calls: as_text(as_dict(decode_json(item.data)).get(SIGNATURE)) for item in message.reasoning_items}
+
     def _sweep(self, messages: tuple[Message, ...]) -> None:
         if len(self._known) > len(messages) + _SPARE_ENTRIES:
             kept = {message.id for message in messages}
             self._known = {key: entry for key, entry in self._known.items() if key in kept}
-
-
-def _valid_arguments(text: str) -> str:
-    """The arguments, or an object that quotes them: several servers parse the history and refuse what is not JSON."""
-    try:
-        decode_json(text, dict[str, Any])
-    except msgspec.DecodeError:
-        return encode_json({"invalid_json": text}).decode("utf-8")
-    return text

@@ -1,8 +1,9 @@
-"""A model behind any server that speaks Chat Completions."""
+"""A model behind a server, whichever of the three protocols it speaks."""
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
@@ -11,44 +12,52 @@ from msgspec import structs
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import bounds
+from clio.providers.auth import Auth
 from clio.providers.base import ChatRequest, Chunk, Limits, Offered
-from clio.providers.chunks import Normaliser, joined
-from clio.providers.encode import Encoder, encode_json
+from clio.providers.chat_events import joined
 from clio.providers.failure import Endpoint, Failure, TransportFailed
-from clio.providers.lenient import as_dict
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
-from clio.providers.pictures import takes_images
-from clio.providers.profiles import Quirks, profile_of, taught
+from clio.providers.profiles import profile_of
 from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
+from clio.providers.wire import Decoder, ProtocolName, WireProtocol
 
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
-_EFFORTS: dict[tuple[str, str], tuple[bool, bool]] = {}
-"""By address and model: whether `reasoning_effort: "none"` is sent, and whether it was refused, as was taught."""
 
 
-class OpenAIChatProvider:
-    """See `Provider`. `config` gives what the user set about windows and models; all else is in `endpoint`."""
+class HttpProvider:
+    """See `Provider`. `config` gives what the user set about windows and models; all else is in `endpoint`.
 
-    def __init__(self, endpoint: Endpoint, transport: Transport, quirks: Quirks, config: Config) -> None:
+    speak: makes the object for a protocol. may_switch: whether another protocol may be tried where the server does
+    not speak the first; learned: is told which one it speaks.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        auth: Auth,
+        speak: Callable[[ProtocolName], WireProtocol],
+        protocol: ProtocolName,
+        config: Config,
+        *,
+        may_switch: bool = False,
+        learned: Callable[[ProtocolName], None] = lambda _: None,
+    ) -> None:
         self._at = endpoint
         self._transport = transport
-        self._quirks = _with_lessons(quirks, endpoint)
+        self._auth = auth
+        self._speak = speak
+        self._wire = speak(protocol)
+        self._may_switch = may_switch
+        self._learned = learned
         self._config = config
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
         self._limits_lock = asyncio.Lock()
         self._longest = configured(config, endpoint.model)[1]
         self._known_models: tuple[str, ...] = ()
-        self._signatures: dict[str, str] = {}
-        own = config.models.get(endpoint.model)
-        self._encoder = Encoder(
-            endpoint.model,
-            tools=own is None or own.tools,
-            images=takes_images(config, endpoint.model),
-            signatures=self._signatures,
-        )
 
     @property
     def name(self) -> str:
@@ -64,6 +73,11 @@ class OpenAIChatProvider:
     def base_url(self) -> str:
         """Where the requests go."""
         return self._at.base_url
+
+    @property
+    def protocol(self) -> ProtocolName:
+        """The protocol the next request is sent in."""
+        return self._wire.name
 
     def warm_up(self) -> None:
         """Import the client package and open its TLS context; blocking, for a thread at the start."""
@@ -117,46 +131,52 @@ class OpenAIChatProvider:
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""
+        notice, renewed = "", False
         while True:
-            answer = Normaliser()
+            answer = self._wire.decoder()
             try:
                 async with aclosing(self._receive(request, answer)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except TransportFailed as error:
                 if answer.finish_reason and error.failure.kind in ("broken", "timeout"):
-                    break  # all of it had come; only the goodbye was lost
-                if not self._learn(error.failure):
+                    break  # the whole answer had come; only the end of the connection was lost
+                if error.failure.status == 401 and not renewed and await self._auth.renew():
+                    renewed = True
+                    continue
+                said = self._adapt(error.failure)
+                if said is None:
                     raise self._explain(error.failure) from error
+                notice = said or notice
             else:
                 break
-        yield await self._end(answer)
+        yield structs.replace(await self._end(answer), notice=notice)
 
-    async def _receive(self, request: ChatRequest, answer: Normaliser) -> AsyncGenerator[Chunk]:
+    async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
         if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
             request = structs.replace(request, max_output_tokens=self._longest)
-        body = self._encoder.request(request, self._quirks)
+        if request.max_output_tokens is None and self._wire.needs_output_limit:
+            request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
+        body = self._wire.encode(request)
         held = bounds.Bounds()
-        async with aclosing(self._transport.events(body)) as batches:
+        events = self._transport.events(self._wire.path, body, lambda: answer.is_finished)
+        async with aclosing(events) as batches:
             while batch := await _next(batches):
                 chunks: list[Chunk] = []
                 try:
                     for event in batch:
-                        if as_dict(event).get("error"):
-                            raise TransportFailed(Failure(kind="in_stream", body=encode_json(event).decode("utf-8")))
                         chunk = answer.take(event)
                         held.take(chunk)
                         if chunk is not None:
                             chunks.append(chunk)
                 except TransportFailed:
-                    for chunk in joined(chunks):  # what stood before it is good
+                    for chunk in joined(chunks):  # what came before it is good
                         yield chunk
                     raise
                 for chunk in joined(chunks):
                     yield chunk
 
-    async def _end(self, answer: Normaliser) -> Chunk:
-        self._signatures.update(answer.signatures)
+    async def _end(self, answer: Decoder) -> Chunk:
         if not answer.has_content and not answer.finish_reason:
             # llama.cpp answers an overflow so, and the next request on that connection fails too.
             await self._transport.close()
@@ -165,14 +185,27 @@ class OpenAIChatProvider:
             raise StreamBroken(f"the answer of {self.name} stopped in the middle of a tool call")
         return answer.ending()
 
-    def _learn(self, failure: Failure) -> bool:
-        if failure.kind == "status" and failure.status in (400, 422, 500):  # 500 of llama.cpp's Python server
-            lesson = taught(self._quirks, failure.body)
-            if lesson is not None:
-                self._quirks = lesson
-                _EFFORTS[self._at.base_url, self.model] = (lesson.effort_none_with_tools, lesson.effort_none_refused)
-                return True
-        return False
+    def _adapt(self, failure: Failure) -> str | None:
+        """Change the way requests are made after a refusal; see `WireProtocol.adapt`."""
+        if failure.kind != "status":
+            return None
+        if (other := self._other_protocol(failure)) is not None:
+            self._may_switch = False
+            self._wire = self._speak(other)
+            self._learned(other)
+            return ""
+        if failure.status in (400, 422, 500):  # 500 of llama.cpp's Python server
+            return self._wire.adapt(failure.body)
+        return None
+
+    def _other_protocol(self, failure: Failure) -> ProtocolName | None:
+        """The protocol to go on with where the server does not speak, or does not want, the present one."""
+        if not self._may_switch:
+            return None
+        if self._wire.name == "responses" and failure.status in (404, 405, 501):
+            return None if _names_model(failure.body, self.model) else "chat"
+        asks = self._wire.name == "chat" and failure.status == 400 and re.search(r"use /?(v1/)?responses", failure.body)
+        return "responses" if asks else None
 
     def _explain(self, failure: Failure) -> ClioError:
         from clio.providers.failures import explain
@@ -184,9 +217,9 @@ class OpenAIChatProvider:
         await self._transport.close()
 
 
-def _with_lessons(quirks: Quirks, at: Endpoint) -> Quirks:
-    wanted, refused = _EFFORTS.get((at.base_url, at.model), (quirks.effort_none_with_tools, quirks.effort_none_refused))
-    return structs.replace(quirks, effort_none_with_tools=wanted, effort_none_refused=refused)
+def _names_model(body: str, model: str) -> bool:
+    """Whether a 404 is about the model rather than about the page."""
+    return "model_not_found" in body or model.lower() in body.lower()
 
 
 async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
