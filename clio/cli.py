@@ -38,7 +38,10 @@ def main(argv: list[str] | None = None) -> int:
 
             code = listing.run(arguments[1:], os.environ)
         else:
-            code = _run(arguments)
+            try:
+                code = _run(arguments)
+            finally:
+                _print_damage_notes()
         if sys.stdout:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -124,16 +127,17 @@ def _repl(arguments: "Arguments") -> int:
 def _one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import with_prompt
-    from clio.config.trust import should_ask
+    from clio.config.trust import is_note_due, should_ask
     from clio.context.workspace_state import working_tree
 
     options = _options(arguments)
     loaded = load(options, os.environ)
-    if should_ask(loaded) or loaded.problems:
+    if (waits := should_ask(loaded)) or loaded.problems:
         from clio.config.show import start_notes
         from clio.ui.plain import visible
 
-        for sentence in start_notes(loaded) if should_ask(loaded) else loaded.problems:
+        notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
+        for sentence in notes:
             print(f"clio: {visible(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
@@ -175,7 +179,8 @@ def _subcommand(arguments: "Arguments") -> int:
         from clio.entrypoints import importing
 
         return importing.run(loaded, arguments.words[1:], json=arguments.json)
-    if loaded.has_foreign_memory and arguments.words[0] in ("memory", "note", "notes", "recall"):
+    shows_memory = arguments.words[0] in ("memory", "note", "notes", "recall")
+    if loaded.has_foreign_memory and shows_memory and (arguments.json or loaded.memory_doubt):
         from clio.config.show import foreign_memory_note
 
         print(f"clio: {foreign_memory_note(loaded)}", file=sys.stderr)
@@ -287,6 +292,15 @@ def _note_a_silent_pipe() -> None:
 
     if not select.select([sys.stdin], [], [], WAITING_NOTE_S)[0]:
         print("clio: waiting for standard input to end; close it with < /dev/null if nothing comes", file=sys.stderr)
+
+
+def _print_damage_notes() -> None:
+    """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
+    if damage := sys.modules.get("clio.storage.damage"):  # not imported: no such file was read
+        for sentence in damage.take_damage_notes():
+            from clio.ui.plain import visible
+
+            print(f"clio: {visible(sentence)}", file=sys.stderr)
 
 
 def report_error(error: BaseException, argv: list[str]) -> int:

@@ -50,6 +50,11 @@ _OWN_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
+_LARGE_FILES = frozenset(("index", "packed-refs", "shallow"))
+"""Those of them that are large in a large repository."""
+_MAX_BYTES = 16_000_000
+_MAX_SETTING_LINES = 5_000
+_MAX_INCLUDES = 10
 _MAX_FILTERS = 100
 _TIMEOUT_S = 10.0
 _SETTLED_S = 2.0
@@ -114,7 +119,11 @@ def _refuse_unreadable(folder: Path) -> None:
 
 
 def find_unreadable(folder: Path) -> Path | None:
-    """What git would wait for without end when it looks at a folder: a pipe or a device in the place of a file."""
+    """What git would wait for without end when it looks at a folder, or read for very long.
+
+    That is a pipe or a device in the place of a file of git's own or of one that the repository's settings name, and a
+    file of settings or patterns of more than `_MAX_BYTES`.
+    """
     top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if top is None:
         return None
@@ -122,12 +131,53 @@ def find_unreadable(folder: Path) -> Path | None:
     reference = _read_line(git / "HEAD").removeprefix("ref:").strip() if git.is_dir() else ""
     names = (*_OWN_FILES, reference) if reference and not reference.startswith("/") else _OWN_FILES
     for path in (git, *(git / name for name in names), top / ".gitignore", top / ".gitattributes"):
-        try:
-            mode = path.stat().st_mode
-        except (OSError, ValueError):
-            continue  # not there, or git itself says what is wrong with it
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        if _is_special(path, large=path.name in _LARGE_FILES):
             return path
+    for name in ("config", "config.worktree"):
+        found = _find_special_value(git / name, (git, top), set())
+        if found is not None:
+            return found
+    return None
+
+
+def _is_special(path: Path, *, large: bool = False) -> bool:
+    """Whether reading a path may never end: neither a file of moderate size nor a folder. large: any size will do."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return False  # not there, or git itself says what is wrong with it
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size > _MAX_BYTES and not large
+    return not stat.S_ISDIR(status.st_mode) and str(path) != os.devnull
+
+
+def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) -> Path | None:
+    """The first pipe or device that a value in a file of settings names, or one in a file it includes.
+
+    Values are read as paths from each of the places git may start at; most are none, and then nothing is there.
+    seen: the files that were read; this one is added.
+    """
+    try:
+        if config in seen or len(seen) > _MAX_INCLUDES or not config.is_file():
+            return None
+        seen.add(config)
+        with config.open(encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read(_MAX_BYTES).splitlines()[:_MAX_SETTING_LINES]
+    except OSError:
+        return None
+    for line in lines:
+        key, _, value = line.partition("=")
+        value = value.strip().strip('"')
+        if not value:
+            continue
+        for base in (config.parent, *bases):
+            path = Path(os.environ.get("HOME", "/"), value[2:]) if value.startswith("~/") else base / value
+            if _is_special(path, large=True):
+                return path
+            if key.split()[-1:] == ["path"]:
+                found = _find_special_value(path, bases, seen)
+                if found is not None:
+                    return found
     return None
 
 
@@ -136,7 +186,7 @@ def describe_unreadable(folder: Path) -> str | None:
     path = find_unreadable(folder)
     if path is None:
         return None
-    kind = "a named pipe" if path.is_fifo() else "no ordinary file"
+    kind = "a named pipe" if path.is_fifo() else "too large" if path.is_file() else "no ordinary file"
     return f"{str(path)!r} is {kind}, so this is not a repository clio can read; move it away"
 
 

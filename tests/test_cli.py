@@ -330,6 +330,58 @@ def test_a_folder_without_trust_is_mentioned(
     assert "this folder is not trusted, so its approve, base_url did not take effect" in captured.err
 
 
+def test_what_waits_for_trust_is_said_once_a_day_and_whenever_something_else_waits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entrypoint(monkeypatch, lambda *_: 0)
+    project, home = tmp_path / "project", tmp_path / "home"
+    monkeypatch.setenv("CLIO_HOME", str(home))
+    (project / ".clio").mkdir(parents=True)
+    settings = project / ".clio" / "config.yaml"
+
+    def said(*more: str) -> bool:
+        assert cli.main(["-p", "hi", "--cwd", str(project), *more]) == 0
+        return "not trusted" in capsys.readouterr().err
+
+    settings.write_text("approve: all\n", encoding="utf-8")
+    assert [said(), said(), said()] == [True, False, False]
+    settings.write_text("approve: all\nbase_url: http://x\n", encoding="utf-8")
+    assert [said(), said()] == [True, False]
+    assert [said("--incognito"), said("--incognito")] == [True, True]
+    monkeypatch.setattr("clio.config.trust.time.strftime", lambda *_: "2099-01-01")
+    assert [said(), said()] == [True, False]
+    (home / "trusted.json").write_text('{"schema": "clio.trusted", "version": 1, "noted": 7}', encoding="utf-8")
+    assert [said(), said()] == [True, True]
+
+
+def test_a_settings_file_that_cannot_be_noted_is_said_every_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entrypoint(monkeypatch, lambda *_: 0)
+    (tmp_path / "home").write_text("not a folder", encoding="utf-8")
+    monkeypatch.setenv("CLIO_HOME", str(tmp_path / "home"))
+    (tmp_path / ".clio").mkdir()
+    (tmp_path / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
+    for _ in range(2):
+        assert cli.main(["-p", "hi", "--cwd", str(tmp_path)]) == 0
+        assert "not trusted" in capsys.readouterr().err
+
+
+def test_damage_found_by_a_subcommand_is_told_at_its_end(tmp_path: Path) -> None:
+    env = os.environ | {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "clio", *words]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    assert run("memory", "add", "discovery", "the harbour is deep").returncode == 0
+    with (tmp_path / ".clio" / "memory.undo.jsonl").open("ab") as changes:
+        changes.write(b"\0" * 50)
+    ended = run("memory", "add", "discovery", "the ships are red")
+    assert ended.returncode == 0
+    assert "was damaged; a copy was set aside" in ended.stderr and ended.stderr.startswith("clio: ")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 def test_a_reader_that_goes_away_is_no_error() -> None:
     command = f'"{sys.executable}" -m clio --help | true; "{sys.executable}" -m clio config show | head -1 >/dev/null'
@@ -370,3 +422,17 @@ def test_a_full_disk_behind_the_output_is_said(words: list[str], tmp_path: Path)
     assert done.returncode == 1
     sentence = done.stderr.splitlines()[-1]
     assert sentence.endswith("could not be used: the disk is full; make room, then try again.")
+
+
+def test_python_m_clio_loads_no_module_of_the_current_folder(tmp_path: Path) -> None:
+    """Once clio's own code runs; `importlib` and what else Python needs to find clio is loaded before that."""
+    for name in ("argparse", "json", "asyncio", "subprocess", "msgspec", "yaml", "tomllib"):
+        (tmp_path / f"{name}.py").write_text("print('loaded')\nraise SystemExit(9)\n", encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    for command in (["--help"], ["config", "show"], ["doctor"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "clio", *command], capture_output=True, text=True, cwd=tmp_path, env=env, timeout=60,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode != 9, done.stderr
+        assert "loaded" not in done.stdout

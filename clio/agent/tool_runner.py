@@ -124,7 +124,7 @@ class ToolRunner:
             started = time.perf_counter()  # a person's thinking is not the tool's time
             output = await self._carry_out(call, approved.prepared, approved.unasked)
             if output.refused:
-                output, asked, missing = await self._offer_unconfined(call, prepared, output)
+                output, asked, missing = await self._offer_unconfined(call, output.again or prepared, output)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
             notes.append(await asyncio.to_thread(self._note_below, approved.prepared.action))

@@ -1,12 +1,12 @@
 """Commands about what the model is shown of the session, and about bringing back what left the window."""
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from clio.agent.events import ContextTrimmed
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.follow_ups import LoadWindow
 from clio.commands.result import CommandResult, refuse
@@ -218,7 +218,7 @@ def _dropped(session: "Session", trim: "Trim") -> Iterable[str]:
     dropped = set(trim.dropped)
     for place, message in enumerate(session.messages, 1):
         if message.id in dropped:
-            when = time.strftime(", %Y-%m-%d %H:%M", time.localtime(message.created)) if message.created else ""
+            when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
             yield f"── {place} {_who(message)}{when}\n{_said(message)}".rstrip()
 
 

@@ -81,9 +81,9 @@ def foreign_memory_note(loaded: Loaded) -> str:
     )
 
 
-def start_notes(loaded: Loaded) -> list[str]:
+def start_notes(loaded: Loaded, *, names_withheld: bool = True) -> list[str]:
     """What a user must know of the project's files before the first line: what waits for trust, what is passed over."""
-    notes = [withheld_note(loaded)] if loaded.withheld else []
+    notes = [withheld_note(loaded)] if loaded.withheld and names_withheld else []
     if loaded.memory_doubt:
         notes.append(foreign_memory_note(loaded))
     if loaded.is_closed:

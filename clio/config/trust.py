@@ -7,7 +7,9 @@ for each value, as a hash of key and value: a value that changes is asked about 
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -22,7 +24,7 @@ from clio.config.project_rules import needs_trust
 from clio.config.schema import Config
 from clio.config.secrets import shown_value
 from clio.config.setting import Setting
-from clio.errors import ConfigError, NewerDocument
+from clio.errors import ClioError, ConfigError, NewerDocument
 from clio.storage.document import Format, decode, update
 from clio.storage.reading import read_regular
 from clio.storage.reasons import next_step, reason
@@ -31,10 +33,14 @@ _SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
 class Trusted(Struct, frozen=True, kw_only=True):
-    """For each project's path, the fingerprints of the values it is trusted with, and of those it is not."""
+    """For each project's path, the fingerprints of the values it is trusted with, and of those it is not.
+
+    noted: the day on which a one-shot run said what waits for trust, and a fingerprint of all that; of today only.
+    """
 
     projects: dict[str, tuple[str, ...]] = {}
     declined: dict[str, tuple[str, ...]] = {}
+    noted: dict[str, str] = {}
 
 
 TRUSTED = Format(schema="clio.trusted", version=1, type=Trusted)
@@ -93,6 +99,25 @@ class Trust:
         marks = tuple(sorted(value.fingerprint for value in values))
         self._update(lambda old: replace(old, declined=old.declined | {str(project): marks}))
 
+    def note_once_a_day(self, project: Path, values: Iterable[Widening], today: str) -> bool:
+        """Whether to say now that these values wait: not where exactly that was said today. It counts as said then.
+
+        Where that cannot be stored it is said every time.
+        """
+        mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
+        said = f"{today} {mark}"
+        if self._read().noted.get(str(project)) == said:
+            return False
+
+        def change(old: Trusted) -> Trusted:
+            kept = {path: one for path, one in old.noted.items() if one.startswith(f"{today} ")}
+            return replace(old, noted=kept | {str(project): said})
+
+        if self.damage() is None:
+            with suppress(ClioError, TimeoutError):
+                self._update(change)
+        return True
+
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: Trusted) -> Trusted:
             before = frozenset(old.projects.get(str(project), ()))
@@ -148,6 +173,13 @@ def grant_all(loaded: Loaded) -> None:
 def should_ask(loaded: Loaded) -> bool:
     """Whether a person at the keyboard should be asked to trust the project: something waits and no was not said."""
     return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.owner, loaded.withheld)
+
+
+def is_note_due(loaded: Loaded) -> bool:
+    """Whether a run that cannot ask says what waits for trust: once a day, and whenever something else waits."""
+    if loaded.config.incognito:
+        return True
+    return Trust(loaded.home).note_once_a_day(loaded.owner, loaded.withheld, time.strftime("%Y-%m-%d"))
 
 
 def decline_all(loaded: Loaded) -> None:

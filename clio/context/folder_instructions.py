@@ -22,6 +22,8 @@ CAP_TOKENS = 2_000
 """Of what one call tells, all folders together."""
 _OTHERS = frozenset("node_modules site-packages .venv venv .git .clio".split())
 """Folders of other people's work, whose instructions are not meant for this."""
+_ANY_FILE = "clio-any-file"
+"""Stands for whatever else may be in a folder: where git ignores it, git ignores the folder's files."""
 _GIT_TIMEOUT_S = 5
 _TAG = "folder_instructions"
 _REASON = "the folder's instructions to agents"
@@ -30,7 +32,7 @@ _REASON = "the folder's instructions to agents"
 class FolderInstructions:
     """Tells each folder's instructions once, but for those from the project down to `start`, which the prompt holds.
 
-    Of an ignored file and of a dependency's nothing is told. clean: replaces secrets.
+    Of a folder that git ignores and of a dependency's nothing is told. clean: replaces secrets.
     links: the places outside of the project that its links may lead to.
     """
 
@@ -74,7 +76,7 @@ class FolderInstructions:
 
     def _new_in(self, folder: Path) -> list[InstructionFile]:
         files = list(Reader(self._top, self._project, self._person, self._links).of_folder(folder))
-        if not files or self._is_ignored(files[0].path):
+        if not files or self._is_in_ignored_folder(files[0].path):
             self._silent.add(folder)
             return []
         self._told.add(folder)
@@ -99,12 +101,18 @@ class FolderInstructions:
         if path.is_relative_to(self._project) and not _OTHERS & set(path.relative_to(self._project).parts):
             yield from takewhile(lambda folder: folder != self._project, (path, *path.parents))
 
-    def _is_ignored(self, path: Path) -> bool:
+    def _is_in_ignored_folder(self, path: Path) -> bool:
+        """Whether git ignores the file together with all else of its folder.
+
+        A file that is ignored by its own name in a folder that is not is the user's own instruction, kept out of the
+        repository. Without git nothing is ignored.
+        """
         if not (self._top / ".git").exists():
             return False
-        # Without git nothing is ignored by it.
-        words = ("check-ignore", "--quiet", "--", str(path))
-        return answer(self._project, *words, timeout_s=_GIT_TIMEOUT_S) is not None
+        paths = (str(path), str(path.with_name(_ANY_FILE)))
+        asked = "".join(f"{one}\0" for one in paths)
+        listed = answer(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
+        return listed.count("\0") == len(paths)
 
 
 def _paths(action: Action) -> tuple[Path, ...]:

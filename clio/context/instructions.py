@@ -58,17 +58,24 @@ def find_instructions(
 def instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
     """One fragment a file. Where there is not room for all, the nearest are whole and the farthest are cut or left out.
 
+    The user's own file takes its place first, so that no project displaces it; its imports come after the project's.
     count: the tokens of a text.
     """
     left = min(TOTAL_TOKENS, window_tokens // WINDOW_SHARE)
-    fragments: list[Fragment] = []
-    for file in reversed(found.files):
+    fragments: dict[int, Fragment] = {}
+    nearest_first = sorted(range(len(found.files)), key=lambda at: (not _is_users_own(found.files[at]), -at))
+    for at in nearest_first:
         cap = min(CAP_TOKENS, left)
         if cap < _LEAST_TOKENS:
             break
-        fragments.append(_fragment(file, cap))
+        file = found.files[at]
+        fragments[at] = _fragment(file, cap)
         left -= min(count(file.text), cap)
-    return fragments[::-1]
+    return [fragments[at] for at in sorted(fragments)]
+
+
+def _is_users_own(file: InstructionFile) -> bool:
+    return file.personal and not file.imported_by
 
 
 def left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from itertools import accumulate
 
+from msgspec.structs import replace
+
 from clio.context.summary import SpanInfo, ThreadSummary, merge, summarise
 from clio.context.units import is_substantive
 from clio.memory.short_term import ShortTerm
@@ -101,7 +103,11 @@ class ThreadHead:
         """The task's message where it stands before what left the window; later ones stand in the window behind it."""
         for place in self._short_term.places():
             message = self._session.messages[place]
-            if place < self._covered and isinstance(message, UserMessage) and is_substantive(message.content):
+            if (
+                self._session.own_from <= place < self._covered
+                and isinstance(message, UserMessage)
+                and is_substantive(message.content)
+            ):
                 return message.content
         return ""
 
@@ -109,11 +115,11 @@ class ThreadHead:
         """The summary of the session so far, the window included; what the coming trim drops is looked at once."""
         self._catch_up()
         self._cover(self._end_of(coming))
-        return merge(self._summary, summarise(self._session.messages[self._covered :]))
+        return merge(self._summary, self._summarise_until(len(self._session.messages)))
 
     def task(self) -> str:
         """The newest words that say what is being worked on."""
-        for message in reversed(self._session.messages):
+        for message in reversed(self._session.messages[self._session.own_from :]):
             if isinstance(message, UserMessage) and message.origin == "user" and is_substantive(message.content):
                 return message.content
         return ""
@@ -136,7 +142,8 @@ class ThreadHead:
             from clio.memory.threads import first_user_words
 
             places = (self._short_term.place_of(id) for id in trim.dropped)
-            words = first_user_words([self._session.messages[place] for place in places if place is not None])
+            own = [self._session.messages[one] for one in places if one is not None and one >= self._session.own_from]
+            words = first_user_words(own)
             self._spans.append(SpanInfo(handle=trim.handle, messages=len(trim.dropped), first_words=words))
 
     def _end_of(self, trim: Trim) -> int:
@@ -145,5 +152,12 @@ class ThreadHead:
 
     def _cover(self, end: int) -> None:
         if end > self._covered:
-            self._summary = merge(self._summary, summarise(self._session.messages[self._covered : end]))
+            self._summary = merge(self._summary, self._summarise_until(end))
             self._covered = end
+
+    def _summarise_until(self, end: int) -> ThreadSummary:
+        """From what is covered so far. What came with the project holds nothing that the user asked or decided."""
+        messages = self._session.messages
+        own_from = max(self._covered, min(self._session.own_from, end))
+        theirs = summarise(messages[self._covered : own_from])
+        return merge(replace(theirs, asks=(), decisions=()), summarise(messages[own_from:end]))

@@ -170,7 +170,7 @@ class Committing:
             return words or by_rule
         prompt = commit_prompt(
             difference,
-            task=task_of(self._app.session.messages),
+            task=task_of(self._app.session.messages[self._app.session.own_from :]),
             subjects=subjects,
             words=words,
             template=await asyncio.to_thread(commits.template, state.root),

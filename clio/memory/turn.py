@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.algorithms.brain_math import brain_budget
+from clio.algorithms.stored_time import format_stored_time
 from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
 from clio.memory.brain.candidates import of_document, of_memories, of_record, of_turn
@@ -221,4 +222,4 @@ def _tokens(text: str) -> int:
 
 
 def _date(timestamp: float) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(timestamp))
+    return format_stored_time("%Y-%m-%d", timestamp)

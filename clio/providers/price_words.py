@@ -1,6 +1,6 @@
 """What is said about prices; imported with the commands' names, so it needs next to nothing itself."""
 
-import time
+from clio.algorithms.stored_time import format_stored_time
 
 SHOWN = "~/.clio/prices.yaml"
 """The user's own file, as it is named to them."""
@@ -24,4 +24,4 @@ def unknown_price(server: str, model: str) -> str:
 
 def day_of(seconds: float) -> str:
     """The local day of a moment, as "2026-11-05"."""
-    return time.strftime("%Y-%m-%d", time.localtime(seconds))
+    return format_stored_time("%Y-%m-%d", seconds)

@@ -43,10 +43,11 @@ def confine(
     program: str, root: Path, argv: Sequence[str], shown: Sequence[Path], hidden: Sequence[Path],
     *, network: bool, lingers: bool = False,
 ) -> Enclosed:  # fmt: skip
-    """A command that sees everything read-only, an empty /tmp of its own, and no sockets.
+    """A command that sees everything read-only, a /tmp of its own, and no sockets.
 
-    shown: folders that are to be read although they are in /tmp or /run, such as the project. hidden: further folders
-    with sockets of other programs. network: sockets stay, and so does /run.
+    TMPDIR names an empty folder of that /tmp. shown: folders that are to be read although they are in /tmp or /run,
+    such as the project. hidden: further folders with sockets of other programs. network: sockets stay, and so does
+    /run.
 
     Sockets are refused by a filter of system calls, which takes no time; a network namespace takes longer to make than
     all the rest (7 of 13 ms). It is used where clio does not know the machine's system calls.
@@ -60,7 +61,8 @@ def confine(
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if sys.platform != "win32" and os.geteuid() == 0:
         words += ["--remount-ro", "/proc"]  # see `_tree`
-    words += ["--tmpfs", "/tmp"]
+    temporary = _empty_folder(shown)
+    words += ["--tmpfs", "/tmp", "--dir", temporary]
     if not network:
         words += ["--tmpfs", "/run"] if Path("/run").is_dir() else []
         words += [word for name in _RUNTIME for word in ("--ro-bind-try", name, name)]
@@ -69,9 +71,19 @@ def confine(
     for folder in shown:
         if any(cover == folder or cover in folder.parents for cover in covered):
             words += ["--ro-bind-try", str(folder), str(folder)]
-    words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(root), "--"]
+    words += ["--setenv", "TMPDIR", temporary, "--chdir", str(root), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
     return Enclosed(argv=tuple(words), keeper=True, given=given)
+
+
+def _empty_folder(shown: Sequence[Path]) -> str:
+    """A folder below /tmp for the command's temporary files, in which nothing is mounted.
+
+    /tmp itself holds mount points where the project or the user's programs are below it.
+    """
+    names = (f"/tmp/clio-command{number or ''}" for number in range(len(shown) + 1))
+    taken = [(folder, *folder.parents) for folder in shown]
+    return next(name for name in names if not any(Path(name) in places for places in taken))
 
 
 def _tree(fence: Fence) -> Iterator[str]:

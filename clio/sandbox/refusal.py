@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from clio.algorithms.late_pattern import LatePattern
@@ -17,11 +17,21 @@ _BEFORE_REASON = LatePattern(
     r"(?P<path>[^\n:]+): (?:read-only file system|permission denied|operation not permitted)", flags=re.IGNORECASE
 )
 _SHELL = LatePattern(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
+_SPEAKER = LatePattern(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _LAST_CHARS = 20_000
 _LINE_CHARS = 1_000
 
 
-def find_refusal(output: str, level: Level, *, root: Path, network: bool, withheld: Iterable[str] = ()) -> str:
+def find_refusal(
+    output: str,
+    level: Level,
+    *,
+    root: Path,
+    network: bool,
+    withheld: Iterable[str] = (),
+    speakers: Collection[str] | None = None,
+) -> str:
     """What a failed command needs and was refused, such as "needs the network"; "" for an ordinary failure.
 
     A refused file counts only where the user could write or read it: what the system itself refuses is an ordinary
@@ -33,11 +43,13 @@ def find_refusal(output: str, level: Level, *, root: Path, network: bool, withhe
         root: where it ran.
         network: whether it had the network.
         withheld: names of variables it was not given; a program that has the network names the one it lacks.
+        speakers: where the exit code does not tell whether a part of it failed: only lines that one of these programs,
+            or a shell, begins with its name are looked at. None for every line.
     """
     if level == "off":
         return ""
     for line in reversed(output[-_LAST_CHARS:].splitlines()):
-        if len(line) > _LINE_CHARS:
+        if len(line) > _LINE_CHARS or (speakers is not None and not _is_said_by(line, speakers)):
             continue
         small = line.lower()
         if _READ_ONLY.search(small):
@@ -51,6 +63,12 @@ def find_refusal(output: str, level: Level, *, root: Path, network: bool, withhe
         elif network and (name := next((name for name in withheld if name in line), "")):
             return f"needs the variable {name}"
     return ""
+
+
+def _is_said_by(line: str, programs: Collection[str]) -> bool:
+    """Whether a line is an error message of one of these programs or of a shell, and not a text that they print."""
+    speaker = _SPEAKER.match(line)
+    return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)
 
 
 def _denied(line: str, level: Level, root: Path, *, network: bool) -> str:

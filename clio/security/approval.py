@@ -278,6 +278,11 @@ class Policy:
         widens = settings_written(view.line, view.start, self._why_never_unasked)
         if widens and action not in self._commands:
             return Ask("high", f"it may write {widens}", in_every_mode=True)
+        if action not in self._commands:
+            from clio.security.unknown_targets import find_unknown_target
+
+            if unknown := find_unknown_target(view.line, view.text, view.start, str(Path.home())):
+                return Ask("high", unknown, in_every_mode=True)
         return Allow("mode 'all'")
 
     def _outside(self, action: RunCommand) -> Verdict:

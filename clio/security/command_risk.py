@@ -13,19 +13,29 @@ from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import is_listed, is_started, judge_read_only
 from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
 from clio.security.shell.open_words import own_name
+from clio.security.shell.peel import WITHHOLDS
 from clio.security.shell.state import decides
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
-from clio.security.shell.wrappers import SHELLS
+from clio.security.shell.wrappers import SAME_SHELL, SHELLS, is_loader
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 ELSEWHERE = _AS_ANOTHER | {"ssh"}
 """Wrappers that have a command act as another user, or on another machine."""
+_PLAIN_STARTERS = (
+    names("""
+    time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind
+    watch jobs coproc ! env arch setarch i386 i486 i586 i686 x86_64 linux32 linux64 uname26 flock cmake
+    """)
+    | SHELLS
+    | SAME_SHELL
+)
+"""Wrappers that start nothing but the call they are given, found on the same PATH, and hand on all variables."""
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
 _HARMLESS = names("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
     RUST_BACKTRACE RUST_LOG
     PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONFAULTHANDLER
-    GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
+    VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
 _LOCALE = LatePattern(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
@@ -60,8 +70,16 @@ def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
         return assess_env(command, line)
     if command.words[0].dynamic:
         return high("its program is only known when it runs")
-    own, env = _program(command, line), assess_env(command, line)
+    own, env = worst([_program(command, line), _assess_wrappers(command)]), assess_env(command, line)
     return env if exceeds(env.level, own.level) else own
+
+
+def _assess_wrappers(command: SimpleCommand) -> Risk:
+    """The danger of what starts a command: `uv run`, `bundle exec` and their like run a project's code first."""
+    if WITHHOLDS in command.wrappers:
+        return medium("it keeps variables from the command that clio sets for what runs unasked")
+    other = next((each for each in command.wrappers if each not in _PLAIN_STARTERS and not is_loader(each)), None)
+    return medium(f"{other} may run something else first") if other else low("it is started as it is")
 
 
 def assess_env(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
@@ -84,6 +102,8 @@ def harmless_variable(name: str, value: str) -> bool:
     """Whether a variable cannot change what a command does, only how it looks or how much it says."""
     if name in ("PAGER", "GIT_PAGER"):
         return value in ("cat", "")
+    if name in ("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"):
+        return value == "0"
     if name in ("LANG", "LANGUAGE") or name.startswith("LC_"):
         # A path here would lead to translations in the project, whose formats can print all that is in memory.
         return _LOCALE.fullmatch(value) is not None

@@ -48,6 +48,8 @@ _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
 """Wrappers of whose own call the parser keeps only the name."""
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
+_MAX_OPTION_WORDS = 150
+"""So many options before a sub-command are not told apart."""
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
@@ -138,6 +140,11 @@ class _Matcher:
         if not self.lead and not self.tail:
             return
         for place, word in enumerate(call[2:], 2):
+            runs_text = _family(self.program) == "cargo" and self.depth < _MAX_DEPTH  # `cargo watch -x "test -q"`
+            if runs_text and call[place - 1].text in ("-x", "--exec") and not word.dynamic:
+                inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+                for each in parse(f"cargo {word.text}").commands:
+                    yield inner.match(each)
             before = [each.text for each in call[1:place]]
             if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
                 yield self._arguments(call[place:], command)
@@ -153,7 +160,7 @@ class _Matcher:
     def _arguments(self, call: Words, command: SimpleCommand) -> Match:
         args = call[1:]
         known = GLOBAL_OPTIONS.get(_family(self.program), _NO_OPTIONS)
-        found: list[Match] = [self._walk(args, lead, known, call, command) for lead in self._leads()]
+        found: list[Match] = [self._walk(args, lead, known, call, command, {}) for lead in self._leads()]
         return _worst(found)
 
     def _leads(self) -> Iterator[tuple[str, ...]]:
@@ -183,9 +190,29 @@ class _Matcher:
         known: Options,
         call: Words,
         command: SimpleCommand,
+        seen: "dict[tuple[int, int, bool], Match]",
         options_end: bool = False,
     ) -> Match:
-        """Whether these words come in this order among the operands, under some reading of the options between."""
+        """Whether these words come in this order among the operands, under some reading of the options between.
+
+        seen: what was found for so many words left; each option may be read in two ways, and both meet again later.
+        """
+        place = (len(args), len(lead), options_end)
+        if place not in seen:
+            far = len(call) - len(args) > _MAX_OPTION_WORDS
+            seen[place] = "maybe" if far else self._step(args, lead, known, call, command, seen, options_end)
+        return seen[place]
+
+    def _step(
+        self,
+        args: Words,
+        lead: Sequence[str],
+        known: Options,
+        call: Words,
+        command: SimpleCommand,
+        seen: "dict[tuple[int, int, bool], Match]",
+        options_end: bool,
+    ) -> Match:
         if not lead:
             return self._rest(call)
         if not args:
@@ -193,11 +220,11 @@ class _Matcher:
         word, rest = args[0], args[1:]
         if word.text.startswith("-") and len(word.text) > 1 and not options_end:
             if word.text == "--" and not word.dynamic:
-                return self._walk(rest, lead, known, call, command, True)
+                return self._walk(rest, lead, known, call, command, seen, True)
             if word.dynamic and word.glob:
                 return "maybe"  # unquoted, it may turn into several words
             readings: list[Match] = [
-                self._walk(rest[taken:], lead, known, call, command) for taken in _values(word.text, known)
+                self._walk(rest[taken:], lead, known, call, command, seen) for taken in _values(word.text, known)
             ]
             value = rest[0] if rest and 1 in _values(word.text, known) else None
             if value is not None and value.dynamic and value.glob:
@@ -206,9 +233,9 @@ class _Matcher:
         if word.dynamic:
             return "yes"
         if self._same(word, lead[0]):
-            return self._walk(rest, lead[1:], known, call, command, options_end)
+            return self._walk(rest, lead[1:], known, call, command, seen, options_end)
         if word.text.startswith("+") and _family(self.program) == "cargo":  # `cargo +nightly build`
-            return self._walk(rest, lead, known, call, command)
+            return self._walk(rest, lead, known, call, command, seen)
         if len(lead) == len(self.lead) or lead == self.lead:
             return self._alias(word, rest, call, command)
         return "no"
@@ -218,6 +245,8 @@ class _Matcher:
         program = _family(self.program)
         other = SYNONYMS.get(program, {})
         names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
+        if program == "git":  # it may find `git-PUSH` where a disk does not tell small letters from capitals
+            names.add(word.text.casefold())
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
@@ -289,6 +318,8 @@ class _Matcher:
             found.extend(self._inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
         if name == "corepack":
             found.append(self._inner(args, command))
+        if name == "pipx" and len(args) > 2 and args[0].text == "runpip":
+            found.append(self._inner((Word("pip"), *args[2:]), command))
         if name not in _QUOTES_OTHERS and isinstance(judge_read_only(command), str):
             found += self._named_inside(name, args, command)
         return _worst(found)
@@ -359,8 +390,9 @@ def _respelled_rule(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _program_name(text: str) -> str:
-    """A program's name without its folder, in small letters: on some disks `GIT` is `git`."""
-    return text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
+    """A program's name without its folder and version, in small letters: on some disks `GIT` is `git`."""
+    name = text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
+    return name.partition("@")[0] or name  # `npx npm@latest`
 
 
 def _family(program: str) -> str:
@@ -426,10 +458,11 @@ def _settings(program: str, call: Words) -> list[tuple[str, str]]:
 def _module(args: Words) -> Words:
     """`-m pip install` as `pip install`; nothing where no module runs."""
     for place, word in enumerate(args):
-        if word.text == "-m" and not word.dynamic:
-            return args[place + 1 :]
         if word.text.startswith("-m") and not word.dynamic:
-            return (Word(word.text[2:]), *args[place + 1 :])
+            name, rest = (Word(word.text[2:]),), args[place + 1 :]
+            name, rest = (name, rest) if word.text[2:] else (rest[:1], rest[1:])
+            # `python -m pip._internal` and `pip.__main__` are `pip`.
+            return (*(each if each.dynamic else Word(each.text.split("._", 1)[0]) for each in name), *rest)
         if not word.text.startswith("-") or word.text in ("-c", "-"):
             break
     return ()

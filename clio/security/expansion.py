@@ -18,13 +18,15 @@ from clio.security.whole_paths import WholePaths
 _MAX_VALUES = 64
 _MAX_DEPTH = 4
 _LOOPS = LatePattern(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
-_ARRAYS = LatePattern(r"\b(\w+)=\(([^()]*)\)")
+_ARRAYS = LatePattern(r"\b(\w+)\+?=\(([^()]*)\)")
 _HERE = LatePattern(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
 _READ = LatePattern(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
 _FUNCTIONS = LatePattern(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
 _VARIABLE = LatePattern(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
 _BRACES = LatePattern(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _OUTPUT = LatePattern(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
+_APPENDS = frozenset({"xargs", "find", "fd", "fdfind", "parallel"})
+"""Wrappers that give a text, run by a shell, arguments the line does not say."""
 _FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})
 _NAMES = frozenset(
     {"dirname", "basename", "pwd", "cat"}
@@ -86,6 +88,10 @@ class Expansion:
         """A text that a shell will read, in every way its open parts may be filled."""
         return tuple(islice(self._texts(word.text, 0), _MAX_VALUES))
 
+    def is_read(self, name: str) -> bool:
+        """Whether the line reads a value into a variable, or declares it without one."""
+        return name in self._read_names()
+
     def given(self, name: str) -> tuple[str, ...]:
         """The values the line gives a variable."""
         return tuple(self._variables.get(name, ()))
@@ -103,10 +109,10 @@ class Expansion:
                 continue
             if any(value.text.startswith("/proc/") for value in self.values(word)):
                 return True
-            for name in _names_in(word.text):
+            for name in names_in(word.text):
                 if any("/proc/" in value for value in self._variables.get(name, ())):
                     return True
-            inner = [text for text in (word.text, *self._raw(word)) for text in _outputs(text)]
+            inner = [text for text in (word.text, *self._raw(word)) for text in outputs_in(text)]
             if any(_lists_processes(parse(text).commands) for text in inner):
                 return True
         return self._is_fed(command) and _lists_processes(self._sources(command))
@@ -142,7 +148,7 @@ class Expansion:
         known += [value for value in values if value not in known][: _MAX_VALUES - len(known)]
 
     def _raw(self, word: Word) -> Iterator[str]:
-        for name in _names_in(word.text):
+        for name in names_in(word.text):
             yield from self._variables.get(name, ())
 
     def _texts(self, text: str, depth: int) -> Iterator[str]:
@@ -186,18 +192,19 @@ class Expansion:
     def _value_of(self, name: str, default: str | None) -> list[str] | None:
         """What a variable may hold; None where the line does not tell."""
         found = list(self._variables.get(name, ()))
+        if not found and name in ("HOME", "PWD"):
+            found = [self._home if name == "HOME" else self._start]
+        elif not found and name in os.environ and name not in self._read_names():
+            found = [os.environ[name]]
         if default is not None and (default or not found):
             found.append(default)
-        if name == "HOME" and not found:
-            return [self._home]
-        if name == "PWD" and not found:
-            return [self._start]
-        if found:
-            return found
-        return [os.environ[name]] if name in os.environ and name not in self._read_names() else None
+        return found or None
 
     def _is_unset(self, name: str) -> bool:
         """Whether a variable is set nowhere, so that it is empty."""
+        if name.isdecimal():  # a line has no arguments of its own, nor has a function that is called without any
+            fed = any(not _APPENDS.isdisjoint(each.wrappers) for each in self._line.commands)
+            return name != "0" and not fed and not any(each.program == "set" for each in self._line.commands)
         return name[:1].isalpha() and name not in self._read_names() and name not in os.environ and name != "INPUT"
 
     def _read_names(self) -> set[str]:
@@ -249,7 +256,7 @@ class Expansion:
 
     def _is_fed(self, command: SimpleCommand) -> bool:
         """Whether what a command is told comes from a pipe or from `read`."""
-        names = {name for word in command.words[1:] if word.dynamic for name in _names_in(word.text)}
+        names = {name for word in command.words[1:] if word.dynamic for name in names_in(word.text)}
         reads = bool(names & self._read_names())
         if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
             here = command.stdin not in (None, FROM_FILE)
@@ -281,12 +288,14 @@ def _choices(inside: str) -> list[str]:
     return [first, last.partition("..")[0]]
 
 
-def _outputs(text: str) -> Iterator[str]:
+def outputs_in(text: str) -> Iterator[str]:
+    """The insides of the command substitutions of a word."""
     for match in _OUTPUT.finditer(text):
         yield match[1] or match[2] or ""
 
 
-def _names_in(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """The names of the variables in a word."""
     return [match[1] or match[5] for match in _VARIABLE.finditer(text)]
 
 

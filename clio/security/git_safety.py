@@ -303,7 +303,8 @@ def _check_settings(layout: _Layout, own: list[Setting], root: Path, *, shielded
         if not unused and not _is_harmless(setting, layout, root):
             kind, _, name = setting.origin.partition(":")
             file = _show(_path(name, layout.top or layout.git_dir), root) if kind == "file" else setting.origin
-            yield FoundKey(_printable(setting.key), file, _effect_of(setting.key))
+            outside = _path(setting.value or "", layout.top or layout.git_dir) if setting.key in _FILES else None
+            yield FoundKey(_printable(setting.key), file, _effect_of(setting.key), outside)
 
 
 def _effect_of(key: str) -> str:
@@ -525,7 +526,10 @@ _LFS = {
 """What `git lfs install` writes; the program is the user's own."""
 _BOOLEAN = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
 _FILES = frozenset(
-    {"core.excludesfile", "core.attributesfile", "mailmap.file", "blame.ignorerevsfile", "core.worktree"}
+    {
+        *("core.excludesfile", "core.attributesfile", "core.worktree"),
+        *("mailmap.file", "blame.ignorerevsfile", "diff.orderfile"),
+    }
 )
 """Keys that name a file or directory, which must be in the project."""
 _DIFF_MERGES = frozenset(

@@ -90,13 +90,20 @@ def _starts_itself(line: CommandLine, text: str) -> bool:
     return any(map(_runs_text, line.commands)) and _FORKS.search(text) is not None
 
 
+_LITTLE_LANGUAGES = names("awk gawk mawk nawk")
+
+
 def _runs_text(command: SimpleCommand) -> bool:
     """Whether it runs a text the parser has not looked into: what a pipe brings to a shell, or an interpreter's own."""
     text = any(word.text.startswith(("-c", "-e", "-r", "-E", "--eval")) for word in command.words[1:])
-    return (command.program in SHELLS and bool(command.upstream)) or (command.program in tables.INTERPRETERS and text)
+    if command.program in SHELLS and command.upstream:
+        return True
+    return command.program in _LITTLE_LANGUAGES or (command.program in tables.INTERPRETERS and text)
 
 
 _STARTERS = names("npx pnpx bunx")
+_FD_EXEC = names("-x --exec -X --exec-batch")
+_FD_VALUED = names("-t --type -d --max-depth --min-depth -E --exclude -e --extension -S --size -j --threads -o --owner")
 _REMOVES = frozenset(
     {"rm", "unlink", "shred", "srm", "wipe", "rimraf", "trash", "trash-put", "truncate", "rmdir", "mv"}
 )
@@ -178,6 +185,8 @@ class _Judge:
 
     def _named(self, first: Word) -> str | None:
         name = first.text.rsplit("/", 1)[-1]
+        if name[:1] == "g" and name[1:] in _CHECKS:
+            name = name[1:]  # GNU's programs on other systems: `grm`
         found = [each for each in _CHECKS if fnmatchcase(each, name)] if first.glob else [name]
         whys = (self._program("mkfs" if each.startswith(_FORMATS) else each) for each in found)
         return next(filter(None, whys), None)
@@ -231,6 +240,17 @@ class _Judge:
         if found is None:
             found = next((word for word in starts if self.whole.is_everything_in(word)), None)
         return f"find would delete the whole of {found.text!r}" if found else None
+
+    def searches(self, program: str) -> str | None:
+        """`fd pattern folder -X rm`: what it finds in a folder is removed."""
+        place = next((at for at, text in enumerate(self.argv) if text in _FD_EXEC), len(self.argv))
+        if not any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS for text in self.argv[place + 1 :]):
+            return None
+        operands = operands_of(self.rest[:place], _FD_VALUED)
+        narrow = any(re.search(r"\w{2}", word.text) for word in operands[:1]) or "-e" in self.argv[:place]
+        starts = operands[1:] or (Word("."),)
+        found = next((word for word in starts if not narrow and self.whole.is_whole(word, follows=True)), None)
+        return f"{program} would take the whole of {found.text!r}" if found else None
 
     def packs(self, program: str) -> str | None:
         """`zip -m`, `7z a -sdel`: what went into the archive is removed."""
@@ -333,6 +353,12 @@ class _Judge:
 
     def kills_by_name(self, program: str) -> str | None:
         return f"{program} would end every process" if names_many_processes(program, self.rest) else None
+
+    def ends_users(self, program: str) -> str | None:
+        """`fuser -k /`: every process that has a file there open, or runs from there."""
+        ends = has_option(tuple(text for text in self.argv if text.startswith("-")), "k", ("kill",))
+        found = next((word for word in self.operands if ends and self._takes_whole(word)), None)
+        return f"{program} would end every process that uses {found.text!r}" if found else None
 
     def ends_all(self, program: str) -> str | None:
         return f"{program} would end every process"
@@ -445,6 +471,8 @@ _CHECKS: dict[str, _Check] = {
     **dict.fromkeys(("docker", "podman", "nerdctl"), _Judge.contains),
     "diskutil": _Judge.erases,
     "find": _Judge.finds,
+    **dict.fromkeys(("fd", "fdfind"), _Judge.searches),
+    "fuser": _Judge.ends_users,
     "git": _Judge.cleans,
     "kill": _Judge.kills,
     **dict.fromkeys(("pkill", "killall", "skill"), _Judge.kills_by_name),

@@ -112,6 +112,7 @@ SAME_PROGRAM = {
     "nodejs": "node",
     "npm-cli.js": "npm",
     "terragrunt": "terraform",
+    **{f"g{each}": each for each in names("rm cp mv ln dd chmod chown chgrp shred truncate tee tar sed find xargs")},
 }
 """Programs under another name."""
 

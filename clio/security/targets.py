@@ -6,7 +6,7 @@ from clio.security.risk import has_option
 from clio.security.shell.words import Word, names
 from clio.security.whole_paths import WholePaths
 
-_KILL_VALUES = names(
+KILL_VALUES = names(
     "-u -U -G -g -t -s -P -F --signal --euid --uid --group --pgroup --session --terminal --parent --pidfile --user -o"
     " -y --ns --nslist --older-than --younger-than --cgroup --env"
 )
@@ -62,7 +62,7 @@ def is_narrowed_find(argv: tuple[str, ...], whole: WholePaths) -> bool:
 def names_many_processes(program: str, rest: tuple[Word, ...]) -> bool:
     """Whether `pkill`, `killall` or `pgrep` means most processes there are."""
     program = "pkill" if program == "pgrep" else program
-    argv, patterns = tuple(word.text for word in rest), operands_of(rest, valued=_KILL_VALUES)
+    argv, patterns = tuple(word.text for word in rest), operands_of(rest, valued=KILL_VALUES)
     regex = program == "pkill" or has_option(argv, "r", ("regexp",))
     others = has_option(argv, "v" if program == "pkill" else "", ("inverse",))
     by_user = has_option(argv, "uUGgts", ("user", "euid", "uid", "group", "session", "terminal", "pgroup"))

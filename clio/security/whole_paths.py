@@ -14,7 +14,10 @@ _HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
 _PROC_LINK = LatePattern(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
 _EVERYTHING = LatePattern(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
 _WHOLE = tables.SYSTEM_FOLDERS | names(
-    "/usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib"
+    """
+    /usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib
+    /run
+    """
 )
 _ESSENTIAL = names("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /etc/nsswitch.conf")
 """Files without which no user can log in, or the machine does not start."""
@@ -75,6 +78,10 @@ class WholePaths:
 
     def _paths(self, text: str, follows: bool) -> Iterator[str]:
         text = self._at_home(text)
+        if text.startswith("/proc/"):
+            text = text.replace("$$", "self").replace("${BASHPID}", "self").replace("$BASHPID", "self")
+        if text == "~+" or text.startswith("~+/"):  # the folder it runs in
+            text = f".{text[2:]}"
         if not text or "$" in text or "`" in text or "\0" in text or _HOMES.match(text):
             return
         for folder in self.folders:

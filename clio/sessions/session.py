@@ -22,6 +22,7 @@ class Session:
         self._blobs = disk.blobs if disk else blobs or BlobStore(None)
         self._closed = False
         self._is_foreign = False
+        self._own_from = 0
         self._warnings: list[str] = []
 
     @property
@@ -99,13 +100,19 @@ class Session:
         """Whether it came with the project: this user's clio did not write it."""
         return self._is_foreign
 
+    @property
+    def own_from(self) -> int:
+        """The place of the first message that may be the user's: those before it came with the project."""
+        return self._own_from
+
     def warn(self, warning: str) -> None:
         """Add a sentence to `warnings`."""
         self._warnings.append(warning)
 
     def distrust(self, warning: str) -> None:
-        """Take it for one that came with the project: its settings do not count."""
+        """Take it for one that came with the project: its settings and its messages so far are not the user's."""
         self._is_foreign = True
+        self._own_from = len(self._state.messages)
         self.warn(warning)
         self._state.model = self._state.token_ratio = self._state.planned = None
 

@@ -88,6 +88,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said.
 
     delegated: the sub-agent that works in it for the session `parent`; None where a person talks.
+    came_with_project: this user's clio did not write it; told by `SessionStore.list` alone.
     """
 
     id: str
@@ -101,6 +102,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     imported: Imported | None = None
     parent: str | None = None
     delegated: str | None = None
+    came_with_project: bool = False
 
     @property
     def is_talk(self) -> bool:

@@ -4,9 +4,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from clio.algorithms.stored_time import format_stored_time
 from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
-from clio.messages import Message, UserMessage, answer_open_calls, text_of
+from clio.messages import Message, UserMessage, answer_open_calls
 from clio.sessions.blobs import BlobStore
 from clio.sessions.disk import SessionDisk
 from clio.sessions.files import SessionFiles, is_session_id
@@ -101,7 +104,7 @@ class SessionStore:
             session.append(message)
         if is_foreign:
             session.distrust(CAME_WITH)
-            if session.messages and text_of(session.messages[-1]) != NOT_THE_USERS:
+            if session.messages and not is_foreign_notice(session.messages[-1]):
                 session.append(UserMessage(content=NOT_THE_USERS, origin="recovery", created=time.time()))
         return session
 
@@ -140,13 +143,13 @@ class SessionStore:
         """All sessions, the last changed first."""
         from clio.sessions.listing import list_sessions
 
-        return list_sessions(self.folder)
+        infos = list_sessions(self.folder)
+        foreign = self.foreign({info.id for info in infos})
+        return [replace(info, came_with_project=True) if info.id in foreign else info for info in infos]
 
     def latest(self) -> str | None:
         """Id of the user's own session that was talked in last, here if in any; None where there is none."""
-        talks = [info for info in self.list() if info.is_talk]
-        foreign = self.foreign({info.id for info in talks})
-        talks = [info for info in talks if info.id not in foreign]
+        talks = [info for info in self.list() if info.is_talk and not info.came_with_project]
         here = [info for info in talks if self._here and info.working_directory == self._here]
         # A project may have been moved; what was begun in a worktree beside it is another matter.
         moved = [info for info in talks if not info.working_directory.startswith(f"{self._here}-")]
@@ -254,7 +257,7 @@ class SessionStore:
             return lock
         if not taken:
             owner = read_owner(files.lock)
-            since = time.strftime("%H:%M", time.localtime(owner.timestamp))
+            since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
             raise SessionLocked(
                 f"Session {files.id!r} is open in another clio (process {owner.pid} on {owner.hostname!r}, since "
                 f"{since}); close it there, or begin a new session with --new."
@@ -275,6 +278,11 @@ class SessionStore:
         except CorruptDocument as error:
             moved = [set_aside(path) for path in (files.journal, files.snapshot) if path.exists()]
             raise corrupt(error.path, moved[-1] if moved else None, "no message in it can be read") from error
+
+
+def is_foreign_notice(message: Message) -> bool:
+    """Whether this is what stands below messages that came with the repository; what follows it is the user's own."""
+    return isinstance(message, UserMessage) and message.origin == "recovery" and message.content == NOT_THE_USERS
 
 
 def _name(name: str | None) -> str | None:

@@ -22,6 +22,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     changed: files that are now different, for the session's record.
     deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
     refused: what a confined command needs and was refused, such as "needs the network"; "" for nothing.
+    again: the call to offer unconfined then; None for the one that gave this.
     """
 
     text: str
@@ -30,6 +31,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     changed: tuple[FileChange, ...] = ()
     deeds: Deeds | None = None
     refused: str = ""
+    again: "Prepared | None" = None
 
 
 class Unasked(Struct, frozen=True, kw_only=True):

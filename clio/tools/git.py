@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.git_looking import command as looking
-from clio.git_looking import environment
+from clio.git_looking import describe_unreadable, environment
 from clio.messages import Commit, Deeds
 from clio.repository.wording import check_trailer
 from clio.sandbox.sandbox import Sandbox
@@ -106,6 +106,8 @@ def open_repository(folder: Path) -> "Repo":
         from git.exc import GitError
     except ImportError as error:
         raise ToolFailed("git is not installed here; install it, or work without it") from error
+    if (unreadable := describe_unreadable(folder)) is not None:
+        raise ToolFailed(unreadable)
     try:
         return Repo(folder, search_parent_directories=True)
     except (GitError, OSError) as error:

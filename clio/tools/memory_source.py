@@ -1,14 +1,15 @@
-"""Who said what a model wants remembered: the person, a tool's result word for word, or the model itself."""
+"""Who said what a model wants remembered: the user, a tool's result word for word, or the model itself."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from clio.memory.records import AssertedBy
-from clio.messages import Message, ToolMessage, UserMessage
+from clio.messages import Message, ToolMessage, UserMessage, text_of
+from clio.sessions.store import is_foreign_notice
 
 MIN_USER_CHARS = 12
-"""Shorter words stand in a person's sentence by chance."""
+"""Shorter words stand in a user's sentence by chance."""
 _LOOKED_AT = 400
 _CLOSING = ".!;, "
 
@@ -23,24 +24,35 @@ class Source(Struct, frozen=True, kw_only=True):
 def source_of(parts: Sequence[str], messages: Sequence[Message]) -> Source:
     """Where all parts of a text stand word for word, in one of the last 400 messages; the newest counts.
 
-    A person's words count from 12 characters on; a tool's at any length, for a quotation that passes as the model's own
+    A user's words count from 12 characters on; a tool's at any length, for a quotation that passes as the model's own
     is the worse mistake. Case, spacing and closing punctuation aside. What is in both is not called the tool's.
+    What came with the repository, up to the notice that says so, is data from a file, whoever it names: a tool's.
     """
     wanted = [text for part in parts if (text := _plain(part))]
     if not wanted:
         return Source(asserted_by="model")
-    by_tool = ""
+    by_tool, is_foreign = "", False
     for message in reversed(messages[-_LOOKED_AT:]):
-        if _has(_user_words(message), wanted):
+        is_foreign = is_foreign or is_foreign_notice(message)
+        if not is_foreign and _has(_user_words(message), wanted):
             long_enough = sum(map(len, wanted)) >= MIN_USER_CHARS
             return Source(asserted_by="user", message=message.id) if long_enough else Source(asserted_by="model")
-        if not by_tool and isinstance(message, ToolMessage) and _has(message.content, wanted):
+        if not by_tool and _has(_foreign_words(message) if is_foreign else _tool_words(message), wanted):
             by_tool = message.id
     return Source(asserted_by="tool", message=by_tool) if by_tool else Source(asserted_by="model")
 
 
+def _tool_words(message: Message) -> str:
+    return message.content if isinstance(message, ToolMessage) else ""
+
+
+def _foreign_words(message: Message) -> str:
+    """All words of a message that came with the repository but clio's own notice below them."""
+    return "" if is_foreign_notice(message) else text_of(message)
+
+
 def _user_words(message: Message) -> str:
-    """What the person said, also in answer to a question of the model."""
+    """What the user said, also in answer to a question of the model."""
     match message:
         case UserMessage():
             return message.content if message.origin == "user" else ""

@@ -1,8 +1,9 @@
 """Small pieces of text the answers of memory_operations are made of."""
 
 import difflib
-import time
 from collections.abc import Iterable
+
+from clio.algorithms.stored_time import format_stored_time
 
 
 def short(text: str, chars: int) -> str:
@@ -19,7 +20,7 @@ def many(count: int, thing: str) -> str:
 
 def day(timestamp: float) -> str:
     """A date in this machine's time zone."""
-    return time.strftime("%Y-%m-%d", time.localtime(timestamp)) if timestamp else "undated"
+    return format_stored_time("%Y-%m-%d", timestamp, "undated") if timestamp else "undated"
 
 
 def nearest(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:

@@ -1,10 +1,10 @@
 """Messages that left the window, brought back word for word, page by page."""
 
-import time
 from collections.abc import Sequence
 
 import msgspec
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.errors import ToolRetry
 from clio.memory.threads import ThreadArchive
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
@@ -97,7 +97,7 @@ def _span(session: Session, archive: ThreadArchive, handle: str) -> Sequence[Mes
 
 
 def _shown(message: Message, place: int, cut: int | None) -> str:
-    when = time.strftime(", %Y-%m-%d %H:%M", time.localtime(message.created)) if message.created else ""
+    when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
     match message:
         case UserMessage():
             who, text = "user" if message.origin == "user" else "clio", message.content

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from clio.commands.follow_ups import Confirm
@@ -601,3 +602,29 @@ def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(desk:
     result = ok(desk, "/memory why")
     assert result.text.startswith("The next session would begin with:\n\n- `project_knowledge` from `.clio/ltm.json`")
     assert rows(result)[0][0] == id
+
+
+LABEL = "The repository's statement, not yours"
+
+
+def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(desk: Desk) -> None:
+    ok(desk, "/memory add discovery the harbour is deep")
+    ok(desk, "/memory remember the ships are red --type fact")
+    ok(desk, "/note set mine the quay is long")
+    entry = data(desk, "/memory list")["entries"][0]["id"]
+    shown = (
+        "/memory list", "/memory search harbour", "/memory search nothing-of-it", f"/memory show {entry}",
+        "/memory list archive", "/memory recall ships", "/memory changes", f"/memory history {entry}", "/memory stats",
+        "/note list", "/note show mine", "/note search quay", "/recall harbour",
+    )  # fmt: skip
+    for line in shown:
+        assert LABEL not in ok(desk, line).text, line
+    desk.loaded = msgspec.structs.replace(desk.loaded, has_foreign_memory=True)
+    for line in shown:
+        result = ok(desk, line)
+        assert result.text.startswith(LABEL), line
+        assert not isinstance(result.data, dict) or result.data["came_with_repository"] is True, line
+    table = ok(desk, f"/memory show {entry}").table
+    assert table is not None
+    assert dict(row[:2] for row in table.rows)["said by"] == "you, says the repository"
+    assert LABEL not in ok(desk, "/memory add discovery another").text

@@ -122,8 +122,8 @@ def test_the_list_shows_what_each_earned(desk: Desk, own: Path) -> None:
     ok(desk, "/feedback -")
     table = ok(desk, "/style list").table
     assert table is not None
-    [row] = [row for row in table.rows if row[1] == "haiku *"]
-    assert row == ("●", "haiku *", "in seventeen syllables", "0↑ 1↓", "0.41", "1 · now")
+    [row] = [row for row in table.rows if row[1] == "haiku (project)"]
+    assert row == ("●", "haiku (project)", "in seventeen syllables", "0↑ 1↓", "0.41", "1 · now")
 
 
 def test_one_style_is_shown_whole(desk: Desk, own: Path) -> None:

@@ -217,6 +217,25 @@ def test_others_files_are_not_told(house: House) -> None:
     assert told.note(ReadFiles(paths=(outside.parent / "x.py",))) == ""
 
 
+def test_a_file_ignored_by_its_own_name_speaks_and_a_folder_ignored_by_a_pattern_does_not(house: House) -> None:
+    subprocess.run(["git", "init", "-q", str(house.project)], check=True)
+    house.write("shop/.gitignore", "AGENTS.md\n*.log\nout/*\n!out/.gitkeep\n")
+    house.write("shop/out/.gitkeep", "")
+    for folder in ("api", "out"):
+        house.write(f"shop/{folder}/AGENTS.md", f"words of {folder}")
+    told = teller(house)
+    assert "words of api" in told.note(ReadFiles(paths=(house.project / "api/x.py",)))
+    assert told.note(ReadFiles(paths=(house.project / "out/x.py",))) == ""
+
+
+def test_a_tracked_file_in_an_ignored_folder_speaks(house: House) -> None:
+    subprocess.run(["git", "init", "-q", str(house.project)], check=True)
+    house.write("shop/.gitignore", "build/\n")
+    house.write("shop/build/AGENTS.md", "words of build")
+    subprocess.run(["git", "add", "--force", "build/AGENTS.md"], cwd=house.project, check=True)
+    assert "words of build" in teller(house).note(ReadFiles(paths=(house.project / "build/x.py",)))
+
+
 def test_what_is_told_is_bounded(house: House) -> None:
     for folder in ("a", "a/b", "a/b/c"):
         house.write(f"shop/{folder}/AGENTS.md", f"{folder} words\n" * 300)
@@ -224,3 +243,16 @@ def test_what_is_told_is_bounded(house: House) -> None:
     assert note.index("no room for a/AGENTS.md") < note.index("cut here") < note.index('"a/b/c/AGENTS.md"')
     assert note.count("a/b/c words") == 300
     assert TokenEstimator().text(note) < 1_200
+
+
+def test_no_project_displaces_the_users_own_file(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "instructions.md").write_text("Answer in Welsh.")
+    project = tmp_path / "project"
+    (project / ".clio").mkdir(parents=True)
+    (project / ".clio" / "instructions.md").write_text("word " * 50_000)
+    (project / "AGENTS.md").write_text("word " * 50_000)
+    found = find_instructions(project, home=tmp_path / "home", person=tmp_path)
+    fragments = instruction_fragments(found, 20_000, lambda text: len(text) // 4)
+    assert fragments[0].text == "Answer in Welsh."
+    assert fragments[-1].source == "AGENTS.md"

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,22 @@ def test_ordinary_reading_works(confinement: Confinement, field: Range) -> None:
     assert run(confinement, field.project, 'ls -A "$TMPDIR"')[:2] == (0, "")  # each command has its own
     assert run(confinement, field.project, "exit 7") == (7, "", "")
     assert run(confinement, field.project, "diff <(echo 1) <(echo 1)") == (0, "", "")
+
+
+def test_temporary_files_have_an_empty_folder_where_programs_and_the_project_are_in_tmp(
+    confinement: Confinement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="clio-command", dir="/tmp") as name:
+        programs = Path(name) / "dev" / "bin"
+        programs.mkdir(parents=True)
+        (programs / "greet").write_text("#!/bin/sh\necho hello\n", encoding="utf-8")
+        (programs / "greet").chmod(0o755)
+        (Path(name) / "project").mkdir()
+        monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        line = (
+            'ls -A "$TMPDIR"; greet; made=$(mktemp) && ls "$TMPDIR" | wc -l; case $made in "$TMPDIR"/*) echo in;; esac'
+        )
+        assert run(confinement, Path(name) / "project", line)[:2] == (0, "hello\n1\nin")
 
 
 def test_a_project_in_tmp_is_seen(confinement: Confinement, tmp_path: Path) -> None:
@@ -417,6 +434,48 @@ def test_the_user_is_asked_to_run_it_unconfined(make_desk: MakeDesk) -> None:
     assert [result.ok for result in results(desk)] == [True, True]
     (told,) = [event.text for event in desk.seen(Notice) if "without a question" in event.text]
     assert "confined" in told
+
+
+@NEEDS_ONE
+@pytest.mark.usefixtures("misjudged")
+@pytest.mark.parametrize(
+    "line", ["wc -l calc.py | tail -1", "wc -l calc.py 2>&1 | tail -1", "wc -l calc.py || true", "wc calc.py; echo end"]
+)
+def test_the_user_is_asked_where_the_exit_code_hides_the_refusal(make_desk: MakeDesk, line: str) -> None:
+    desk = make_desk([tool_calls([("run_command", {"command": line})]), text("ok")])
+    desk.person.approvals = [Answer(kind="once")]
+    asyncio.run(desk.turn("count"))
+    (asked,) = desk.person.asked
+    assert "made" in asked.verdict.reason
+    assert (desk.project / "made").exists()
+
+
+@NEEDS_ONE
+def test_a_text_about_refusals_is_no_refusal(make_desk: MakeDesk) -> None:
+    told = "app: cannot create x: Read-only file system\nfatal: Could not resolve host: a.example\nerror: EROFS\n"
+    desk = make_desk([tool_calls([("run_command", {"command": "cat log | tail -5; grep -n . log"})]), text("ok")])
+    (desk.project / "log").write_text(told + "a.py:1: Permission denied: 'x'\n", encoding="utf-8")
+    asyncio.run(desk.turn("look"))
+    assert desk.person.asked == []
+    assert results(desk)[0].ok
+
+
+@NEEDS_ONE
+@pytest.mark.usefixtures("misjudged")
+@pytest.mark.parametrize("line", ["wc -l calc.py", "sleep 0.8; wc -l calc.py"])
+def test_a_refused_background_command_is_offered_too(make_desk: MakeDesk, line: str) -> None:
+    start = ("run_command", {"command": line, "background": True})
+    look = ("job_output", {"job": "job1", "wait_s": 20})
+    desk = make_desk([tool_calls([start]), tool_calls([look]), tool_calls([look]), text("ok")])
+    desk.person.approvals = [Answer(kind="once")]
+    asyncio.run(desk.turn("count"))
+    (asked,) = desk.person.asked
+    assert "made" in asked.verdict.reason
+    assert asked.title.endswith("(background)")
+    deadline = time.monotonic() + 10
+    while not (desk.project / "made").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (desk.project / "made").exists()
 
 
 @NEEDS_ONE

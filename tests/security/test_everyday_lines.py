@@ -159,3 +159,14 @@ def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monk
         if not harmless_variable(name, "x"):
             verdict = policy.judge(RunCommand(command=f"{name}=x; echo ${name}", cwd=root))
             assert not isinstance(verdict, Allow), name
+
+
+@pytest.mark.parametrize("form", ["unset {}; ls", "for {} in x; do ls; done", "read {} <<< x; ls", "{}=x; ls"])
+def test_no_line_changes_what_clio_sets_for_commands_that_run_unasked(form: str, tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project")
+    policy = Policy(Workspace(root), "ask")
+    given = build_unasked_environment({}, root)
+    names = [name for name in given if not name.startswith("LC_") and not harmless_variable(name, "x")]
+    assert len(names) > 20
+    ran = [name for name in names if isinstance(policy.judge(RunCommand(command=form.format(name), cwd=root)), Allow)]
+    assert ran == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.tools.shell import launcher_child
+from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import run, start
 from tests.support.chat_server import ChatServer, tool_calls
@@ -135,6 +136,24 @@ def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
 
     asyncio.run(go())
     assert still_alive(noted(tmp_path, 1)) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["kill -9 $PPID; sleep 97", "sleep 97 & setsid sleep 97 & kill -9 $PPID; sleep 97", "kill -9 $PPID | cat"],
+)
+def test_a_command_that_kills_the_launcher_is_reported_and_jobs_can_be_closed(tmp_path: Path, command: str) -> None:
+    async def go() -> None:
+        jobs = JobTable()
+        await jobs.start("sleep 97", tmp_path)
+        process, late = await asyncio.wait_for(run(command, tmp_path, timeout_s=60), 20)
+        assert (process.exit_code, late) == (-signal.SIGKILL, False)
+        await asyncio.wait_for(jobs.get("job1").wait(10), 15)
+        assert not jobs.get("job1").running
+        await jobs.start("echo again", tmp_path)
+        await asyncio.wait_for(jobs.close(), 20)
+
+    asyncio.run(go())
 
 
 def test_a_command_does_not_see_clios_environment_in_its_parent(

@@ -3,6 +3,7 @@
 import pytest
 
 from clio.messages import AssistantMessage, Deeds, Message, ToolMessage, UserMessage
+from clio.sessions.store import NOT_THE_USERS
 from clio.tools.memory_source import source_of
 
 FACT = "deploys go through make ship"
@@ -57,3 +58,26 @@ def test_every_part_has_to_be_there() -> None:
 def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
     turns = [user("fetch it"), tool(FACT), AssistantMessage(content="done"), user("now remember what it said")]
     assert source_of((FACT,), turns).asserted_by == "tool"
+
+
+NOTICE = UserMessage(id="notice", content=NOT_THE_USERS, origin="recovery")
+
+
+def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_the_repository() -> None:
+    theirs = (user(FACT), AssistantMessage(content="yes"), NOTICE, user("remember what was said"))
+    found = source_of((FACT,), theirs)
+    assert (found.asserted_by, found.message) == ("tool", "u-deplo")
+    assert source_of((FACT,), (*theirs, user(f"I say: {FACT}"))).asserted_by == "user"
+    assert source_of((FACT,), (user("x"), NOTICE, user(FACT), NOTICE)).asserted_by == "tool"
+
+
+def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None:
+    answered = ToolMessage(
+        id="a", tool_call_id="1", name="ask_user", content="", deeds=Deeds(question="How?", answer=FACT)
+    )
+    assert source_of((FACT,), (answered, NOTICE)).asserted_by != "user"
+    assert source_of((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"
+
+
+def test_a_user_who_quotes_the_notice_goes_on_being_the_user() -> None:
+    assert source_of((FACT,), (user(FACT), user(NOT_THE_USERS))).asserted_by == "user"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
+from clio.security.path_policy import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.search.search_engines import literal
 from clio.tools.search.search_text import SearchText, SearchTextTool
@@ -227,3 +228,8 @@ def test_a_search_that_does_not_end_is_stopped(bench: Bench, tmp_path: Path) -> 
     tool = SearchTextTool(bench.workspace, str(endless), limit_s=0.2)
     with pytest.raises(ToolFailed, match=r"took more than 0 s and was stopped; search a smaller folder"):
         run(tool.prepare(SearchText(pattern="x")))
+
+
+def test_a_pattern_with_a_null_character_is_refused_as_the_models_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ToolRetry):
+        SearchTextTool(Workspace(tmp_path)).prepare(SearchText(pattern="a\0"))

@@ -98,7 +98,7 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str]:
     prompt = pr_prompt(
         found.difference,
         found.commits,
-        task=task_of(shell.session.messages),
+        task=task_of(shell.session.messages[shell.session.own_from :]),
         clean=lambda text: shell.redactor.redact(text).text,
     )
     if found.template:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from clio.commands.command import Handler, Shell, Suggest, Suggestion, SuggestWord
 from clio.commands.result import CommandResult, refuse
@@ -23,6 +24,35 @@ def remembers(handler: Handler) -> Handler:
         return refuse(_OFF) if shell.config.incognito else handler(shell, argument)
 
     return guarded
+
+
+def names_repository(handler: Handler) -> Handler:
+    """The handler of a command that shows the project's memory, with the label of memory that is not the user's.
+
+    The label stands before the text, and in data that is an object as `came_with_repository`.
+    """
+
+    @wraps(handler)
+    def labelled(shell: Shell, argument: str) -> CommandResult:
+        result = handler(shell, argument)
+        if not result.ok or not shell.loaded.has_foreign_memory:
+            return result
+        data = result.data
+        if isinstance(data, dict):
+            data = {**cast(dict[str, Any], data), "came_with_repository": True}
+        return replace(result, text=f"{describe_foreign_memory(shell)} {result.text}".rstrip(), data=data)
+
+    return labelled
+
+
+def describe_foreign_memory(shell: Shell) -> str:
+    """The sentence before memory that came with the project, or of which that cannot be told."""
+    if shell.loaded.memory_doubt:
+        return (
+            "clio cannot tell whether it wrote this project's memory itself: until you trust it (`/trust`), "
+            "it counts as the repository's statement, not yours."
+        )
+    return "The repository's statement, not yours until you trust it (`/trust`): this project's memory came with it."
 
 
 def by_user(shell: Shell) -> Provenance:

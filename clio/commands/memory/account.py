@@ -8,7 +8,7 @@ import msgspec
 
 from clio.commands.command import Shell
 from clio.commands.markdown_code import code
-from clio.commands.memory.access import entry_data, remembers
+from clio.commands.memory.access import entry_data, names_repository, remembers
 from clio.commands.memory.words import (
     WHO,
     ago,
@@ -34,6 +34,7 @@ _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound"
 
 
 @remembers
+@names_repository
 def stats(shell: Shell, argument: str) -> CommandResult:
     """The project knowledge in numbers and small bars."""
     if argument:

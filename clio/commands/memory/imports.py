@@ -8,6 +8,7 @@ from typing import cast
 import msgspec
 
 from clio.algorithms.bands import HARD_LIMIT
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import Given, read
 from clio.commands.command import Shell
 from clio.commands.long_work import Track
@@ -69,7 +70,7 @@ def _bundle(
         return CommandResult(text=f"There is nothing{whose} in {code(str(path))}.", data=data)
     changes = sum(one.changes for one in taken)
     head = bundle.head
-    origin = f", written {time.strftime('%Y-%m-%d', time.localtime(head.at))} in {code(head.project or '?')}"
+    origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {code(head.project or '?')}"
     verb = "Would change" if dry_run else "Changed"
     text = f"{verb} {count(changes, 'thing', 'things')} from {code(str(path))}{origin if head.at else ''}."
     if not changes:

@@ -10,6 +10,7 @@ from clio.commands.free_text import read_text
 from clio.commands.markdown_code import code
 from clio.commands.memory.access import (
     entry_data,
+    names_repository,
     newest_first,
     remembers,
 )
@@ -40,6 +41,7 @@ FOUND = 20
 
 
 @remembers
+@names_repository
 def show_list(shell: Shell, argument: str) -> CommandResult:
     """The project knowledge, kind by kind."""
     given = read(argument, switches=("--all",))
@@ -64,7 +66,6 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     what = entries_of(len(entries)) if kind is None else count(len(entries), kind, PLURALS[kind])
     again = f"/memory list{f' {kind}' if kind else ''} --all"
     parts = [
-        *_foreign(shell),
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
         beside,
         legend(freshness[entry.id] for entry in shown),
@@ -74,6 +75,7 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
+@names_repository
 def search(shell: Shell, argument: str) -> CommandResult:
     """Entries and notes that share a word with the query, the best first."""
     query = read_text(argument).text.strip()
@@ -84,11 +86,11 @@ def search(shell: Shell, argument: str) -> CommandResult:
     said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
     if not hits:
         return CommandResult(text=f"No entry and no note shares a word with {code(query)}. {said}", data=data)
-    parts = (*_foreign(shell), "The best first.", said)
-    return CommandResult(text=" ".join(parts), table=_hit_table(query, hits), data=data)
+    return CommandResult(text=f"The best first. {said}", table=_hit_table(query, hits), data=data)
 
 
 @remembers
+@names_repository
 def show(shell: Shell, argument: str) -> CommandResult:
     """Everything that is known about one entry."""
     wanted = read(argument).words
@@ -106,7 +108,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
     rows += [
         ("sure", f"{entry.confidence:.0%}"),
         *([("times", str(entry.times))] if entry.times > 1 else []),
-        ("said by", who_said(entry)),
+        ("said by", f"{who_said(entry)}, says the repository" if shell.loaded.has_foreign_memory else who_said(entry)),
         *([("session", session_words(shell, entry.provenance.session))] if entry.provenance else []),
         ("first said", date(entry.created)),
         ("confirmed", f"{date(entry.confirmed)} ({ago(time.time(), entry.confirmed)})" if entry.confirmed else date(0)),
@@ -119,14 +121,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         "archived": [entry_data(former) for former in before],
     }
     table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide=1)
-    return CommandResult(text=" ".join(_foreign(shell)), table=table, data=data)
-
-
-def _foreign(shell: Shell) -> tuple[str, ...]:
-    """What is said before memory that came with the project, which is not trusted with it."""
-    if not shell.loaded.has_foreign_memory:
-        return ()
-    return ("This came with the repository and is not yours until you trust it (`/trust`).",)
+    return CommandResult(table=table, data=data)
 
 
 def _archive(shell: Shell, *, everything: bool) -> CommandResult:

@@ -6,7 +6,7 @@ from clio.commands.command import Command, Shell
 from clio.commands.free_text import read_text
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
-from clio.commands.memory.access import note_data, remembers, suggest_notes
+from clio.commands.memory.access import names_repository, note_data, remembers, suggest_notes
 from clio.commands.memory.words import around, count, date, short_age, short_key
 from clio.commands.result import CommandResult, EditText, refuse
 from clio.commands.tables import Table
@@ -19,6 +19,7 @@ _FOUND = 20
 
 
 @remembers
+@names_repository
 def show_list(shell: Shell, argument: str) -> CommandResult:
     """All notes, newest first."""
     if argument:
@@ -34,6 +35,7 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
+@names_repository
 def show(shell: Shell, argument: str) -> CommandResult:
     """One note whole, as it is."""
     note = _found(shell, argument, "show")
@@ -69,6 +71,7 @@ def edit(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
+@names_repository
 def search(shell: Shell, argument: str) -> CommandResult:
     """The notes that share a word with the query, the best first."""
     query = read_text(argument).text.strip()

@@ -8,7 +8,7 @@ from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.free_text import count_of
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
-from clio.commands.memory.access import remembers
+from clio.commands.memory.access import names_repository, remembers
 from clio.commands.memory.recall_words import answer_data, first_because, hit_table, missing, nothing, opening
 from clio.commands.memory.words import date
 from clio.commands.result import CommandResult, refuse
@@ -28,6 +28,7 @@ _NAMED_LAYERS: dict[str, Layer] = {
 
 
 @remembers
+@names_repository
 def recall(shell: Shell, argument: str) -> CommandResult:
     """Sessions, documents, memories, project knowledge, notes, preferences and styles in one list, the best first."""
     given = read(argument, switches=("--why",), valued=_VALUED)

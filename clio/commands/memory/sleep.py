@@ -1,10 +1,10 @@
 """/memory sleep and /memory log: consolidation by hand, and what it did."""
 
-import time
 from typing import Any
 
 import msgspec
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import read
 from clio.commands.command import Command, Shell
 from clio.commands.follow_ups import SleepNow
@@ -55,7 +55,7 @@ def report_data(report: Report) -> dict[str, Any]:
 
 
 def _told(report: Report) -> str:
-    when = time.strftime("%d %b %H:%M", time.localtime(report.at))
+    when = format_stored_time("%d %b %H:%M", report.at)
     line = report.line.removeprefix("slept: ").partition(" · ")[0]
     head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
     read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]

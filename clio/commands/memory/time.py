@@ -9,7 +9,7 @@ import msgspec
 from clio.commands.arguments import read
 from clio.commands.command import Command, Shell, Suggestion
 from clio.commands.matching import nearest
-from clio.commands.memory.access import remembers, suggest_entry, suggest_options
+from clio.commands.memory.access import names_repository, remembers, suggest_entry, suggest_options
 from clio.commands.memory.verbs import suggest_memories
 from clio.commands.memory.words import PLURALS, WHO, count, date
 from clio.commands.result import CommandResult, refuse
@@ -40,6 +40,7 @@ _ENDED = {
 
 
 @remembers
+@names_repository
 def history(shell: Shell, argument: str) -> CommandResult:
     """Everything a memory or an entry ever said, with what it replaced and what replaced it, the newest first."""
     words = read(argument).words
@@ -62,6 +63,7 @@ def history(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
+@names_repository
 def changes(shell: Shell, argument: str) -> CommandResult:
     """What was learned, changed, superseded, archived and restored since a time, the newest first."""
     given = read(argument, switches=("--all",), valued=("--since", "--kind"))

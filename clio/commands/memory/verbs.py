@@ -12,7 +12,7 @@ from clio.commands.follow_ups import Confirm
 from clio.commands.free_text import Text, as_number, read_text
 from clio.commands.markdown_code import code
 from clio.commands.matching import nearest
-from clio.commands.memory.access import by_user, entry_data, remembers, suggest_several
+from clio.commands.memory.access import by_user, entry_data, names_repository, remembers, suggest_several
 from clio.commands.memory.words import bare_line, count, entries_of, short_age, short_id
 from clio.commands.preferences.changes import add as add_preference
 from clio.commands.result import CommandResult, refuse
@@ -60,6 +60,7 @@ def remember(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
+@names_repository
 def recall(shell: Shell, argument: str) -> CommandResult:
     """The memories that answer a query; without one, all preferences and the strongest others. They count as used."""
     given = read_text(argument, valued=("--type", "--limit"))

@@ -1,11 +1,11 @@
 """Project knowledge in words and signs for people: kinds, ages, confidences, freshness, where an entry came from."""
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.command import Shell
 from clio.commands.matching import nearest
 from clio.commands.sessions.table import title_of
@@ -126,7 +126,7 @@ def ago(now: float, then: float) -> str:
 
 def date(then: float) -> str:
     """A day and a time on this machine's clock; "–" where nobody knows."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(then)) if then else "–"
+    return format_stored_time("%Y-%m-%d %H:%M", then) if then else "–"
 
 
 def block_bar(share: float, cells: int) -> str:

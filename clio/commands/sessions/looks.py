@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
+from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import read
 from clio.commands.command import Shell, Suggestion
 from clio.commands.result import CommandResult, refuse
@@ -75,6 +76,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),
         *([("work of", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
         *_imported_rows(session),
+        *([("from", "the repository: your clio did not write it")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
         ("on disk", _on_disk(shell) if info is None else "yes, in use" if info.running else "yes"),
     ]
@@ -92,6 +94,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
             "trims": len(session.trims),
             "parent": session.parent,
             "delegated": session.delegated,
+            "came_with_repository": session.is_foreign,
             "imported": to_builtins(session.imported),
             "working_directory": str(session.working_directory),
             "running": info.running if info else True,
@@ -117,6 +120,7 @@ def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
         "messages": info.messages,
         "working_directory": info.working_directory,
         "running": info.running or info.id == shell.session.id,
+        "came_with_repository": info.came_with_project,
         "imported_from": info.imported.agent if info.imported else None,
     }
 
@@ -131,4 +135,4 @@ def _on_disk(shell: Shell) -> str:
 
 
 def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "–"
+    return format_stored_time("%Y-%m-%d %H:%M", seconds) if seconds else "–"

@@ -21,7 +21,7 @@ def session_table(
     """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
 
     newest: how many are shown; None for all. Their ids are told apart from all the others'.
-    Where some were written by other programs or by sub-agents, a column says by which.
+    Where some came with the repository, or were written by other programs or by sub-agents, a column says so.
     """
     infos = list(sessions)
     length = id_length(info.id for info in infos)
@@ -30,14 +30,16 @@ def session_table(
         for number, info in enumerate(infos[:newest], start=1)
     )
     columns = ("#", "session", "last used", "messages", "id")
-    if not all(info.is_talk for info in infos[:newest]):
+    if any(origin_of(info) for info in infos[:newest]):
         columns = (*columns, "from")
         rows = tuple((*row, origin_of(info)) for row, info in zip(rows, infos, strict=False))
     return Table(columns=columns, rows=rows, wide=1, cut=True)
 
 
 def origin_of(info: "SessionInfo") -> str:
-    """The program that wrote it, or the sub-agent whose work it is; "" for a talk with clio."""
+    """The repository, the program that wrote it, or the sub-agent that worked; "" for a talk with clio."""
+    if info.came_with_project:
+        return "the repository"
     if info.delegated is not None:
         return f"sub-agent {info.delegated}"
     return info.imported.agent if info.imported else ""
@@ -97,5 +99,6 @@ def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
     length = id_length(info.id for info in infos)
     for info in infos[:_MAX_SUGGESTED]:
         if info.id != shell.session.id:
-            note = f"{title_of(info)}, {count_messages(info.messages)}"
+            origin = f", from {origin_of(info)}" if info.came_with_project else ""
+            note = f"{title_of(info)}, {count_messages(info.messages)}{origin}"
             yield Suggestion(text=info.name or info.id[:length], note=note)

@@ -15,7 +15,7 @@ from clio.commands.result import CommandResult, refuse
 from clio.commands.styles.feedback_words import earned
 from clio.commands.tables import Table
 from clio.errors import ClioError
-from clio.memory.styles.skill import DIMENSIONS, Trigger
+from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 
 if TYPE_CHECKING:  # the line can be typed on before these are needed
     from clio.memory.styles.chooser import ArmAccount, Choice
@@ -59,7 +59,7 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
     rows = tuple(
         (
             "●" if view.skill.id == (styles.pinned or last) else "",
-            view.skill.id if view.skill.built_in else f"{view.skill.id} *",
+            _name_with_owner(view.skill, is_projects=styles.is_projects(view.skill)),
             view.skill.summary or view.skill.name,
             _totals(view.earned.values()),
             _confidences(view.earned.values()),
@@ -67,9 +67,9 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
         )
         for view in views
     )
-    own = sum(not view.skill.built_in for view in views)
+    own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
     mark = "● every answer has it" if styles.pinned else "● the last answer had it" if last else ""
-    notes = [note for note in (mark, "* not built in" if own else "") if note]
+    notes = [note for note in (mark, "* your own" if own else "") if note]
     text = f"{count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
     return CommandResult(
         text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
@@ -294,3 +294,8 @@ def _views_data(views: "Iterable[StyleView]") -> list[Any]:
 
 def _view_data(view: "StyleView") -> Any:
     return msgspec.to_builtins(view)
+
+
+def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
+    """The style's id, with whose it is where it is not built in."""
+    return skill.id if skill.built_in else f"{skill.id} (project)" if is_projects else f"{skill.id} *"

@@ -159,7 +159,7 @@ class AcpAgent:
                 session_id=info.id,
                 cwd=str(folder),
                 title=clean_line(info.name or info.first_words) or None,
-                updated_at=datetime.fromtimestamp(info.updated_at, UTC).isoformat(),
+                updated_at=_moment(info.updated_at),
             )
             for info in known[start : start + PAGE]
         ]
@@ -225,3 +225,11 @@ def _folder(cwd: str) -> Path:
     if not path.is_dir():
         raise UsageError(f"cwd {cwd!r}: " + ("that is not a folder" if path.exists() else "there is no such folder"))
     return path
+
+
+def _moment(seconds: float) -> str | None:
+    """A time in the form of ISO 8601; None for what a damaged file has in its place."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.json_data import decode_json
+from clio.algorithms.stored_time import format_stored_time
 from clio.memory.sleep.report import Report, ReportLog
 from clio.sessions.store import SessionStore
 from clio.storage.reading import read_regular
@@ -73,4 +74,4 @@ class Nights:
 
 def same_day(one: float, other: float) -> bool:
     """Whether two times, in seconds since the epoch, are of one day on this machine's clock."""
-    return time.localtime(one)[:3] == time.localtime(other)[:3]
+    return format_stored_time("%Y-%m-%d", one, "never") == format_stored_time("%Y-%m-%d", other)

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import structs
 
 from clio.algorithms.listeners import Tell, never, to_nobody
+from clio.algorithms.stored_time import format_stored_time
 from clio.errors import UserError
 from clio.memory.sleep.ground import Ground, copied
 from clio.memory.sleep.night import Night, Over
@@ -36,7 +37,7 @@ def sleep(
     lock = FileLock(nights.folder / "sleep.lock")
     if not lock.acquire():
         owner = read_owner(lock.path)
-        since = time.strftime("%H:%M", time.localtime(owner.timestamp))
+        since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
         raise UserError(
             f"process {owner.pid} on {owner.hostname!r} sleeps over this project since {since}; try again when it is "
             "done, or read /memory log"

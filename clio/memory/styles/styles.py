@@ -174,14 +174,20 @@ class Styles:
         self._keep_account()
         if chosen is None:
             return None
-        how = "the person named it" if chosen.pinned else "tried out" if chosen.explored else "chosen"
+        how = "the user named it" if chosen.pinned else "tried out" if chosen.explored else "chosen"
+        is_projects = self.is_projects(chosen.skill)
+        whose = ", the project's style, which the user may not have written" if is_projects else ""
         return Fragment(
             name="style",
-            text=f"For the wording of this answer: {chosen.skill.text}",
+            text=f"For the wording of this answer{whose}: {chosen.skill.text}",
             source=chosen.skill.source,
-            reason=f"{how} for {chosen.bucket}",
+            reason=f"{how} for {chosen.bucket}{', a style of the project' if is_projects else ''}",
             cap_tokens=CAP_TOKENS,
         )
+
+    def is_projects(self, skill: StyleSkill) -> bool:
+        """Whether the style is the project's, which a repository may have brought."""
+        return Path(skill.source).parent == self._places[1]
 
     def why(self) -> "Choice | None":
         """The account of the last choice: this clio's, else the project's."""

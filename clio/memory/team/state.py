@@ -122,9 +122,12 @@ def _with_rivals(found: list[Living]) -> list[Living]:
     ]
 
 
+_LAST_S = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+
+
 def month_of(at: float) -> str:
     """The month of a time, as the names of files have it: "2026-04"."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m")
+    return datetime.fromtimestamp(min(max(at, 0.0), _LAST_S), UTC).strftime("%Y-%m")
 
 
 def month_began(month: str) -> float:

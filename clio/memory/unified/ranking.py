@@ -1,11 +1,11 @@
 """All that was found, weighed by one measure and put in one order, each with the reasons for its place. Pure."""
 
-import time
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from clio.algorithms.decay import DAY_S
+from clio.algorithms.stored_time import format_stored_time
 from clio.memory.unified.hits import Found, Fusion, Place, Reason, UnifiedHit
 from clio.memory.unified.joining import fold
 from clio.memory.unified.ruler import Fit, Ruler
@@ -131,7 +131,7 @@ class Ranking:
         if not when:
             return "undated"
         if age > _DATED_AFTER:
-            return f"from {time.strftime('%Y-%m-%d', time.localtime(when))}"
+            return f"from {format_stored_time('%Y-%m-%d', when)}"
         days = int(max(age, 0.0) // DAY_S)
         return "from today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from clio.security.shell.dialects import counts_on
 from clio.security.shell.moves import MOVES, PLAINLY_STARTS, either
-from clio.security.shell.peel import Peeled
+from clio.security.shell.peel import WITHHOLDS, Peeled
 from clio.security.shell.state import CALCULATES, DECLARES, declared, declares_array, state_risk
 from clio.security.shell.words import FROM_FILE, CommandLine, Redirect, SimpleCommand, Word, names
 from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, peel, reads_device, reads_input
@@ -99,7 +99,7 @@ class Collector:
             command = replace(command, folders=None)
         if peeled.keep or peeled.unknown:
             self.add(command)
-        wrappers = (*command.wrappers, command.program)
+        wrappers = (*command.wrappers, command.program, *([WITHHOLDS] if peeled.withholds else []))
         for call in peeled.calls:
             inner = SimpleCommand(
                 words=call,
@@ -118,8 +118,10 @@ class Collector:
 
     def input(self, command: SimpleCommand, place: Place) -> None:
         """What a shell reads from its input: a here-document is followed; a pipe, or a function's input, cannot be."""
-        if command.stdin == FROM_FILE:
-            return  # as if the file were its argument
+        if command.stdin == FROM_FILE:  # as if the file were its argument, but for what `< <(…)` prints
+            if any(each.operator in ("<", "<>") and each.target.text.startswith("<(") for each in self.redirects):
+                self.unknown.append(f"what {command.program!r} reads cannot be told")
+            return
         if command.stdin is not None:
             self.script(Word(command.stdin, dynamic=not command.stdin), command, place)
         elif reads_input(command.words):

@@ -13,6 +13,7 @@ class Peeled(Struct, frozen=True, kw_only=True):
     env: variables it sets. keep: the wrapper must be judged as well, for what it does itself.
     arguments: what the scripts find as `$0`, `$1` and so on.
     unknown: why the inner call cannot be told; "" when it can. folder_unknown: it changes the folder.
+    withholds: it keeps variables of the environment from what it starts.
     """
 
     calls: tuple[tuple[Word, ...], ...] = ()
@@ -22,9 +23,12 @@ class Peeled(Struct, frozen=True, kw_only=True):
     unknown: str = ""
     arguments: tuple[Word, ...] = ()
     folder_unknown: bool = False
+    withholds: bool = False
 
 
 Words = tuple[Word, ...]
+WITHHOLDS = "without the environment"
+"""Stands among the wrappers of a call from which a wrapper keeps variables; no program has this name."""
 
 
 class Options(Struct, frozen=True):

@@ -42,6 +42,7 @@ class Reader(Collector):
                     return Word(raw, dynamic=True)
                 if _BARE_META.search(raw):
                     self.unknown.append(f"the word {raw[:40]!r} was not split")
+                self._check_braces(raw)
                 return Word(shell_words.unquoted(raw), shell_words.has_braces(raw), shell_words.has_glob(raw))
             case "raw_string":
                 return Word(self.text(node)[1:-1])
@@ -71,8 +72,13 @@ class Reader(Collector):
         bare = "".join(
             self.text(child) if child.type in ("word", "number", "brace_expression") else "x" for child in node.children
         )
+        self._check_braces(bare)
         dynamic = any(part.dynamic for part in parts) or shell_words.has_braces(bare)
         return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
+
+    def _check_braces(self, bare: str) -> None:
+        if "{" in bare and shell_words.count_expanded(bare) >= shell_words.MANY_WORDS:
+            self.unknown.append("its braces stand for too many words")
 
     def touching(self, first: Word, second: Word) -> Word:
         """Two words the grammar parts and the shell does not, as nothing stands between them."""

@@ -31,6 +31,9 @@ _MAX_NESTING = 6
 _MAX_UPSTREAM = 32
 # The parser's time grows with the square of this: about 0.1 s at the limit.
 _MAX_JOINTS = 2000
+# What is judged of a line takes time with the square of these: under a second at the limits.
+_MAX_WORDS = 250
+_MAX_CALLS = 200
 
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 # The grammar's scanner asks C about each character as if it were one byte, and may bring the process down with one that
@@ -86,6 +89,8 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
+    if len(walk.commands) > _MAX_CALLS or any(len(each.written) > _MAX_WORDS for each in walk.commands):
+        return CommandLine(unknown=("it has too many words or commands",))
     walk.unknown += walk.disagreements()
     walk.unknown += second_look(root, source, counted)
     if shell_state.refills(walk.commands) or any(shell_state.may_set(each, counted) for each in walk.commands):

@@ -112,6 +112,12 @@ _PLAIN_ANSI = LatePattern(
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _GLOB = LatePattern(r"(?<!\\)(?:\\\\)*[*?\[]")
 _BRACES = LatePattern(r"\{[^{}]*(?:,|\.\.)")
+_INNERMOST = LatePattern(r"\{([^{}]*)\}")
+_ROW = LatePattern(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
+_LETTERS = 58
+"""As many as there are from `A` to `z`."""
+MANY_WORDS = 100_000
+"""A brace expansion of so many words takes a shell's memory and time as it likes."""
 
 
 def unquoted(text: str) -> str:
@@ -154,3 +160,21 @@ def has_glob(text: str) -> bool:
 def has_braces(text: str) -> bool:
     """Whether unquoted text may be a brace expansion, which makes several words of one."""
     return _BRACES.search(text) is not None
+
+
+def count_expanded(text: str) -> int:
+    """At most how many words the brace expansions of one word make: `{a,b}{1..10}` makes 20.
+
+    Braces in quotes count as well, and nested ones more than they make.
+    """
+    total, left = 1, text
+    while total < MANY_WORDS and (group := _INNERMOST.search(left)):
+        inside = group[1]
+        if ends := _ROW.fullmatch(inside):
+            total *= abs(int(ends[2]) - int(ends[1])) + 1
+        elif ".." in inside:
+            total *= MANY_WORDS if any(map(str.isdigit, inside)) else _LETTERS
+        else:
+            total *= inside.count(",") + 1
+        left = f"{left[: group.start()]}x{left[group.end() :]}"
+    return total

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from msgspec.structs import replace
+
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.peel import Options, Peeled, Words, joined, options, skip, splits, unclear, value
 from clio.security.shell.state import SET_NAMES, SHOPT_NAMES
@@ -52,12 +54,13 @@ def _called_as(inner: Words, name: str, *, dynamic: bool = False) -> tuple[Words
 
 def _exec(words: Words) -> Peeled | None:
     """`exec -a NAME program`: bash reads the options `-c`, `-l` and `-a NAME`, joined or apart."""
-    place, name = 1, Word("")
+    place, name, cleared = 1, Word(""), False
     while place < len(words) and words[place].text.startswith("-") and words[place].text != "--":
         text = words[place].text
         letters, glued, value = text[1:].partition("a")
         if splits(words[place]) or not set(letters) <= {"c", "l"}:
             return unclear(words)
+        cleared = cleared or "c" in letters
         if glued and not value:
             place += 1
             name = words[place] if place < len(words) else name
@@ -67,7 +70,7 @@ def _exec(words: Words) -> Peeled | None:
     inner = words[place + (place < len(words) and words[place].text == "--") :]
     if splits(name):
         return unclear(words)
-    return Peeled(calls=_called_as(inner, name.text)) if inner else None
+    return Peeled(calls=_called_as(inner, name.text), withholds=cleared) if inner else None
 
 
 def _env(words: Words) -> Peeled | None:
@@ -79,6 +82,7 @@ def _env(words: Words) -> Peeled | None:
     moved = any(word.text.startswith(("-C", "--chdir")) for word in words[1:place])
     name = next(filter(None, (value(words, each, ("--argv0", "-a")) for each in range(1, place))), "")
     place += place < len(words) and words[place].text == "-"
+    withholds = any(word.text not in ("-v", "--debug", "--") for word in words[1:place])
     while place < len(words) and "=" in words[place].text and not words[place].text.startswith(("=", "$")):
         if splits(words[place]):
             return unclear(words)
@@ -86,7 +90,9 @@ def _env(words: Words) -> Peeled | None:
         env.append((variable, given))
         place += 1
     inner = words[place:]
-    return Peeled(calls=_called_as(inner, name), env=tuple(env), folder_unknown=moved) if inner else None
+    if not inner:
+        return None
+    return Peeled(calls=_called_as(inner, name), env=tuple(env), folder_unknown=moved, withholds=withholds)
 
 
 _SHELL_LONG = names("--login --norc --noprofile --noediting --verbose --version --help")
@@ -393,7 +399,10 @@ _SUDO = options(
 
 
 def _loader(words: Words) -> Peeled | None:
-    """`ld-linux-x86-64.so.2 /bin/rm x`: the dynamic loader started by its name."""
+    """`ld-linux-x86-64.so.2 /bin/rm x`: the dynamic loader started by its name.
+
+    It looks for no program on PATH, and most of its options choose libraries, whose code runs first.
+    """
     known = options(
         "--list --verify --inhibit-cache --list-tunables --list-diagnostics --help --version",
         "--library-path --glibc-hwcaps-prepend --glibc-hwcaps-mask --inhibit-rpath --audit --preload --argv0",
@@ -402,19 +411,32 @@ def _loader(words: Words) -> Peeled | None:
     if place < 0:
         return unclear(words)
     name = next(filter(None, (value(words, each, ("--argv0",)) for each in range(1, place))), "")
-    return Peeled(calls=_called_as(words[place:], name)) if place < len(words) else None
+    inner = words[place:]
+    if not inner:
+        return None
+    if "/" not in inner[0].text:
+        inner = (replace(inner[0], text=f"./{inner[0].text}"), *inner[1:])
+    chooses = any(not word.text.startswith(_LOADER_LOOKS) for word in words[1:place] if word.text.startswith("-"))
+    return Peeled(calls=_called_as(inner, name), keep=chooses, unknown=unclear(words).unknown if chooses else "")
+
+
+_LOADER_LOOKS = ("--list", "--verify", "--argv0", "--help", "--version", "--inhibit-cache")
 
 
 def _arch(words: Words) -> Peeled | None:
     """`arch -x86_64 rm x` of macOS; the `arch` of Linux takes no words."""
-    place = 1
+    place, changes = 1, False
     while place < len(words) and words[place].text.startswith("-"):
         if splits(words[place]):
             return unclear(words)
+        changes = changes or words[place].text not in _MACHINES
         place += 2 if words[place].text in ("-arch", "-d", "-e") else 1
-    return Peeled(calls=(words[place:],)) if place < len(words) else None
+    if place >= len(words):
+        return None
+    return Peeled(calls=(words[place:],), keep=changes, unknown=unclear(words).unknown if changes else "")
 
 
+_MACHINES = names("-arch -32 -64 -i386 -x86_64 -x86_64h -arm64 -arm64e")
 _CMAKE_REMOVES = {"rm": ("rm",), "remove": ("rm",), "remove_directory": ("rm", "-r")}
 
 
@@ -427,7 +449,8 @@ def _cmake(words: Words) -> Peeled | None:
         return Peeled(calls=((*map(Word, _CMAKE_REMOVES[tool]), *rest),), keep=True)
     if tool == "env":
         rest = tuple(word for word in rest if not word.text.startswith("--modify") and word.text != "--")
-        return _env((Word("env"), *_without_unset(rest)))
+        inner = _env((Word("env"), *_without_unset(rest)))
+        return replace(inner, withholds=True) if inner and _without_unset(rest) != rest else inner
     return Peeled(calls=(rest,)) if tool == "time" else None
 
 
@@ -551,10 +574,15 @@ _WRAPPERS: dict[str, Callable[[Words], Peeled | None]] = {
 _LOADER = LatePattern(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
 
 
+def is_loader(name: str) -> bool:
+    """Whether a program is the dynamic loader, which starts another one."""
+    return _LOADER.fullmatch(name) is not None
+
+
 def peel(words: Words) -> Peeled | None:
     """What a call starts instead of, or besides, itself; None where the call is what it seems."""
     if not words or words[0].dynamic:
         return None
     name = words[0].text.rsplit("/", 1)[-1]
-    wrapper = _loader if _LOADER.fullmatch(name) else _WRAPPERS.get(name)
+    wrapper = _loader if is_loader(name) else _WRAPPERS.get(name)
     return wrapper(words) if wrapper else None

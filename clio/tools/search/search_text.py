@@ -52,6 +52,8 @@ class SearchTextTool:
             raise ToolRetry("the pattern is empty; say what to search for")
         if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
             raise bad_pattern(args.pattern, "a search goes line by line, and a line holds no newline")
+        if "\0" in args.pattern:
+            raise bad_pattern(args.pattern, "text holds no null character")
         path = resolve(self._workspace, args.path)
         accepts, names = _file_filter(args.glob, self._prefix(path))
         place = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
@@ -59,6 +61,8 @@ class SearchTextTool:
         async def run(progress: Progress) -> ToolOutput:
             if not exists(path, self._workspace.display(path)):
                 raise missing(self._workspace, path)
+            if not (path.is_file() or path.is_dir()):
+                raise ToolFailed(f"{self._workspace.display(path)} is a device, pipe or socket; it cannot be searched")
             try:
                 async with asyncio.timeout(self._limit_s):
                     found = await self._search(self._query(args, path, accepts, names))

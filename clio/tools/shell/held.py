@@ -102,12 +102,39 @@ async def run_unasked(
         if attempt == 2 or not _bwrap_failed(enclosed, process):
             break
         await asyncio.to_thread(confinement.try_again)
-    refused = ""
-    if process.exit_code != 0:
-        withheld = [name for name in os.environ if name not in env]
-        output, level = process.output.text(), confinement.level()
-        refused = find_refusal(output, level, root=root, network=network, withheld=withheld)
-    return process, late, "", refused
+    return process, late, "", _find_refused(process, command, root, confinement, env, network=network)
+
+
+def explain_job_failure(
+    process: RunningProcess, command: str, root: Path, confinement: Confinement, *, network: bool
+) -> str:
+    """What a command that `start_unasked` started, and that has ended, was refused; "" for nothing. For a thread."""
+    env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
+    return _find_refused(process, command, root, confinement, env, network=network)
+
+
+def _find_refused(
+    process: RunningProcess,
+    command: str,
+    root: Path,
+    confinement: Confinement,
+    env: Mapping[str, str],
+    *,
+    network: bool,
+) -> str:
+    """What a command was refused. Where several programs ran, the exit code is that of the last: `x | tail` gives 0."""
+    output, level, speakers = process.output.text(), confinement.level(), None
+    if process.exit_code == 0:
+        from clio.security.readonly.programs import PROGRAMS
+        from clio.security.shell.syntax import parse
+
+        programs = {each.program for each in parse(command).commands}
+        if len(programs) < 2:
+            return ""
+        # Tools such as git call themselves "fatal" or "error". Where only filters run, that is a text they print.
+        speakers = programs if programs <= PROGRAMS.keys() else programs | {"fatal", "error"}
+    withheld = [name for name in os.environ if name not in env]
+    return find_refusal(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
 
 
 async def start_unasked(

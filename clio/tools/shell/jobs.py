@@ -20,16 +20,25 @@ if TYPE_CHECKING:
 class Job:
     """One background command. `read_to` is the character of its output the model has read up to.
 
-    ended: called once, when nothing of it is alive any more.
+    ended: called once, when nothing of it is alive any more. explain_failure: what it was refused, "" for
+    nothing; None where it was not confined.
     """
 
     def __init__(
-        self, name: str, command: str, process: "RunningProcess", ended: Callable[[], None] = lambda: None
+        self,
+        name: str,
+        command: str,
+        folder: Path,
+        process: "RunningProcess",
+        ended: Callable[[], None] = lambda: None,
+        explain_failure: Callable[[], str] | None = None,
     ) -> None:
         self.name = name
         self.command = command
+        self.folder = folder
         self.process = process
         self.read_to = 0
+        self._explain_failure = explain_failure
         self._waiting = asyncio.ensure_future(self._wait(ended))
 
     @property
@@ -41,8 +50,17 @@ class Job:
         """Return when it has ended, or after `timeout_s`."""
         await asyncio.wait({self._waiting}, timeout=timeout_s)
 
+    async def take_refusal(self) -> str:
+        """What it needs and was refused, once it has ended by itself; "" for nothing, and after the first call."""
+        explain = None if self.running else self._explain_failure
+        if explain is None:
+            return ""
+        self._explain_failure = None
+        return await asyncio.to_thread(explain)
+
     async def stop(self) -> None:
         """End it and everything it started; nothing happens where it has ended already."""
+        self._explain_failure = None
         await self.process.stop()
         self._waiting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -81,18 +99,20 @@ class JobTable:
 
         outside: no sandbox holds it. unasked: it runs without a question, and so is confined.
         """
-        from clio.tools.shell.held import start_held, start_unasked  # few ever start one
+        from clio.tools.shell.held import explain_job_failure, start_held, start_unasked  # few ever start one
 
         sandbox = self.sandbox if self.held and not outside else None
+        explain: Callable[[], str] | None = None
         if unasked is not None and self.confinement is not None:
             process, ended = await start_unasked(command, cwd, self.confinement, sandbox, network=unasked.network)
+            explain = partial(explain_job_failure, process, command, cwd, self.confinement, network=unasked.network)
         else:
             process = await start_held(command, cwd, sandbox)
             ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
         if not self._jobs:
             # Reached where clio dies of an error before it could close the table in order.
             atexit.register(self.kill)
-        job = Job(f"job{len(self._jobs) + 1}", command, process, ended)
+        job = Job(f"job{len(self._jobs) + 1}", command, cwd, process, ended, explain)
         self._jobs[job.name] = job
         return job
 

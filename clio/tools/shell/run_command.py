@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.errors import ToolFailed, ToolRetry
 from clio.git_looking import command as looking
@@ -101,7 +103,8 @@ class RunCommandTool:
     async def _in_background(self, command: str, outside: bool, unasked: Unasked | None) -> ToolOutput:
         job = await self._jobs.start(command, self._workspace.root, outside=outside, unasked=unasked)
         await job.wait(_FIRST_LOOK_S)
-        return _job_report(job, job.read_to, await put_back_by_jobs(self._sandbox))
+        output = _job_report(job, job.read_to, await put_back_by_jobs(self._sandbox))
+        return structs.replace(output, refused=await job.take_refusal())
 
 
 class JobOutputTool:
@@ -123,9 +126,24 @@ class JobOutputTool:
             if call.wait_s:
                 await job.wait(call.wait_s)
             offset = job.read_to if call.offset is None else call.offset
-            return _job_report(job, offset, await put_back_by_jobs(self._jobs.sandbox))
+            output = _job_report(job, offset, await put_back_by_jobs(self._jobs.sandbox))
+            if refused := await job.take_refusal():
+                return structs.replace(output, refused=refused, again=self._prepare_again(job))
+            return output
 
         return Prepared(title=f"output of {job.name}", action=Internal(), run=go)
+
+    def _prepare_again(self, job: Job) -> Prepared:
+        """The same command, to be started once more unconfined if the user agrees."""
+
+        async def go(progress: Progress) -> ToolOutput:
+            again = await self._jobs.start(job.command, job.folder)
+            await again.wait(_FIRST_LOOK_S)
+            return _job_report(again, again.read_to, await put_back_by_jobs(self._jobs.sandbox))
+
+        first, _, more = job.command.strip().partition("\n")
+        title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''} (background)"
+        return Prepared(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=go)
 
 
 class JobStopTool:

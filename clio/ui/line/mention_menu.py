@@ -100,7 +100,8 @@ class MentionMenu:
                 name = info.name or info.id[:8]
                 points = score(typed, f"{name} {info.id} {info.first_words}")
                 if points is not None:
-                    rows.append((points, _offer(kind, name, info.first_words)))
+                    note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
+                    rows.append((points, _offer(kind, name, note)))
         else:
             for note in shell.memory.list_notes():
                 points = score(typed, note.key)

@@ -178,9 +178,27 @@ def test_the_fragment_has_the_words_of_the_style_and_where_they_are_from(tmp_pat
     assert fragment is not None
     assert styles.find("concise").text in fragment.text
     assert fragment.source == "prompts/styles/concise.md"
-    assert fragment.reason.startswith("the person named it for ")
+    assert fragment.reason.startswith("the user named it for ")
     assert styles.use(None) is None
     assert styles.pinned is None
+
+
+def test_a_style_of_the_project_is_told_as_the_projects(tmp_path: Path) -> None:
+    styles = make(tmp_path)
+    projects, mine = tmp_path / "project" / ".clio" / "styles", tmp_path / "home" / "styles"
+    for folder, id in ((projects, "concise"), (mine, "mine")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{id}.md").write_text(f"---\nid: {id}\nname: {id}\n---\nSpeak like {id}.\n", encoding="utf-8")
+
+    told = {}
+    for id in ("concise", "mine", "detailed"):
+        styles.use(id)
+        told[id] = styles.fragment("why is it slow?")
+
+    assert "Speak like concise." in told["concise"].text and "the project's" in told["concise"].text
+    assert "project" in told["concise"].reason
+    for id in ("mine", "detailed"):
+        assert "project" not in told[id].text + told[id].reason
 
 
 def test_a_style_there_is_not_is_answered_with_the_nearest(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""Times from files that may be damaged."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clio.algorithms.stored_time import format_stored_time
+from clio.memory.sleep.nights import same_day
+from clio.memory.team.state import month_began, month_of
+
+NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)
+
+
+@pytest.mark.parametrize("seconds", NO_TIMES)
+def test_a_number_that_is_no_time_is_said_to_be_unknown(seconds: float) -> None:
+    assert format_stored_time("%Y-%m-%d", seconds, "unknown") == "unknown"
+    assert not same_day(seconds, time.time())
+
+
+def test_a_time_is_told_by_this_machines_clock() -> None:
+    assert format_stored_time("%Y-%m-%d", 1_700_000_000.0) == time.strftime("%Y-%m-%d", time.localtime(1_700_000_000))
+    assert same_day(1_700_000_000.0, 1_700_000_001.0) and not same_day(1_700_000_000.0, 1_700_200_000.0)
+
+
+@pytest.mark.parametrize("seconds", [1e18, -1e18, 1e308, 2**70])
+def test_a_month_is_always_one_that_can_be_read_back(seconds: float) -> None:
+    assert month_began(month_of(seconds)) >= 0
+
+
+def test_a_note_with_a_damaged_time_is_shown(tmp_path: Path) -> None:
+    env = os.environ | {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "clio", "note", *words]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    assert run("set", "mine", "kept").returncode == 0
+    path = tmp_path / ".clio" / "memory" / "mine.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"timestamp": 1e18}), encoding="utf-8")
+    for words in (("show", "mine"), ("list",), ("search", "kept")):
+        ended = run(*words)
+        assert ended.returncode == 0 and "kept" in ended.stdout, ended.stderr

@@ -1,0 +1,40 @@
+"""Mode `all` asks where a path to delete or write over is only known when the line runs, and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.security.actions import RunCommand
+from clio.security.approval import Allow, Ask, Deny, Policy
+from clio.security.path_policy import Workspace
+
+
+def read_lines(name: str) -> list[str]:
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("D", "E", "f", "d", "tmp", "NAME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize("line", read_lines("unknown_targets.txt"))
+def test_a_target_known_only_at_run_time_is_asked_about(root: Path, line: str) -> None:
+    policy = Policy(Workspace(root), "all")
+    action = RunCommand(command=line, cwd=root)
+    verdict = policy.judge(action)
+    assert isinstance(verdict, Ask | Deny), line
+    if isinstance(verdict, Ask):
+        assert verdict.risk == "high"
+        assert verdict.in_every_mode
+        policy.allow_for_session(action)
+        assert isinstance(policy.judge(action), Allow)
+
+
+@pytest.mark.parametrize("line", read_lines("known_targets.txt"))
+def test_a_target_that_the_line_tells_is_not(root: Path, line: str) -> None:
+    assert isinstance(Policy(Workspace(root), "all").judge(RunCommand(command=line, cwd=root)), Allow), line
