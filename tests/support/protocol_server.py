@@ -88,7 +88,7 @@ class Said:
         yield event("response.created", response={"id": "resp_1", "status": "in_progress", "output": []})
         if self.reasoning:
             index = next(place)
-            item = {"id": f"rs_{index}", "type": "reasoning", "summary": [], "encrypted_content": ""}
+            item: dict[str, Any] = {"id": f"rs_{index}", "type": "reasoning", "summary": [], "encrypted_content": ""}
             yield event("response.output_item.added", output_index=index, item=item)
             for piece in pieces_of(self.reasoning, 20):
                 yield event("response.reasoning_summary_text.delta", output_index=index, summary_index=0, delta=piece)
@@ -98,7 +98,7 @@ class Said:
             yield event("response.output_item.done", output_index=index, item=whole)
         if self.text:
             index = next(place)
-            message = {"id": f"msg_{index}", "type": "message", "role": "assistant", "content": []}
+            message: dict[str, Any] = {"id": f"msg_{index}", "type": "message", "role": "assistant", "content": []}
             yield event("response.output_item.added", output_index=index, item=message)
             for piece in pieces_of(self.text, 20):
                 yield event("response.output_text.delta", output_index=index, content_index=0, delta=piece)
@@ -156,7 +156,7 @@ class Said:
             yield event("content_block_stop", index=index)
         for call_id, name, arguments in calls:
             index = next(place)
-            call = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+            call: dict[str, Any] = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
             yield event("content_block_start", index=index, content_block=call)
             for piece in pieces_of(arguments, 20):
                 delta = {"type": "input_json_delta", "partial_json": piece}
