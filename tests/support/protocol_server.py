@@ -102,7 +102,7 @@ class Said:
             yield event("response.output_item.added", output_index=index, item=message)
             for piece in pieces_of(self.text, 20):
                 yield event("response.output_text.delta", output_index=index, content_index=0, delta=piece)
-            content = [{"type": "output_text", "text": self.text, "annotations": []}]
+            content: list[dict[str, Any]] = [{"type": "output_text", "text": self.text, "annotations": []}]
             output.append(message | {"content": content})
             yield event("response.output_item.done", output_index=index, item=output[-1])
         for call_id, name, arguments in calls:
