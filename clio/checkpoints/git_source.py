@@ -11,7 +11,7 @@ from msgspec import Struct
 from clio.errors import StorageError
 from clio.git_looking import command, environment
 
-_TIMEOUT_S = 30.0
+_TIMEOUT_S = 8.0
 _REGULAR = (b"100644", b"100755")
 
 

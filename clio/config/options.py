@@ -1,5 +1,6 @@
 """What one start of clio was asked to do: the flags after they were understood."""
 
+import os
 from pathlib import Path
 from typing import Literal, cast
 
@@ -68,6 +69,10 @@ def _file(here: Path, name: str | None) -> Path | None:
 
 def _folder(here: Path, name: str) -> Path:
     path = here / Path(name).expanduser()
-    if name and path.is_dir():
-        return path
-    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if path.exists() else "there is no such folder"))
+    try:
+        if name and path.is_dir():
+            return path
+    except OSError as error:  # a name no file can have
+        raise UsageError(f"--cwd {name!r} cannot be used: {error.strerror}") from None
+    there = os.path.lexists(path)
+    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if there else "there is no such folder"))

@@ -2,13 +2,15 @@
 
 An archive or a repository can bring `.clio/ltm.json` and its like. What they say is the repository's statement until
 the user trusts the folder. clio knows its own by a seal: a file in `.clio` with a code that only the key in clio's
-home can have made. The seal does not cover files that git tracks, for a pull changes those.
+home can have made, for this folder's path. Copied to another folder the seal says nothing, so the memory of a project
+that was moved or copied is asked about once. The seal does not cover files that git tracks, for a pull changes those.
 
 Sessions are known by their ids: clio notes the id of each session it begins or imports in its home. A session whose id
 is not there, or of which git tracks a file, came with the project. Those of a project sealed before ids were noted
 count as the user's own, once, when the seal is renewed.
 
-Projects that were in use before there were seals are known from the record of costs, once, when the key is made.
+Projects that were in use before there were seals are known from the record of costs, once, when the key is made;
+those sealed before seals named their folder, once, when the key is next used to seal.
 """
 
 import hashlib
@@ -49,10 +51,14 @@ _GIT_TIMEOUT_S = 5
 
 
 class _Key(Struct, frozen=True, kw_only=True):
-    """key: in hexadecimal; "" before it is made. former: projects that were in use before there were seals."""
+    """key: in hexadecimal; "" before it is made. former: projects that were in use before there were seals.
+
+    unbound: projects in use while seals named no folder, whose seals of that form count; None before they are noted.
+    """
 
     key: str = ""
     former: tuple[str, ...] = ()
+    unbound: tuple[str, ...] | None = None
 
 
 class _Spent(Struct):
@@ -80,7 +86,7 @@ def came_with_project(project: Path, home: Path) -> bool:
         return False
     known = _read_key(home)
     former = known.former if known.key else _projects_in_ledger(home)
-    if not _is_sealed(project, known) and str(project) not in former:
+    if not _is_sealed(project, known, home) and str(project) not in former:
         return True
     return _tracks_any(project, names)
 
@@ -90,18 +96,20 @@ def seal_memory(project: Path, home: Path) -> None:
     folder = project / FOLDER_NAME
     with suppress(OSError, ClioError):
         known = make_key(home)
-        if folder.is_dir() and not _is_sealed(project, known, with_sessions=True):
+        nonce, code = _read_seal(project)
+        is_sealed = nonce.startswith(_WITH_SESSIONS) and hmac.compare_digest(code, _code(known, nonce, project))
+        if folder.is_dir() and not is_sealed:
             record_sessions(home, earlier_sessions(project, home))
             nonce = _WITH_SESSIONS + secrets.token_hex(16)
-            write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce)}\n".encode(), durable=False)
+            write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce, project)}\n".encode(), durable=False)
 
 
 def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
     """The sessions of a project that was this user's before clio recorded ids; none where that was done already."""
     known = _read_key(home)
-    if _is_sealed(project, known, with_sessions=True):
+    if _is_sealed(project, known, home, with_sessions=True):
         return frozenset()
-    if not _is_sealed(project, known):
+    if not _is_sealed(project, known, home):
         former = known.former if known.key else _projects_in_ledger(home)
         if str(project) not in former or os.path.lexists(project / FOLDER_NAME / SEAL_NAME):
             return frozenset()
@@ -147,14 +155,16 @@ def tracked_sessions(project: Path) -> frozenset[str]:
 def make_key(home: Path) -> _Key:
     """The key of this home, made where there is none, with the projects in use until now. Raises OSError, ClioError."""
     known = _read_key(home)
-    if known.key:
+    if known.key and known.unbound is not None:
         return known
-    former = tuple(sorted(_projects_in_ledger(home)))
-    return update(
-        home / _KEY_NAME,
-        _KEY_FORMAT,
-        lambda old: old if old.key else _Key(key=secrets.token_hex(32), former=former),
-    )
+    used = tuple(sorted(_projects_in_ledger(home)))
+
+    def complete(old: _Key) -> _Key:
+        if not old.key:
+            return _Key(key=secrets.token_hex(32), former=used, unbound=())
+        return old if old.unbound is not None else _Key(key=old.key, former=old.former, unbound=used)
+
+    return update(home / _KEY_NAME, _KEY_FORMAT, complete)
 
 
 def describe_seal_damage(project: Path, home: Path) -> str | None:
@@ -177,7 +187,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
     if not (colon and _is_hexadecimal(nonce.removeprefix(_WITH_SESSIONS), 32) and _is_hexadecimal(code, 64)):
         return f"{str(seal)!r} is damaged"
     copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
-    if copies and not _is_sealed(project, _read_key(home)):
+    if copies and not _is_sealed(project, _read_key(home), home):
         return f"{str(home / _KEY_NAME)!r} was damaged and set aside as {copies[-1]!r}, and a new key was made"
     return None
 
@@ -210,20 +220,32 @@ def _read_key(home: Path) -> _Key:
         return _Key()
 
 
-def _code(known: _Key, nonce: str) -> str:
-    return hmac.new(known.key.encode(), nonce.encode(), "sha256").hexdigest()
+def _code(known: _Key, nonce: str, project: Path | None) -> str:
+    """The code of a seal for a project; None: of the earlier form, which named none."""
+    sealed = nonce if project is None else f"{nonce}\0{project}"
+    return hmac.new(known.key.encode(), os.fsencode(sealed), "sha256").hexdigest() if known.key else ""
 
 
-def _is_sealed(project: Path, known: _Key, *, with_sessions: bool = False) -> bool:
-    """with_sessions: by a clio that records the ids of sessions too."""
+def _read_seal(project: Path) -> tuple[str, str]:
+    """The nonce and the code of the project's seal; both "" where there is none to read."""
     try:
         text = read_regular(project / FOLDER_NAME / SEAL_NAME, _MAX_SEAL_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
-        return False
+        return "", ""
     nonce, _, code = text.strip().partition(":")
-    if with_sessions and not nonce.startswith(_WITH_SESSIONS):
+    return nonce, code
+
+
+def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = False) -> bool:
+    """with_sessions: by a clio that records the ids of sessions too."""
+    nonce, code = _read_seal(project)
+    if not known.key or (with_sessions and not nonce.startswith(_WITH_SESSIONS)):
         return False
-    return bool(known.key) and hmac.compare_digest(code, _code(known, nonce))
+    if hmac.compare_digest(code, _code(known, nonce, project)):
+        return True
+    if not hmac.compare_digest(code, _code(known, nonce, None)):
+        return False
+    return str(project) in (_projects_in_ledger(home) if known.unbound is None else known.unbound)
 
 
 def _memory_files(folder: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ The tree is built from the parser's events instead of its composer: a hostile fi
 nor the memory that aliases multiply, and every value keeps its text and place.
 """
 
+import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
@@ -72,7 +73,7 @@ Node = Scalar | Items | Table
 
 
 class PassedOver(ConfigError):
-    """The file is none that can be a configuration: a folder, a pipe, too large, or a link out of the project."""
+    """What has the name cannot be a configuration: a folder, a pipe, too large, a link to itself or one out of it."""
 
 
 def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> bytes | None:
@@ -95,6 +96,8 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
     except LeavesProject:
         raise PassedOver(f"{shown} lies behind a link that leads out of the project; it was not read") from None
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise PassedOver(f"{shown} is a link that leads back to itself; it was not read") from None
         raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
 
 

@@ -247,6 +247,11 @@ class MemorySystem(KnownOfProject):
     # Styles, and what the person thinks of answers
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether what is remembered of the project came with it, and the user does not trust the project with it."""
+        return self._is_foreign
+
+    @property
     def styles(self) -> Styles:
         """How answers are worded, and what was learned about that."""
         self._refuse_incognito()

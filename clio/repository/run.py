@@ -9,6 +9,8 @@ from clio.git_looking import NO_HOOKS, PLAIN, SWITCHES, command
 from clio.git_looking import environment as looking_environment
 
 LIMIT_S = 60.0
+LOOK_LIMIT_S = 15.0
+"""For what only reads and starts no other program. The patterns of a repository can make git take for ever."""
 MAX_BYTES = 8_000_000
 """Of one output; a diff that is larger is cut."""
 # With one of these, git would work on another repository than the one the folder lies in, or on another index.
@@ -31,11 +33,12 @@ def git(
         file not yet added, goes into a folder beside it, and nothing into the repository.
     filters, hooks: those of the repository run, where the person has let them; else no program is started.
     wrong: exit codes that are an answer and not an error.
-    Raises UserError with git's own words, or where git is missing, takes longer than LIMIT_S, or is led elsewhere.
+    Raises UserError with git's own words, or where git is missing, takes longer than its limit, or is led elsewhere.
     """
     env = environment() if filters or hooks else looking_environment(environment())
     if index is not None:
         env |= _written_beside(index, git_path(folder, "objects").absolute())
+    limit_s = LIMIT_S if filters or hooks else LOOK_LIMIT_S
     try:
         open_to = ["git", *PLAIN, *SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
         done = subprocess.run(
@@ -45,13 +48,16 @@ def git(
             input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
             check=False,
         )
     except FileNotFoundError as error:
         raise UserError("git is not installed here; install it, or work without it") from error
     except subprocess.TimeoutExpired as error:
-        raise UserError(f"git {arguments[0]} took longer than {LIMIT_S:.0f} s and was stopped") from error
+        raise UserError(
+            f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; patterns with many stars in "
+            ".gitignore or .gitattributes can cause that"
+        ) from error
     except OSError as error:
         raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
     if done.returncode and done.returncode not in wrong:

@@ -24,7 +24,10 @@ from clio.tools.work_args import GitArgs
 if TYPE_CHECKING:
     from git import Repo
 
-READ_LIMIT_S = 60
+READ_LIMIT_S = 15.0
+STATUS_LIMIT_S = 5.0
+"""Then it is asked again without untracked files, for which git matches the patterns of each `.gitignore`."""
+_WHY_SLOW = "patterns with many stars in .gitignore or .gitattributes can cause that"
 
 
 class GitTool:
@@ -73,7 +76,7 @@ class GitTool:
         paths = (root, *(place for place in found if place is not None))
 
         async def go(progress: Progress) -> ToolOutput:
-            text = await _git_output(self._cwd, arguments)
+            text = await (_status if arguments[0] == "status" else _git_output)(self._cwd, arguments)
             return ToolOutput(text=text or "(nothing)", summary=many(len(text.splitlines()), "line"))
 
         return Prepared(title=title, action=ReadFiles(paths=paths), run=go)
@@ -136,8 +139,23 @@ def git_text(folder: Path, arguments: list[str]) -> str:
     return output.decode("utf-8", errors="replace").rstrip("\n")
 
 
-async def _git_output(folder: Path, arguments: list[str]) -> str:
-    """The same for an operation that may take long: git ends when nobody waits for it any more."""
+async def _status(folder: Path, arguments: list[str]) -> str:
+    """What git status prints; without untracked files where it takes longer than STATUS_LIMIT_S to find them."""
+    try:
+        return await _git_output(folder, arguments, STATUS_LIMIT_S)
+    except GitTooSlow:
+        tracked = [word for word in arguments if not word.startswith("--untracked-files")]
+        text = await _git_output(folder, [*tracked, "--untracked-files=no"], STATUS_LIMIT_S)
+        slow = f"git took longer than {STATUS_LIMIT_S:.0f} s to look for them; {_WHY_SLOW}"
+        return f"{text}\n(untracked files are not listed: {slow})"
+
+
+class GitTooSlow(ToolFailed):
+    """git was stopped after the time it may take to read."""
+
+
+async def _git_output(folder: Path, arguments: list[str], limit_s: float = READ_LIMIT_S) -> str:
+    """The same for an operation that may take long: git is ended when the call is cancelled. Raises GitTooSlow too."""
     try:
         words = await asyncio.to_thread(looking, folder, *arguments)
         process = await asyncio.create_subprocess_exec(
@@ -146,10 +164,11 @@ async def _git_output(folder: Path, arguments: list[str]) -> str:
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
     try:
-        async with asyncio.timeout(READ_LIMIT_S):
+        async with asyncio.timeout(limit_s):
             output, said = await process.communicate()
     except TimeoutError as error:
-        raise ToolFailed(f"git {arguments[0]} took longer than {READ_LIMIT_S} s and was stopped") from error
+        said = f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; {_WHY_SLOW}"
+        raise GitTooSlow(said) from error
     finally:
         if process.returncode is None:
             process.kill()

@@ -161,7 +161,9 @@ def test_only_styles_somebody_wrote_can_be_deleted(desk: Desk, own: Path) -> Non
     assert "haiku" not in ids(desk)
 
 
-def test_a_style_of_ones_own_in_place_of_a_built_in_one_gives_way_to_it_again(desk: Desk, own: Path) -> None:
+def test_a_style_of_ones_own_in_place_of_a_built_in_one_gives_way_to_it_again(desk: Desk) -> None:
+    own = desk.loaded.home / "styles" / "concise.md"
+    own.parent.mkdir(parents=True)
     own.write_text(OWN.replace("haiku", "concise"), encoding="utf-8")
     assert ok(desk, "/style delete concise --yes").text.endswith("The built-in style of that name shows again.")
 

@@ -1,5 +1,9 @@
 """A damaged memory key or seal: the sentence names the file, and does not say that a repository brought the memory."""
 
+import hashlib
+import hmac
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,3 +57,52 @@ def test_memory_without_a_seal_still_came_with_the_project(own: tuple[Path, Path
     (project / ".clio" / "written-here").unlink()
     assert came_with_project(project, home)
     assert describe_seal_damage(project, home) is None
+
+
+@pytest.mark.parametrize("name", ["copy", "project2", "project/inner"])
+def test_a_seal_copied_to_another_project_does_not_count(own: tuple[Path, Path], name: str) -> None:
+    project, home = own
+    other = project.parent / name
+    (other / ".clio").mkdir(parents=True)
+    (other / ".clio" / "ltm.json").write_text('{"version": 1}')
+    shutil.copy(project / ".clio" / "written-here", other / ".clio")
+    assert came_with_project(other, home)
+    assert describe_seal_damage(other, home) is None
+
+
+def test_a_moved_project_is_asked_about_and_sealed_again_once_it_is_trusted(own: tuple[Path, Path]) -> None:
+    project, home = own
+    moved = project.rename(project.with_name("moved"))
+    assert came_with_project(moved, home)
+    seal_memory(moved, home)
+    assert not came_with_project(moved, home)
+
+
+def seal_without_folder(project: Path, home: Path) -> None:
+    """What an earlier clio left: a seal that names no folder, and a key that does not know of such seals."""
+    path = home / "memory_key.json"
+    document = json.loads(path.read_text())
+    document.pop("unbound")
+    path.write_text(json.dumps(document))
+    nonce = "s-" + hashlib.md5(b"an earlier seal").hexdigest()
+    code = hmac.new(document["key"].encode(), nonce.encode(), "sha256").hexdigest()
+    (project / ".clio" / "written-here").write_text(f"{nonce}:{code}\n")
+
+
+def test_an_earlier_seal_counts_only_where_clio_was_in_use_then(own: tuple[Path, Path]) -> None:
+    project, home = own
+    seal_without_folder(project, home)
+    assert came_with_project(project, home)
+    (home / "costs.jsonl").write_text(json.dumps({"project": str(project)}) + "\n")
+    assert not came_with_project(project, home)
+    make_key(home)
+    later = project.with_name("later")
+    shutil.copytree(project, later)
+    with (home / "costs.jsonl").open("a") as ledger:
+        ledger.write(json.dumps({"project": str(later)}) + "\n")
+    assert came_with_project(later, home)
+    assert not came_with_project(project, home)
+    earlier = (project / ".clio" / "written-here").read_text()
+    seal_memory(project, home)
+    assert (project / ".clio" / "written-here").read_text() != earlier
+    assert not came_with_project(project, home)

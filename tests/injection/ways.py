@@ -172,7 +172,7 @@ def _line_of_facts(text: str) -> str:
 
 
 def _menu(text: str) -> str:
-    infos = [SimpleNamespace(id="other", name=text, first_words=text)]
+    infos = [SimpleNamespace(id="other", name=text, first_words=text, came_with_project=True)]
     resource = SimpleNamespace(name=text, description=text, uri=f"x:{text}")
     shell = SimpleNamespace(
         session=SimpleNamespace(id="mine", messages=()),

@@ -74,6 +74,9 @@ def hostile_projects() -> Iterator[tuple[str, Fill]]:
     )
     yield "a trust file of its own", text(".clio/trusted.json", '{"schema":"clio.trusted","version":1,"projects":{}}')
     yield "a seal of its own", text(".clio/written-here", f"{'0' * 32}:{'0' * 64}\n")
+    for name in (".clio", ".claude", ".agents", ".clio/commands", ".clio/agents", ".claude/commands"):
+        yield f"{name} is a link to itself", loop(name)
+    yield "two links that lead to each other", circle(".clio/config.yaml", ".clio/other.yaml")
     yield "a lock that names a process", text(".clio/ltm.json.lock", '{"pid":1,"hostname":"x"}')
     yield "names with escapes", text(f"src/{ESCAPE.replace('/', '')}.py", "x = 1\n")
     yield "a glob that never ends", text(".gitignore", "*a" * 60 + "b\n")
@@ -105,6 +108,16 @@ def chain(name: str) -> Fill:
 def text(name: str, words: str) -> Fill:
     """A file with this text."""
     return lambda project, outside: void(place(project, name).write_text(words, encoding="utf-8"))
+
+
+def circle(one: str, other: str) -> Fill:
+    """Two links that lead to each other."""
+
+    def fill(project: Path, outside: Path) -> None:
+        place(project, one).symlink_to(project / other)
+        place(project, other).symlink_to(project / one)
+
+    return fill
 
 
 def pipe(name: str) -> Fill:

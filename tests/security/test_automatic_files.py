@@ -1,6 +1,7 @@
 """Mode `edits` asks before it writes what other programs run or obey by themselves; mode `all` does not."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,56 @@ def test_a_shell_that_writes_it_is_asked_as_well(name: str, project: Path) -> No
     rules = ("touch *", "touch <safe>", "cp *", "mv *", "ln *", "tee *", "install *", "sed *", "cd *")
     assert [line for line in lines if runs(project, line, "edits", *rules)] == []
     assert runs(project, "echo x > notes.txt", "edits")
+
+
+RESPELLED = [
+    lambda name: name + "\u200c",
+    lambda name: name[:2] + "\u2064" + name[2:],
+    lambda name: "\ufeff" + name,
+    lambda name: name + ".",
+    lambda name: name + ". . ",
+    lambda name: name + "::$DATA",
+    lambda name: name + "::$INDEX_ALLOCATION",
+    lambda name: name + ":x",
+    lambda name: name.replace(".", "\uff0e", 1),
+    lambda name: name.replace("i", "\uff29").replace("s", "\u017f"),
+    lambda name: name.upper() + "\U000e0041",
+    lambda name: name + "\xad.",
+    lambda name: name + "\x01",
+]
+
+
+@pytest.mark.parametrize("respell", RESPELLED)
+@pytest.mark.parametrize(
+    "name", [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".envrc", ".husky/x", ".clio/config.yaml"]
+)
+def test_a_name_that_some_disk_takes_for_another_is_asked(
+    respell: Callable[[str], str], name: str, project: Path
+) -> None:
+    first, slash, rest = name.partition("/")
+    for spelled in (f"{respell(first)}{slash}{rest}", f"sub/{respell(first)}{slash}{rest}"):
+        assert writes(project, spelled, "edits") == "high", ascii(spelled)
+    if rest:
+        assert writes(project, f"{first}/{respell(rest)}", "edits") == "high"
+
+
+@pytest.mark.parametrize(
+    "name", ["git~1/config", "GIT~1/hooks/x", "VSCODE~1/tasks.json", "sub/ENVRC~1", "PRE-CO~1.YAM"]
+)
+def test_a_short_name_of_windows_is_asked(name: str, project: Path) -> None:
+    assert writes(project, name, "edits") == "high"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a backslash divides names there")
+def test_a_backslash_is_read_as_windows_does(project: Path) -> None:
+    assert writes(project, ".git\\config", "edits") == "high"
+
+
+@pytest.mark.parametrize(
+    "name", ["zu\u200cgit.py", "na\xefve.py", "\u65e5\u672c.txt", "caf\u00e9/x.md", "a~b.txt", "x.py~"]
+)
+def test_names_of_other_scripts_are_ordinary(name: str, project: Path) -> None:
+    assert writes(project, name, "edits") == "run"
 
 
 @pytest.mark.parametrize("name", ORDINARY)

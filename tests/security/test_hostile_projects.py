@@ -120,3 +120,17 @@ def test_no_pattern_of_the_configuration_hangs(ground: Ground, pattern: str) -> 
     (ground.home / ".clio" / "config.yaml").write_text(f"redact_patterns:\n  - '{pattern}'\n", encoding="utf-8")
     ended = ground.run("-p", "a" * 5_000 + "!")
     assert ended.returncode == 0 or (ended.returncode == REFUSED and pattern in ended.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege")
+@pytest.mark.parametrize("name", [".clio", ".clio/config.yaml"])
+def test_a_link_to_itself_is_passed_over_with_a_line(ground: Ground, name: str) -> None:
+    PROJECTS[f"{name} is a link to itself"](ground.project, ground.outside)
+    ended = ground.run("-p", "hello")
+    assert ended.returncode == 0 and "leads back to itself" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [("-p", "/review {}"), ("-p", "see @{}"), ("-p", "/review @{}"), ("--cwd", "{}")])
+def test_a_name_of_any_length_is_no_error_of_clio(ground: Ground, words: tuple[str, ...]) -> None:
+    ended = ground.run(*(word.format("README.md:" + "1" * 5_000) for word in words))
+    assert "bug in clio" not in ended.stderr and "Traceback" not in ended.stderr

@@ -244,3 +244,7 @@ def test_further_lines_of_a_replacement_are_indented_like_the_first(pad: str, en
         assert isinstance(outcome, Landed)
         block = "".join(f"{pad if line else ''}{line}{ending}" for line in lines)
         assert outcome.apply(text) == f"def f():{ending}{block}{pad}rest(){ending}"
+
+
+def test_quoted_line_numbers_match_whole_lines_only() -> None:
+    assert isinstance(fit("        x = 1\n", "1→    ", "1→\t", replace_all=True), Refused)

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,24 @@ def test_status_names_changed_and_new_files_in_plain_text(repo: Path) -> None:
     (repo / "naïve file.txt").write_text("changed\n", encoding="utf-8")
     (repo / "new.txt").touch()
     assert call(repo, operation="status").text == '## main\n M "naïve file.txt"\n?? new.txt'
+
+
+@pytest.mark.parametrize("pattern", ["**/*a" * 12 + "b", "**/*" * 12 + "b", "**/*a*a*a*a*/" * 6 + "b"])
+@pytest.mark.parametrize("place", [".gitignore", ".git/info/exclude", "a/.gitignore"])
+def test_patterns_that_take_git_for_ever_are_bounded(
+    repo: Path, place: str, pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.tools.git.STATUS_LIMIT_S", 1.0)
+    deep = repo.joinpath("a", *["a" * 60] * 10)
+    deep.mkdir(parents=True)
+    (deep / ("a" * 200)).touch()
+    (repo / place).write_text(f"{pattern}\n")
+    (repo / "na\xefve file.txt").write_text("changed\n", encoding="utf-8")
+    began = time.monotonic()
+    text = call(repo, operation="status").text
+    assert time.monotonic() - began < 10
+    assert ' M "na\xefve file.txt"' in text
+    assert "untracked files are not listed" in text or "?? a/" in text
 
 
 def test_reading_is_read_and_names_the_repository(repo: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.path_policy import Workspace
 from clio.tools.base import ToolOutput
+from clio.tools.search.file_index import list_files
 from clio.tools.search.search_engines import literal
 from clio.tools.search.search_text import SearchText, SearchTextTool
 from tests.tools.file_support import Bench, run
@@ -50,6 +52,37 @@ def test_ignore_case(bench: Bench, rg: str | None) -> None:
     bench.write("f", "Über\nüber\n")
     assert search(bench, rg, "ÜBER").text.startswith("no matches")
     assert search(bench, rg, "ÜBER", ignore_case=True).summary == "2 matches in 1 file"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and devices have no names there")
+@pytest.mark.parametrize("kind", ["pipe", "device", "large", "link to a pipe"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".ignore", ".rgignore", ".gitignore", "a/.ignore", "a/b/c/.gitignore", "a/b/.rgignore", ".hidden/.ignore"),
+        *(".git", "a/.git", ".git/info/exclude", ".git/commondir", "a/.git/info/exclude", "elsewhere/commondir"),
+    ],
+)
+def test_a_file_of_rules_that_never_ends_delays_no_search(bench: Bench, rg: str | None, name: str, kind: str) -> None:
+    bench.write("a/b/c/f.py", "hit\n")
+    bench.write("f.py", "hit\n")
+    if name.startswith("elsewhere"):
+        bench.write(".git", "gitdir: elsewhere\n")
+    path = bench.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "large":
+        path.touch()
+        os.truncate(path, 3_000_000_000)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(bench.root / "pipe" if kind == "link to a pipe" else path)
+        if kind == "link to a pipe":
+            path.symlink_to(bench.root / "pipe")
+    began = time.monotonic()
+    assert search(bench, rg, "hit").summary == "2 matches in 2 files"
+    assert {"f.py", "a/b/c/f.py"} <= set(list_files(bench.root, rg=rg))
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("git", [True, False])

@@ -237,7 +237,7 @@ def test_a_cancelled_question_gives_the_terminal_back() -> None:
 
 
 LONG = {
-    "many lines": "\n".join(f"echo {number}" for number in range(500)) + "\nrm -rf build",
+    "many lines": "\n".join(f"echo {number}" for number in range(100)) + "\nrm -rf build",
     "a long line": "echo " + "x" * 9_000 + "; rm -rf build",
     "comments": "true\n" + "# a\n" * 60 + "rm -rf build",
 }

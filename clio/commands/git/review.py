@@ -1,5 +1,6 @@
 """What /review is about: a range, what is staged, some files, or all that is not committed."""
 
+import os
 from collections.abc import Sequence
 
 from clio.commands.called import Meaning
@@ -58,7 +59,7 @@ def _difference(state: State, words: Sequence[str], *, staged_only: bool) -> tup
     for path in paths:
         if path.startswith("-"):
             raise UsageError(f"/review does not know {path!r}; it takes a range, --staged, or files")
-        if not (state.root / state.prefix / path).exists() and not _was_tracked(state, path):
+        if not os.path.lexists(state.root / state.prefix / path) and not _was_tracked(state, path):
             raise UserError(f"{path!r} is no revision git knows and no file here; give main..HEAD, --staged, or a file")
     if not revisions:
         return _open_work(state, paths)
@@ -84,7 +85,7 @@ def _open_work(state: State, paths: Sequence[str]) -> tuple[str, Difference]:
 
 def _is_revision(state: State, word: str) -> bool:
     """Whether git takes the word for commits: a branch, a hash, a range; a file of that name goes before."""
-    if word.startswith("-") or (".." not in word and (state.root / state.prefix / word).exists()):
+    if word.startswith("-") or (".." not in word and os.path.lexists(state.root / state.prefix / word)):
         return False
     try:
         git(state.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{word}^{{commit}}")

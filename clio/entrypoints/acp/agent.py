@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
@@ -222,9 +223,14 @@ def _folder(cwd: str) -> Path:
     path = Path(cwd)
     if not path.is_absolute():
         raise UsageError(f"cwd must be an absolute path, not {cwd!r}")
-    if not path.is_dir():
-        raise UsageError(f"cwd {cwd!r}: " + ("that is not a folder" if path.exists() else "there is no such folder"))
-    return path
+    try:
+        if path.is_dir():
+            return path
+    except OSError as error:  # a name no file can have
+        raise UsageError(f"cwd {cwd!r} cannot be used: {error.strerror}") from None
+    raise UsageError(
+        f"cwd {cwd!r}: " + ("that is not a folder" if os.path.lexists(path) else "there is no such folder")
+    )
 
 
 def _moment(seconds: float) -> str | None:

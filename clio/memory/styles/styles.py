@@ -280,7 +280,7 @@ class Styles:
     def _folders(self) -> "SkillFolders":
         from clio.memory.styles.skill_files import SkillFolders
 
-        return SkillFolders(self._places)
+        return SkillFolders(*self._places)
 
     def _keep_account(self) -> None:
         if self._choice is None or not self._persist:

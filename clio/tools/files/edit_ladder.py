@@ -65,6 +65,7 @@ class _Attempt(Struct, frozen=True, kw_only=True):
     find: Callable[[], list[Match]]
     old: str
     new: str
+    whole_lines: bool = False
 
 
 def fit(
@@ -82,8 +83,10 @@ def fit(
         return Refused(reason="same", message="the text to find and its replacement are the same; nothing would change")
     for attempt in _attempts(text, old, new):
         found = attempt.find()
-        if whole_lines:
+        if whole_lines or attempt.whole_lines:
             found = [match for match in found if _at_line_start(text, match.start)]
+        if attempt.whole_lines:
+            found = [match for match in found if _at_line_end(text, match.end)]
         if not found:
             continue
         if len(found) > 1 and not (replace_all and attempt.rung != "whitespace"):
@@ -102,11 +105,11 @@ def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
     old, new = unix(raw_old), unix(raw_new)
     yield _Attempt(rung="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
     yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, old), old=old, new=new)
-    if (whole := old.rstrip(" \t")) != old and whole.endswith("\n") and whole.strip():
+    if (trimmed := old.rstrip(" \t")) != old and trimmed.endswith("\n") and trimmed.strip():
         # Blanks behind the last newline that are no indentation in the file: left over from quoting.
         cut = new.rstrip(" \t")
         rest = cut if cut.endswith("\n") else new
-        yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, whole), old=whole, new=rest)
+        yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, trimmed), old=trimmed, new=rest)
     numbers = find_numbers(old)
     if numbers and (bare := without_numbers(old, numbers)):
         bare_new = without_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
@@ -115,22 +118,30 @@ def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
             find=lambda: find_exact(text, bare) or find_any_ending(text, bare),
             old=bare,
             new=bare_new,
+            whole_lines=True,
         )
         if numbers.whole:
             old, new = bare, bare_new
-    yield _Attempt(rung="indent shift", find=lambda: find_shifted(text, old), old=old, new=new)
+    # A number stands before a line, so what it stands before is one: never the blanks or the words inside another line.
+    whole = numbers is not None and numbers.whole
+    yield _Attempt(rung="indent shift", find=lambda: find_shifted(text, old), old=old, new=new, whole_lines=whole)
     plain, folded = fold(text), fold(old)
     yield _Attempt(
         rung="punctuation",
         find=lambda: find_any_ending(plain, folded) or find_shifted(plain, folded),
         old=old,
         new=new,
+        whole_lines=whole,
     )
-    yield _Attempt(rung="whitespace", find=lambda: find_loose(plain, folded), old=old, new=new)
+    yield _Attempt(rung="whitespace", find=lambda: find_loose(plain, folded), old=old, new=new, whole_lines=whole)
 
 
 def _at_line_start(text: str, offset: int) -> bool:
     return offset == 0 or text[offset - 1] in "\r\n"
+
+
+def _at_line_end(text: str, offset: int) -> bool:
+    return offset == len(text) or text[offset] in "\r\n" or _at_line_start(text, offset)
 
 
 def _apart(found: list[Match]) -> Iterator[Match]:

@@ -2,14 +2,17 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from clio.storage.reading import read_project_file
+from clio.storage.reading import read_project_file, read_regular
 from clio.tools.search.ignore_rules import IgnoreRules, parse_rules
 
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
@@ -19,6 +22,10 @@ _MACHINE = ("/proc", "/sys", "/dev")
 """No files of a project, where the project is the whole machine; to read some of them waits for ever."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
 _MAX_IGNORE_BYTES = 1_000_000
+_RIPGREP_FILES = (*_IGNORE_FILES, ".rgignore", ".git")
+"""What ripgrep opens by itself in every folder."""
+_MAX_RIPGREP_BYTES = 256_000
+"""ripgrep reads such a file whole, and turns it into expressions: 230 MB of memory for 1 MB of rules."""
 _TIMEOUT_S = 30.0
 
 _Placed = tuple[str, IgnoreRules]
@@ -89,18 +96,89 @@ def path_key(path: str) -> str:
 def _with_ripgrep(
     program: str, root: Path, folder: Path, hidden: bool, limit_s: float = _TIMEOUT_S
 ) -> list[str] | None:
-    """None where ripgrep cannot be run, or takes longer."""
+    """None where ripgrep cannot be run, takes longer, or would wait for a file of rules."""
     command = [program, "--files", "--null", *ripgrep_options(root, folder, hidden=hidden), "./"]
-    try:
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit_s, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    with tempfile.TemporaryFile() as output:  # a pipe would have to be read while the folders are looked through
+        try:
+            process = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL
+            )
+        except OSError:
+            return None
+        with process:
+            try:
+                ends = time.monotonic() + limit_s
+                if has_costly_rules(folder, lambda: process.poll() is not None or time.monotonic() > ends):
+                    return None
+                process.wait(max(ends - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                if process.poll() is None:
+                    process.kill()
+        output.seek(0)
+        listed = output.read()
+    if process.returncode not in (0, 1) and not listed:
         return None
-    if done.returncode not in (0, 1) and not done.stdout:
-        return None
-    names = os.fsdecode(done.stdout).replace(os.sep, "/").split("\0")
+    names = os.fsdecode(listed).replace(os.sep, "/").split("\0")
     return [name.removeprefix("./") for name in names if name]
+
+
+def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
+    """Whether ripgrep would wait for a pipe or a device, or read a very large file, for the rules of what to ignore.
+
+    Looks at all folders above and below, the nearest first, until `is_over` says that ripgrep has ended: it is meant to
+    be run beside it.
+    """
+    for above in folder.parents:
+        if any(_is_costly(f"{above}{os.sep}{name}") for name in _RIPGREP_FILES):
+            return True
+    waiting = deque([str(folder)])
+    while waiting and not is_over():
+        try:
+            entries = list(os.scandir(waiting.popleft()))
+        except OSError:  # not ours to read
+            continue
+        for entry in entries:
+            if entry.name in _RIPGREP_FILES and _is_costly(entry.path):
+                return True
+            if entry.is_dir(follow_symlinks=False) and entry.name not in _REPOSITORIES and not _own_data(entry.path):
+                waiting.append(entry.path)
+    return False
+
+
+def _is_costly(path: str) -> bool:
+    """Of `.git`: whether the rules it holds, or that it leads to as a linked worktree's, are."""
+    if not _is_small_file(path):
+        return True
+    if not path.endswith(f"{os.sep}.git"):
+        return False
+    git = path
+    if os.path.isfile(path):  # noqa: PTH113 - raises nothing
+        git = os.path.join(os.path.dirname(path), _first_line(path).removeprefix("gitdir:").strip())  # noqa: PTH118, PTH120
+    common = f"{git}{os.sep}commondir"
+    if not _is_small_file(common):
+        return True
+    shared = os.path.join(git, _first_line(common))  # noqa: PTH118 - the second may be absolute
+    return not all(_is_small_file(f"{place}{os.sep}info{os.sep}exclude") for place in (git, shared))
+
+
+def _is_small_file(path: str) -> bool:
+    """Whether opening and reading it ends at once; so it does for a folder, and for what is not there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - a Path for each of 20,000 files costs as much again
+    except (OSError, ValueError):
+        return True
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size <= _MAX_RIPGREP_BYTES
+    return stat.S_ISDIR(status.st_mode)
+
+
+def _first_line(path: str) -> str:
+    try:
+        return os.fsdecode(read_regular(Path(path), _MAX_RIPGREP_BYTES)).partition("\n")[0].strip()
+    except OSError:
+        return ""
 
 
 def walk(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import errno
 import os
 import re
 from asyncio.subprocess import DEVNULL, PIPE
@@ -16,7 +17,7 @@ from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooS
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed, ToolRetry
 from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode
-from clio.tools.search.file_index import list_files, path_key, ripgrep_options
+from clio.tools.search.file_index import has_costly_rules, list_files, path_key, ripgrep_options
 
 _CHUNK = 1 << 16
 _FILE_LIMIT_S = 2.0
@@ -114,7 +115,7 @@ _RECORD = msgspec.json.Decoder(_Record)
 
 
 async def search_with_ripgrep(program: str, query: Query) -> Found:
-    """Search with ripgrep. Raises ToolRetry for a bad pattern, OSError where the program does not start."""
+    """Search with ripgrep. Raises ToolRetry for a bad pattern, OSError where the program cannot be used."""
     files: list[FileHits] = []
     matched = here = 0
     lines: list[Line] = []
@@ -173,10 +174,14 @@ async def _records(command: list[str], query: Query) -> AsyncGenerator[_Record, 
 
 
 async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, None]:
-    """The lines a command prints; it is killed when nobody listens any more."""
+    """The lines a command prints; it is killed when the caller stops reading.
+
+    Raises OSError where ripgrep would wait for a file of rules.
+    """
     process = await asyncio.create_subprocess_exec(*command, cwd=query.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     assert process.stdout and process.stderr
     errors = asyncio.create_task(process.stderr.read())
+    looking = asyncio.create_task(_kill_if_costly(process, query.folder))
     try:
         pieces: list[bytes] = []  # of a row not yet complete; joined once, for rows can have many megabytes
         while chunk := await process.stdout.read(_CHUNK):
@@ -185,7 +190,10 @@ async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, Non
             for row in rows:
                 yield b"".join(pieces)
                 pieces = [row]
-        if await process.wait() == 2:
+        await process.wait()
+        if await looking:
+            raise OSError(errno.EINVAL, "a file of rules is a pipe, a device or too large")
+        if process.returncode == 2:
             _raise_for((await errors).decode("utf-8", "replace"), query)
     finally:
         errors.cancel()
@@ -194,6 +202,16 @@ async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, Non
                 process.kill()
             await process.stdout.read()
             await process.wait()
+        await looking
+
+
+async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> bool:
+    """End ripgrep where it would wait for a file of rules; whether that was so."""
+    if not await asyncio.to_thread(has_costly_rules, folder, lambda: process.returncode is not None):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    return True
 
 
 def _raise_for(errors: str, query: Query) -> None:

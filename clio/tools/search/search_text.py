@@ -96,7 +96,7 @@ class SearchTextTool:
         if program is not None:
             try:
                 return await search_with_ripgrep(program, query)
-            except OSError:  # there is a program of that name and it does not run here
+            except OSError:  # it does not run here, or a file of the project would make it wait
                 pass
         return await asyncio.to_thread(search_with_python, query)
 

@@ -186,17 +186,17 @@ def test_the_fragment_has_the_words_of_the_style_and_where_they_are_from(tmp_pat
 def test_a_style_of_the_project_is_told_as_the_projects(tmp_path: Path) -> None:
     styles = make(tmp_path)
     projects, mine = tmp_path / "project" / ".clio" / "styles", tmp_path / "home" / "styles"
-    for folder, id in ((projects, "concise"), (mine, "mine")):
+    for folder, id in ((projects, "brief"), (mine, "mine")):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{id}.md").write_text(f"---\nid: {id}\nname: {id}\n---\nSpeak like {id}.\n", encoding="utf-8")
 
     told = {}
-    for id in ("concise", "mine", "detailed"):
+    for id in ("brief", "mine", "detailed"):
         styles.use(id)
         told[id] = styles.fragment("why is it slow?")
 
-    assert "Speak like concise." in told["concise"].text and "the project's" in told["concise"].text
-    assert "project" in told["concise"].reason
+    assert "Speak like brief." in told["brief"].text and "the project's" in told["brief"].text
+    assert "project" in told["brief"].reason
     for id in ("mine", "detailed"):
         assert "project" not in told[id].text + told[id].reason
 
@@ -206,8 +206,33 @@ def test_a_style_there_is_not_is_answered_with_the_nearest(tmp_path: Path) -> No
         make(tmp_path).use("concice")
 
 
-def test_a_style_of_the_project_takes_the_place_of_a_built_in_one_and_goes_with_its_file(tmp_path: Path) -> None:
-    folder = tmp_path / "project" / ".clio" / "styles"
+def test_a_style_of_the_project_takes_the_place_of_no_other(tmp_path: Path) -> None:
+    projects, mine = tmp_path / "project" / ".clio" / "styles", tmp_path / "home" / "styles"
+    projects.mkdir(parents=True)
+    mine.mkdir(parents=True)
+    (mine / "m.md").write_text("---\nid: mine\nname: My own\n---\nAs I like it.\n")
+    heads = {
+        "a": "id: concise",
+        "b": "id: mine",
+        "c": "id: other\nname: Concise",
+        "d": "id: my-own\nname: MY OWN",
+        "e": "id: third\nname: mine",
+        "f": "id: free",
+        "z": "id: free",
+    }
+    for name, head in heads.items():
+        (projects / f"{name}.md").write_text(f"---\n{head}\n---\nTheirs {name}.\n")
+    styles = make(tmp_path)
+
+    theirs = [skill.text for skill in styles.skills().skills if skill.text.startswith("Theirs")]
+    assert theirs == ["Theirs f."]
+    assert styles.find("concise").built_in
+    assert styles.find("mine").text == styles.find("my own").text == "As I like it."
+    assert all(f"{name}.md" in " ".join(styles.skills().problems) for name in "abcdez")
+
+
+def test_a_style_of_the_user_takes_the_place_of_a_built_in_one_and_goes_with_its_file(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "styles"
     folder.mkdir(parents=True)
     (folder / "mine.md").write_text("---\nid: concise\nverbosity: 0.2\n---\nTwo lines at most.\n")
     (folder / "broken.md").write_text("no properties")
