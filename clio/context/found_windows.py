@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from clio.context.learned_file import LearnedFile
+from clio.storage.learned_file import LearnedFile
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
 from clio.storage.document import Format
 

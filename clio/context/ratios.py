@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.context.learned_file import LearnedFile
+from clio.storage.learned_file import LearnedFile
 from clio.sessions.session import Session
 from clio.storage.document import Format
 from clio.tokens import TokenEstimator
