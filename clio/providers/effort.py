@@ -28,7 +28,8 @@ _FIELD_REFUSED = LatePattern(
     r"extra_forbidden|extra inputs|unrecogni[sz]ed (?:request )?(?:argument|parameter|field|key)|unexpected keyword"
     r"|(?:unknown|unsupported|invalid) (?:name|field|parameter|param|argument|property)|additional propert"
     r"|(?:not|n't) (?:support|accept|allow)\w*\s+(?:the\s+)?"
-    r"(?:parameter|argument|effort parameter|reasoning[ _.]?effort|reasoning|thinking)(?!\s*[:=]?\s*(?:level|of)?\s*['\"`\\])",
+    r"(?:parameter|argument|effort parameter|reasoning[ _.]?effort|reasoning|thinking)"
+    r"(?!\s*[:=]?\s*(?:level|of)?\s*['\"`\\])",
     re.IGNORECASE,
 )
 _LISTS_VALUES = LatePattern(

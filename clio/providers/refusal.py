@@ -14,9 +14,10 @@ _ECHOES = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", 
 """Fields of a refusal that quote the request, or lead elsewhere: what they hold is no complaint."""
 _UNWANTED = LatePattern(
     r"unsupported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|cannot find field|additional propert"
-    r"|(?:not|isn't|n't|never) (?:be )?(?:currently )?(?:supported|permitted|allowed|enabled|available|accepted|recogni[sz]ed"
-    r"|implemented|valid)"
-    r"|(?:does not|doesn't|do not|cannot|can't) (?:support|accept|allow|take|recogni[sz]e)|no support for|must be verified",
+    r"|no support for|invalid[_ ](?:value|enum|parameter|argument|field)|must be verified"
+    r"|(?:not|isn't|n't|never) (?:be )?(?:currently )?"
+    r"(?:supported|permitted|allowed|enabled|available|accepted|recogni[sz]ed|implemented|valid)"
+    r"|(?:does not|doesn't|do not|cannot|can't) (?:support|accept|allow|take|recogni[sz]e)",
     2,
 )
 _ALTERNATIVES = LatePattern(

@@ -290,7 +290,9 @@ def test_a_model_that_must_think_gets_the_least_there_is(case: str) -> None:
 
 
 OTHER = {
-    "a reasoning item": openai("Item 'rs_1' of type 'reasoning' was provided without its required following item.", "input", None),
+    "a reasoning item": openai(
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.", "input", None
+    ),
     "the window": openai(
         "This model's maximum context length is 8192 tokens, your reasoning and messages take 9000",
         "input",
