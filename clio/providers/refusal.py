@@ -21,10 +21,11 @@ _UNWANTED = LatePattern(
     2,
 )
 _ALTERNATIVES = LatePattern(
-    r"expected one of|(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)? (?:are|is)\b|did you mean"
-    r"|(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)?:",
+    r"expected one of|did you mean"
+    r"|\b(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)?(?: (?:are|is)\b|:)",
     2,
 )
+"""What begins a list of names that are not complained about."""
 
 
 def complaint(body: str) -> str:
