@@ -94,7 +94,8 @@ class EffortLevels:
         """Learn from a refusal of the level that was sent last; see `WireProtocol.adapt`."""
         if not self._sent:
             return None
-        words = complaint(refusal)
+        name = rf"(?<![\w.-]){re.escape(self._model)}(?![\w-])"
+        words = re.sub(name, "", complaint(refusal))  # there are models whose names end in "-thinking"
         listed = _listed(words)
         if not (_is_about_effort(words) or (len(listed) > 1 and _names_level(words, self._sent))):
             return None

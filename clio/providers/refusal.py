@@ -3,6 +3,8 @@
 Makers agree on neither the shape of a refusal nor its words; the tests hold those of sixteen servers.
 """
 
+import re
+
 import msgspec
 
 from clio.algorithms.json_data import decode_json
@@ -75,8 +77,6 @@ def names_field(text: str, field: str) -> bool:
     Names are plain English words too, so one counts only where it is written as a name: quoted, at the end of a path,
     behind "parameter" and its like, or first of all. What is named as an alternative does not count.
     """
-    import re
-
     if (other := _ALTERNATIVES.search(text)) is not None:
         text = text[: other.start()]
     name = re.escape(field)

@@ -167,7 +167,7 @@ class ResponsesDecoder:
         if status in ("failed", "cancelled") or response.get("error"):
             self.is_finished = True
             raise _failure(_error_in(response) if response.get("error") else {}, status)
-        chunk = None if self.has_content else self._whole(response)
+        chunk = self._missing(response)
         self.is_finished = True
         if status == "incomplete":
             reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
@@ -176,17 +176,25 @@ class ResponsesDecoder:
             self.finish_reason = "tool_calls" if self._calls else "stop"
         return chunk
 
-    def _whole(self, response: dict[str, object]) -> Chunk | None:
+    def _missing(self, response: dict[str, object]) -> Chunk | None:
+        """What the last event holds of a kind that none before it held: some servers send calls nowhere else."""
+        had = {
+            "message": bool(self._spoken),
+            "function_call": bool(self._call_ids),
+            "reasoning": bool(self._thought) or any(MESSAGE_START not in item.data for item in self._items),
+        }
         text: list[str] = []
         thoughts: list[str] = []
         calls: list[ToolCallDelta] = []
-        for place, item in enumerate(map(as_dict, as_list(response.get("output")))):
-            chunk = self._finish(place, item)
+        for number, item in enumerate(map(as_dict, as_list(response.get("output")))):
+            if had.get(as_text(item.get("type")), True):
+                continue
+            chunk = self._finish(("last", number), item)
             if chunk is not None:
                 text.append(chunk.text)
                 thoughts.append(chunk.reasoning)
                 calls += chunk.tool_calls
-        if not self.has_content:
+        if not (any(text) or any(thoughts) or calls):
             return None
         return Chunk(text="".join(text), reasoning="".join(thoughts), tool_calls=tuple(calls))
 

@@ -36,6 +36,7 @@ _NOWHERE = "-"
 """The origin of no reasoning item."""
 _LEAST_OUTPUT = 16
 """Fewer tokens than these are refused as an answer's limit."""
+_LONGEST_KEY = 64
 _LEFT_OUT = "responses_without"
 """The lesson about fields that the server does not take: their names."""
 _FIELDS = (
@@ -153,7 +154,7 @@ class ResponsesProtocol:
         if reasoning := self._reasoning(request.effort):
             options["reasoning"] = reasoning
         if request.cache_key and self._sends("prompt_cache_key"):
-            options["prompt_cache_key"] = request.cache_key
+            options["prompt_cache_key"] = request.cache_key[:_LONGEST_KEY]
         items: list[bytes] = []
         if request.system and self._sends("instructions"):
             options["instructions"] = request.system

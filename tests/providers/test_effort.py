@@ -351,3 +351,9 @@ def test_no_level_but_none_ever_turns_into_none() -> None:
 def test_a_damaged_lesson_counts_as_one_that_leaves_nothing_to_choose() -> None:
     assert EffortLevels("m", {"efforts": [7, "high", None, "giant"]}).accepted == ("high",)
     assert EffortLevels("m", {"efforts": "high"}).accepted == ()
+
+
+def test_a_model_whose_name_says_thinking_is_not_taken_for_a_complaint() -> None:
+    levels = EffortLevels("kimi-k2-thinking", {})
+    levels.choose("high")
+    assert levels.adapt(openai("Unknown parameter: 'store' for kimi-k2-thinking", "store", None)) is None

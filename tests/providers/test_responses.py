@@ -245,6 +245,30 @@ def test_an_answer_is_the_same_in_whatever_pieces_it_comes(shape: str) -> None:
     assert (decoder.is_finished, decoder.is_whole) == (True, True)
 
 
+def test_calls_that_only_the_last_event_holds_are_found() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": "{}"}
+    spoken = message("Hello")
+    events: list[object] = [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"},
+        {"type": "response.completed", "response": {"status": "completed", "output": [spoken, call]}},
+    ]
+    heard = hear(ResponsesDecoder(), events)
+    assert (heard.text, heard.calls, heard.finish) == ("Hello", [("c1", "git", "{}")], "tool_calls")
+    again = {"type": "response.output_item.done", "output_index": 1, "item": call}
+    assert hear(ResponsesDecoder(), [*events[:1], again, events[1]]).calls == heard.calls
+
+
+def test_an_answer_that_is_not_streamed_is_read_over_http() -> None:
+    call = function_call("git", {"a": 1})
+    (whole,) = _all_at_once(reasoning("Why."), message("Hello"), call)
+    (heard, _), _ = told(json_reply(whole))
+    assert (heard[0].text, heard[0].reasoning, heard[0].finish) == ("Hello", "Why.", "tool_calls")
+    assert [name for _, name, _ in heard[0].calls] == ["git"]
+    (heard, _), _ = told(json_reply({"id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
+                                     "incomplete_details": {"reason": "max_output_tokens"}}))  # fmt: skip
+    assert (heard[0].text, heard[0].finish) == ("H", "length")
+
+
 def test_pieces_that_come_only_whole_and_refusals_are_read() -> None:
     decoder = ResponsesDecoder()
     added = {"type": "function_call", "call_id": "c", "name": "git", "arguments": ""}
