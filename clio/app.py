@@ -38,6 +38,7 @@ from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
 from clio.providers.base import Provider
+from clio.providers.lesson_book import LessonBook
 from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
 from clio.sandbox.confinement import open_confinement
@@ -72,6 +73,7 @@ class App:
         env: Mapping[str, str],
         now: Callable[[], float] = time.time,
         shelf: Shelf | None = None,
+        book: LessonBook | None = None,
     ) -> None:
         self.shelf = shelf or Shelf()
         self.loaded = loaded
@@ -80,7 +82,7 @@ class App:
         self.home = loaded.home
         self._env = env
         self.provider = provider
-        self._providers = OpenedProviders(self.config, env, provider)
+        self._providers = OpenedProviders(self.config, env, provider, book)
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
         self.redactor = redactor_for(self.config, env)
@@ -345,5 +347,7 @@ def build_app(
     shelf: Shelf | None = None,
 ) -> App:
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
-    provider = make_provider(loaded.config, env)
-    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env, shelf=shelf)
+    home = None if loaded.config.incognito else loaded.home
+    book = LessonBook(home, lambda text: emit(Notice(text=text, level="warning")))
+    provider = make_provider(loaded.config, env, book=book)
+    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env, shelf=shelf, book=book)

@@ -69,6 +69,8 @@ class Asking:
                 )
             self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
             built, answer = await self._ask_smaller(built)
+            if answer.notice:
+                self._emit(Notice(text=answer.notice))
             if self._context.accepted(built, answer.usage.prompt_tokens if answer.usage else 0):
                 self._session.set_token_ratio(self._context.ratio)
             if answer.usage is not None:

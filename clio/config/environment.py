@@ -33,6 +33,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_PROVIDER", field="provider"),
     Variable(name="CLIO_BASE_URL", field="base_url"),
     Variable(name="CLIO_API_KEY", field="api_key"),
+    Variable(name="CLIO_API", field="api"),
+    Variable(name="CLIO_EFFORT", field="effort"),
     Variable(name="CLIO_APPROVE", field="approve"),
     Variable(name="CLIO_SANDBOX", field="sandbox"),
     Variable(name="CLIO_MAX_STEPS", field="max_steps"),

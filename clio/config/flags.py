@@ -30,6 +30,8 @@ class Arguments(argparse.Namespace):
     model: str | None = None
     provider: str | None = None
     base_url: str | None = None
+    api: str | None = None
+    effort: str | None = None
     approve: str | None = None
     allow: Sequence[str] | None = None
     deny: Sequence[str] | None = None
@@ -115,6 +117,10 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
          field="provider"),
     Flag("--base-url", "address of an OpenAI-compatible server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
+         field="api"),
+    Flag("--effort", "how hard the model thinks: auto, none, minimal, low, medium, high, xhigh or max", group=_MODEL,
+         metavar="LEVEL", field="effort"),
     Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
     Flag(
         "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",

@@ -22,7 +22,8 @@ Kind = Literal[
 class Failure(Struct, frozen=True, kw_only=True):
     """A failed request, as seen on the wire.
 
-    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer.
+    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer, with the
+    status that is like it where the object itself names none.
     headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
     """
 

@@ -71,7 +71,7 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
 
 def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:
     error = ErrorBody(failure.body)
-    status = failure.status if failure.kind == "status" else error.status
+    status = error.status or failure.status if failure.kind == "in_stream" else failure.status
     wait_s = retry_after(failure.headers, now)
     if status not in (401, 403, 404) and (status != 429 or "context_length" in failure.body):
         overflow = find_overflow(f"{error.message} {failure.body}")

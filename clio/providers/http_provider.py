@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import bounds
@@ -16,12 +17,19 @@ from clio.providers.auth import Auth
 from clio.providers.base import ChatRequest, Chunk, Limits, Offered
 from clio.providers.chat_events import joined
 from clio.providers.failure import Endpoint, Failure, TransportFailed
+from clio.providers.lesson_book import ModelLessons
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
 from clio.providers.profiles import profile_of
 from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
 from clio.providers.wire import Decoder, ProtocolName, WireProtocol
 
+_MOST_LESSONS = 12
+"""More refusals of one request in a row are no longer learned from."""
+_NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+_ASKS_FOR_RESPONSES = LatePattern(r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b", 2)
+_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", 2)
+_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", 2)
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 
@@ -29,8 +37,8 @@ _NATIVE_TIMEOUT_S = 1.0
 class HttpProvider:
     """See `Provider`. `config` gives what the user set about windows and models; all else is in `endpoint`.
 
-    speak: makes the object for a protocol. may_switch: whether another protocol may be tried where the server does
-    not speak the first; learned: is told which one it speaks.
+    speak: makes the object for a protocol. may_switch: whether the server's word may change the protocol; without it,
+    only a server that has no such page does. learned: what refusals teach about the model.
     """
 
     def __init__(
@@ -43,7 +51,7 @@ class HttpProvider:
         config: Config,
         *,
         may_switch: bool = False,
-        learned: Callable[[ProtocolName], None] = lambda _: None,
+        learned: ModelLessons | None = None,
     ) -> None:
         self._at = endpoint
         self._transport = transport
@@ -51,7 +59,9 @@ class HttpProvider:
         self._speak = speak
         self._wire = speak(protocol)
         self._may_switch = may_switch
+        self._switched = False
         self._learned = learned
+        self._notice = ""
         self._config = config
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
@@ -131,7 +141,7 @@ class HttpProvider:
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
         """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""
-        notice, renewed = "", False
+        renewed, adapted = False, 0
         while True:
             answer = self._wire.decoder()
             try:
@@ -144,13 +154,18 @@ class HttpProvider:
                 if error.failure.status == 401 and not renewed and await self._auth.renew():
                     renewed = True
                     continue
-                said = self._adapt(error.failure)
+                said = None if answer.has_content or adapted == _MOST_LESSONS else self._adapt(error.failure)
                 if said is None:
                     raise self._explain(error.failure) from error
-                notice = said or notice
+                adapted += 1
+                self._notice = said or self._notice
             else:
                 break
-        yield structs.replace(await self._end(answer), notice=notice)
+        ending = await self._end(answer)
+        if adapted and self._learned is not None:
+            self._learned.keep()
+        notice, self._notice = self._notice, ""
+        yield structs.replace(ending, notice=notice)
 
     async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
         if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
@@ -187,25 +202,31 @@ class HttpProvider:
 
     def _adapt(self, failure: Failure) -> str | None:
         """Change the way requests are made after a refusal; see `WireProtocol.adapt`."""
-        if failure.kind != "status":
+        if failure.kind not in ("status", "in_stream"):
             return None
         if (other := self._other_protocol(failure)) is not None:
-            self._may_switch = False
-            self._wire = self._speak(other)
-            self._learned(other)
-            return ""
-        if failure.status in (400, 422, 500):  # 500 of llama.cpp's Python server
-            return self._wire.adapt(failure.body)
-        return None
+            return self._switch(other)
+        # 404 for an item that is not stored; 500 of llama.cpp's Python server; 0 where an error in a stream has none
+        return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
 
     def _other_protocol(self, failure: Failure) -> ProtocolName | None:
         """The protocol to go on with where the server does not speak, or does not want, the present one."""
-        if not self._may_switch:
+        if self._switched:
             return None
-        if self._wire.name == "responses" and failure.status in (404, 405, 501):
-            return None if _names_model(failure.body, self.model) else "chat"
-        asks = self._wire.name == "chat" and failure.status == 400 and re.search(r"use /?(v1/)?responses", failure.body)
-        return "responses" if asks else None
+        if self._wire.name == "responses" and _has_no_page(failure, self.model):
+            return "chat"
+        asks = self._wire.name == "chat" and failure.status == 400 and _ASKS_FOR_RESPONSES.search(failure.body)
+        return "responses" if asks and self._may_switch else None
+
+    def _switch(self, other: ProtocolName) -> str:
+        self._switched = True
+        told = (
+            "" if self._may_switch else f"{self.name} does not speak {_NAMES[self._wire.name]}: {_NAMES[other]} is used"
+        )
+        if self._learned is not None:
+            self._learned.switch(other, for_server=other == "chat")
+        self._wire = self._speak(other)
+        return told
 
     def _explain(self, failure: Failure) -> ClioError:
         from clio.providers.failures import explain
@@ -217,9 +238,16 @@ class HttpProvider:
         await self._transport.close()
 
 
-def _names_model(body: str, model: str) -> bool:
-    """Whether a 404 is about the model rather than about the page."""
-    return "model_not_found" in body or model.lower() in body.lower()
+def _has_no_page(failure: Failure, model: str) -> bool:
+    """Whether a refusal is about the address, rather than about a model or an item that a request names."""
+    if failure.kind == "in_stream":
+        return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
+    if failure.status not in (404, 405, 501):
+        return False
+    if failure.body.lstrip().startswith("<"):  # a web server's own page
+        return True
+    named = re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", failure.body, re.IGNORECASE)
+    return not named and not _NAMES_A_THING.search(failure.body)
 
 
 async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:

@@ -12,18 +12,17 @@ from clio.providers.chat_requests import ChatProtocol
 from clio.providers.failure import Endpoint
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import LeanTransport
+from clio.providers.lesson_book import LessonBook, ModelLessons
 from clio.providers.pictures import takes_images
 from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
 from clio.providers.transport import Transport, needs_package
 from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
-from clio.providers.wire import ProtocolName, WireProtocol
+from clio.providers.wire import Lessons, ProtocolName, WireProtocol
 
 if TYPE_CHECKING:  # of the ways to a model, one is taken
     from clio.providers.discover import Found
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
-_LESSONS: dict[str, dict[str, object]] = {}
-"""What refusals taught, by host and model; see `wire.Lessons`."""
 
 
 def _find_server() -> "Found | None":
@@ -33,10 +32,16 @@ def _find_server() -> "Found | None":
 
 
 def make_provider(
-    config: Config, env: Mapping[str, str], *, find_server: "Callable[[], Found | None]" = _find_server
+    config: Config,
+    env: Mapping[str, str],
+    *,
+    book: LessonBook | None = None,
+    find_server: "Callable[[], Found | None]" = _find_server,
 ) -> Provider:
     """The provider for this configuration. Opens no connection, but looks for a local server (at most 0.1 s) when
     nothing at all is configured, and asks a local one for its models (at most 1 s) when none is named.
+
+    book: what refusals have taught; without it, they teach this provider only.
 
     Raises ConfigError for an unknown provider, an address that is none, a missing key or a missing model.
     """
@@ -50,10 +55,10 @@ def make_provider(
             found = find_server()
             if found is None:
                 return _offline()
-            return _connect(config, preset_named(found.name), found.base_url, "", found.models)
+            return _connect(config, preset_named(found.name), found.base_url, "", found.models, book)
     url = normalise_base_url(base_url) if base_url else preset.base_url if preset else ""
     preset = preset or preset_at(url)
-    return _connect(config, preset, url, _key(config, env, preset, asked=bool(base_url)), ())
+    return _connect(config, preset, url, _key(config, env, preset, asked=bool(base_url)), (), book)
 
 
 def _offline() -> Provider:
@@ -95,7 +100,9 @@ def _key(config: Config, env: Mapping[str, str], preset: Preset | None, *, asked
     return key
 
 
-def _connect(config: Config, preset: Preset | None, url: str, key: str, models: tuple[str, ...]) -> Provider:
+def _connect(
+    config: Config, preset: Preset | None, url: str, key: str, models: tuple[str, ...], book: LessonBook | None
+) -> Provider:
     model = config.model or (preset.default_model if preset else None) or _first_model(url, key, models)
     endpoint = Endpoint(
         name=preset.name if preset else _display_name(url),
@@ -104,15 +111,24 @@ def _connect(config: Config, preset: Preset | None, url: str, key: str, models: 
         key_variable=preset.key_variable if preset else DEFAULT_KEY_VARIABLE,
         has_key=bool(key),
     )
+    learned = (book or LessonBook()).of(urlsplit(without_login(url)).netloc, model)
     protocol = _protocol(config, preset, url)
+    may_switch = config.api == "auto" and protocol != "messages"
     auth = _auth(key, protocol)
 
     def speak(name: ProtocolName) -> WireProtocol:
-        return _speak(name, endpoint, config, preset)
+        return _speak(name, endpoint, config, preset, learned.lessons)
 
-    may_switch = config.api == "auto" and protocol != "messages"
-    transport = _transport(config, url, auth, protocol)
-    return HttpProvider(endpoint, transport, auth, speak, protocol, config, may_switch=may_switch)
+    return HttpProvider(
+        endpoint,
+        _transport(config, url, auth, protocol),
+        auth,
+        speak,
+        _learned_protocol(protocol, learned, preset, url, may_switch=may_switch),
+        config,
+        may_switch=may_switch,
+        learned=learned,
+    )
 
 
 def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
@@ -124,6 +140,17 @@ def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
     return "messages" if "anthropic" in urlsplit(url).path.split("/") else "chat"
 
 
+def _learned_protocol(
+    protocol: ProtocolName, learned: ModelLessons, preset: Preset | None, url: str, *, may_switch: bool
+) -> ProtocolName:
+    """The same, or what the server was found to speak instead. A maker's own server is asked again in every run, and
+    one that the user chose a protocol for, once a day."""
+    if protocol == "responses" and learned.protocol == "chat":
+        own = preset is not None and host_of(url) == host_of(preset.base_url)
+        return "chat" if (may_switch or learned.is_fresh) and not own else protocol
+    return "responses" if protocol == "chat" and learned.protocol == "responses" and may_switch else protocol
+
+
 def _auth(key: str, protocol: ProtocolName) -> Auth:
     if protocol == "messages":
         from clio.providers.messages_requests import HEADERS
@@ -132,13 +159,12 @@ def _auth(key: str, protocol: ProtocolName) -> Auth:
     return Auth(key)
 
 
-def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None) -> WireProtocol:
+def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None, lessons: Lessons) -> WireProtocol:
     """Only the protocol that is spoken is imported."""
     own = config.models.get(at.model)
     tools, images = own is None or own.tools, takes_images(config, at.model)
     place = urlsplit(without_login(at.base_url)).netloc
     origin = f"{name} {place} {at.model}"
-    lessons = _LESSONS.setdefault(f"{place} {at.model}", {})
     match name:
         case "chat":
             quirks = quirks_of(preset, at.base_url, at.model)

@@ -5,9 +5,13 @@ the places they came in.
 """
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from clio.algorithms.json_data import decode_json
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -22,12 +26,41 @@ from clio.providers.base import ChatRequest, ToolSpec
 from clio.providers.effort import EffortLevels
 from clio.providers.interleaving import parts_in_order
 from clio.providers.json_text import encode_json, valid_arguments
-from clio.providers.lenient import as_dict, as_text
+from clio.providers.lenient import as_dict, as_list, as_text
+from clio.providers.refusal import complaint, is_unwanted, names_field
 from clio.providers.responses_events import MESSAGE_START, ResponsesDecoder
 from clio.providers.wire import Lessons, ProtocolName
 
 _SPARE_ENTRIES = 200
-_REASONS, _SUMMARISES, _ENCRYPTS = "reasons", "summarises", "encrypts"
+_NOWHERE = "-"
+"""The origin of no reasoning item."""
+_LEAST_OUTPUT = 16
+"""Fewer tokens than these are refused as an answer's limit."""
+_LONGEST_KEY = 64
+_LEFT_OUT = "responses_without"
+"""The lesson about fields that the server does not take: their names."""
+_FIELDS = (
+    "reasoning.summary", "include", "prompt_cache_key", "store", "strict", "phase", "instructions",
+    "max_output_tokens", "reasoning",
+)  # fmt: skip
+"""What a request can do without, as a refusal names it."""
+_OTHER_NAMES = {
+    "reasoning.summary": LatePattern(r"reasoning summar", re.IGNORECASE),
+    "include": LatePattern(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
+}
+"""Wordings that mean a field without naming it."""
+_DEVELOPER = "developer"
+_ROLE_REFUSED = LatePattern(r"developer\b", re.IGNORECASE)
+_ITEM_REFUSED = LatePattern(
+    r"\bitem(?: with id)?\W+\w+\W+(?:was |is )?not found|items are not persisted|invalid_encrypted_content"
+    r"|encrypted[_ ]content\b.{0,300}?(?:verified|decrypted|parsed|expired|malformed|corrupt|invalid)"
+    r"|(?:decrypt|verify|parse|invalid)\w*\b.{0,80}?encrypted[_ ]content"
+    r"|of type\W+reasoning\W+was provided without|without its required\W+reasoning"
+    r"|(?:invalid value|unknown variant|invalid type|unsupported item|unknown item)\W+(?:type\W+)?reasoning\W"
+    r"|ResponseReasoningItem",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The reasoning items of earlier answers are refused: they have expired, or belong to another key."""
 
 
 class ResponsesProtocol:
@@ -57,55 +90,94 @@ class ResponsesProtocol:
         self._efforts = EffortLevels(model, self._lessons)
         self._known: dict[str, tuple[Message, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        self._with_items: set[str] = set()  # messages whose reasoning items are sent
+        self._returns_items = True
+        self._dropped: set[str] = set()  # messages whose reasoning items were refused
 
     def decoder(self) -> ResponsesDecoder:
         """See `WireProtocol`."""
         return ResponsesDecoder(self._origin)
 
     def adapt(self, refusal: str) -> str | None:
-        """See `WireProtocol`."""
-        said = self._efforts.adapt(refusal)
-        if said is not None:
+        """See `WireProtocol`. Each field is left out once and for all; reasoning items only those that were sent."""
+        words = complaint(refusal)
+        if _ITEM_REFUSED.search(words) and self._with_items:
+            self._returns_items = not self._dropped  # where those that followed are refused too, none is sent again
+            self._dropped |= self._with_items
+            self._forget()
+            return ""
+        if is_unwanted(words) and (field := self._refused_field(words)):
+            return self._leave_out(field)
+        if (said := self._efforts.adapt(refusal)) is not None:
             return said
-        for lesson, words in (
-            (_SUMMARISES, ("reasoning.summary", "reasoning summar")),
-            (_ENCRYPTS, ("encrypted",)),
-            (_REASONS, ("reasoning",)),
-        ):
-            if self._lessons.get(lesson, True) and any(word in refusal.lower() for word in words):
-                self._lessons[lesson] = False
-                return ""
+        if self._lessons.get(_DEVELOPER, True) and _ROLE_REFUSED.search(words) and "role" in words.lower():
+            self._lessons[_DEVELOPER] = False
+            self._forget()
+            return ""
         return None
+
+    def _refused_field(self, words: str) -> str:
+        """The field of the last request that the server does not take, "" where it is none that can be left out."""
+        for field in _FIELDS:
+            other = _OTHER_NAMES.get(field)
+            if self._sends(field) and (names_field(words, field) or (other and other.search(words))):
+                return field
+        return ""
+
+    def _leave_out(self, field: str) -> str:
+        self._lessons[_LEFT_OUT] = [*as_list(self._lessons.get(_LEFT_OUT)), field]
+        self._forget()
+        if field != "reasoning":
+            return ""
+        wanted = self._efforts.sent
+        said = self._efforts.give_up()
+        return said if wanted else ""
+
+    def _sends(self, field: str) -> bool:
+        return field not in as_list(self._lessons.get(_LEFT_OUT))
+
+    def _forget(self) -> None:
+        """Encode all messages and tools again."""
+        self._known.clear()
+        self._with_items.clear()
+        self._known_tools = ((), b"")
 
     def encode(self, request: ChatRequest) -> bytes:
         """See `WireProtocol`."""
-        options: dict[str, object] = {"model": self._model, "stream": True, "store": False}
-        if request.max_output_tokens is not None:
-            options["max_output_tokens"] = request.max_output_tokens
-        if self._lessons.get(_ENCRYPTS, True):
+        options: dict[str, object] = {"model": self._model, "stream": True}
+        if self._sends("store"):
+            options["store"] = False
+        if request.max_output_tokens is not None and self._sends("max_output_tokens"):
+            options["max_output_tokens"] = max(request.max_output_tokens, _LEAST_OUTPUT)
+        if self._sends("include"):
             options["include"] = ["reasoning.encrypted_content"]
-        reasoning = self._reasoning(request.effort)
-        if reasoning:
+        if reasoning := self._reasoning(request.effort):
             options["reasoning"] = reasoning
-        if request.cache_key:
-            options["prompt_cache_key"] = request.cache_key
-        if request.system:
+        if request.cache_key and self._sends("prompt_cache_key"):
+            options["prompt_cache_key"] = request.cache_key[:_LONGEST_KEY]
+        items: list[bytes] = []
+        if request.system and self._sends("instructions"):
             options["instructions"] = request.system
+        elif request.system:
+            items.append(encode_json(self._system(request.system)))
         parts = [encode_json(options)[:-1]]
         if self._tools and request.tools:
             parts.append(b',"tools":' + self._encoded_tools(request.tools))
-        items = [row for message in request.messages if (row := self._message(message, request.images))]
+        items += [row for message in request.messages if (row := self._message(message, request.images))]
         self._sweep(request.messages)
         return b"".join((*parts, b',"input":[', b",".join(items), b"]}"))
 
     def _reasoning(self, effort: str) -> dict[str, object]:
-        if not self._lessons.get(_REASONS, True):
-            return {}
         chosen = self._efforts.choose(effort)
+        if not self._sends("reasoning"):
+            return {}
         options: dict[str, object] = {"effort": chosen} if chosen else {}
-        if self._lessons.get(_SUMMARISES, True):
+        if self._sends("reasoning.summary"):
             options["summary"] = "auto"
         return options
+
+    def _system(self, text: str) -> dict[str, object]:
+        return {"role": "developer" if self._lessons.get(_DEVELOPER, True) else "system", "content": text}
 
     def _encoded_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
         if self._known_tools[0] is not tools:
@@ -115,7 +187,7 @@ class ResponsesProtocol:
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": tool.parameters,
-                    "strict": False,
+                    **({"strict": False} if self._sends("strict") else {}),
                 }
                 for tool in tools
             ]
@@ -133,7 +205,7 @@ class ResponsesProtocol:
     def _items(self, message: Message, images: Mapping[str, bytes]) -> list[object]:
         match message:
             case SystemMessage():
-                return [{"role": "developer", "content": message.content}]
+                return [self._system(message.content)]
             case UserMessage():
                 text = f"{message.context}\n\n{message.content}" if message.context else message.content
                 return [{"role": "user", "content": self._parts(text, message.images, images)}]
@@ -157,27 +229,49 @@ class ResponsesProtocol:
         return rows
 
     def _answer(self, message: AssistantMessage) -> list[object]:
-        """Text, reasoning items and calls in the order they came in."""
+        """Text, reasoning items and calls in the order they came in. An item that led to nothing is left out: it is
+        refused without what follows it."""
         rows: list[object] = []
+        waiting: list[object] = []  # reasoning items, until what they led to
         phase = ""
-        for part in parts_in_order(message, self._origin):
+        has_items = False
+        returned = self._returns_items and message.id not in self._dropped
+        for part in parts_in_order(message, self._origin if returned else _NOWHERE):
             match part:
+                case ReasoningItem():
+                    item = _read_item(part)
+                    if item.get("type") == MESSAGE_START:
+                        phase = as_text(item.get("phase")) if self._sends("phase") else ""
+                    elif item:
+                        waiting.append(item)
+                    continue
                 case str():
-                    rows.append({"role": "assistant", "content": part, **({"phase": phase} if phase else {})})
+                    row: dict[str, object] = {
+                        "role": "assistant",
+                        "content": part,
+                        **({"phase": phase} if phase else {}),
+                    }
                 case ToolCall():
                     arguments = valid_arguments(part.arguments)
-                    rows.append(
-                        {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": arguments}
-                    )
-                case ReasoningItem():
-                    item = as_dict(decode_json(part.data))
-                    if item.get("type") == MESSAGE_START:
-                        phase = as_text(item.get("phase"))
-                    else:
-                        rows.append(item)
+                    row = {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": arguments}
+            has_items = has_items or bool(waiting)
+            rows += [*waiting, row]
+            waiting = []
+        if has_items:
+            self._with_items.add(message.id)
         return rows
 
     def _sweep(self, messages: tuple[Message, ...]) -> None:
         if len(self._known) > len(messages) + _SPARE_ENTRIES:
             kept = {message.id for message in messages}
             self._known = {key: entry for key, entry in self._known.items() if key in kept}
+
+
+def _read_item(stored: ReasoningItem) -> dict[str, object]:
+    """A reasoning item as it is sent, or the mark of a message; {} where a session file was damaged."""
+    try:
+        item = as_dict(decode_json(stored.data))
+    except msgspec.DecodeError:
+        return {}
+    given = {name: value for name, value in item.items() if value is not None}
+    return {"summary": [], **given} if item.get("type") == "reasoning" else given

@@ -15,6 +15,7 @@ from clio.config.schema import Config, ModelSettings
 from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, Provider, ToolSpec
+from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from tests.support.chat_server import (
     ChatServer,
@@ -474,10 +475,11 @@ def _efforts(*models: str) -> tuple[list[object], list[str]]:
     server = ChatServer()
     request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
     ends: list[str] = []
+    book = LessonBook()  # as one clio has it
 
     async def one(model: str) -> None:
         config = Config(base_url=server.url, api_key="k", model=model, api="chat")
-        provider = make_provider(config, {})
+        provider = make_provider(config, {}, book=book)
         try:
             chunks = [chunk async for chunk in provider.stream(request)]
             ends.append(joined(chunks))
