@@ -60,7 +60,7 @@ class EffortLevels:
         before, sent = self.accepted, self._sent
         listed = _listed(refusal)
         left = [level for level in (listed or before) if level != sent]
-        if not listed and not _LEVEL.search(refusal):
+        if not listed and sent != "none" and not _LEVEL.search(refusal):
             left = []  # the field itself was refused
         self._lessons[_KEY] = left
         chosen = self.nearest(self._wanted)
