@@ -240,6 +240,9 @@ class Loop:
         """Whether an answer without calls was cut off and is to be continued."""
         if message.finish_reason == "content_filter":
             self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
+        if message.finish_reason == "pause_turn" and message.content.strip():
+            turn.continuations += 1
+            return True  # Anthropic's word for: send the answer back, and it goes on
         if message.finish_reason != "length":
             return False
         if self._mailbox.waiting:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
@@ -287,6 +287,9 @@ class MessagesProtocol:
         """
         turns: list[tuple[str, list[bytes]]] = []
         for message in request.messages:
+            if message is request.messages[-1] and isinstance(message, AssistantMessage):
+                # A paused answer that goes back to be continued; its end must not be blank.
+                message = structs.replace(message, content=message.content.rstrip())
             blocks = self._message(message, request.images)
             if not blocks:
                 continue
