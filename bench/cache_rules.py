@@ -1,8 +1,8 @@
 """How makers bill the prompt cache, as they publish it, for requests in their own formats.
 
 Anthropic (platform.claude.com/docs/en/build-with-claude/prompt-caching): at most four `cache_control` points, prefixes
-in the order tools, system, messages; a point reads what was written at it or at one of the 20 blocks before it; at
-least 1,024 tokens; writes live five minutes or an hour and each read renews them.
+in the order tools, system, messages; a point reads what was written at it or at one of the blocks before it, 20 places
+in all; at least 1,024 tokens; writes live five minutes or an hour and each read renews them.
 OpenAI (developers.openai.com/api/docs/guides/prompt-caching): up to GPT-5.5 a prefix is read in steps of 128 tokens
 from 1,024 on, and writing is free; from GPT-5.6 on a request writes up to one breakpoint, at the end of its newest
 message of user or tool, and reads only at breakpoints; requests with one beginning and one `prompt_cache_key` share

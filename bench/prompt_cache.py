@@ -4,8 +4,8 @@
 
 A whole clio works in a real project through 20 turns of ten steps, with parallel calls (25 of them in every tenth
 step) and one trim, over each protocol, before a server on loopback that bills as the makers publish it (see
-`bench.cache_rules`). A step takes 20 seconds, a pause between turns two minutes; ten in the rows that say so. A
-rewrite is a request that read less than nine tenths of what the one before it had sent: after a trim there must be
+`bench.cache_rules`). A step takes 20 seconds, a pause between turns two minutes; ten in the rows that say so.
+A rewrite is a request that read less than nine tenths of what the one before it had sent: after a trim there must be
 one, and no other. --cost shows what `/cost` says of a short session instead.
 """
 
@@ -13,9 +13,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +23,7 @@ from msgspec import Struct
 from bench.cache_rules import AnthropicCache, AutomaticCache, Billed, BreakpointCache, CacheRule, Refused
 from clio.algorithms.money import format_money
 from clio.app import App
+from clio.commands.registry import run_command
 from clio.messages import Usage
 from clio.providers.price_book import PriceBook
 from tests.support import messages_server
@@ -34,7 +32,6 @@ from tests.support.desk import Desk, make_repository
 
 STEPS_A_TURN = 10
 STEP_S, PAUSE_S, LONG_PAUSE_S = 20.0, 120.0, 600.0
-ROOT = Path(__file__).parent.parent
 Call = tuple[str, dict[str, Any]]
 
 
@@ -48,11 +45,20 @@ class Case(Struct, frozen=True, kw_only=True):
     rule: Callable[[], CacheRule]
     cache_ttl: str = "5m"
     pause_s: float = PAUSE_S
+    restarts: bool = False
 
 
 CASES = (
     Case(name="messages", provider="anthropic", api="messages", model="claude-sonnet-5-5", rule=AnthropicCache),
     Case(name="messages, budget", provider="anthropic", api="messages", model="claude-sonnet-4-5", rule=AnthropicCache),
+    Case(
+        name="messages, restarted twice",
+        provider="anthropic",
+        api="messages",
+        model="claude-sonnet-5-5",
+        rule=AnthropicCache,
+        restarts=True,
+    ),
     Case(name="responses", provider="openai", api="responses", model="gpt-6-sol", rule=BreakpointCache),
     Case(name="responses, GPT-5", provider="openai", api="responses", model="gpt-5", rule=AutomaticCache),
     Case(name="chat", provider="openai", api="chat", model="gpt-5.6-terra", rule=BreakpointCache),
@@ -75,7 +81,6 @@ CASES = (
         pause_s=LONG_PAUSE_S,
     ),
 )
-PAUSES = tuple(case for case in CASES if case.pause_s == LONG_PAUSE_S)
 
 
 class CacheServer(ChatServer):
@@ -270,6 +275,11 @@ def run(case: Case, folder: Path, plan: list[list[Call]], window: int) -> tuple[
 
     async def talk(desk: Desk, turns: int) -> None:
         for turn in range(turns):
+            if case.restarts and turn in (5, 12):
+                session = desk.app.session.id
+                await desk.app.close()
+                desk.app = desk.build()
+                desk.app.open_session(session)
             done = await desk.turn(f"Find out where value {turn} is made, and say who uses it.")
             if done.status != "done":
                 raise SystemExit(f"{case.name}: turn {turn} ended as {done.status}: {done.error}")
@@ -294,15 +304,16 @@ def show(rows: list[Measured]) -> None:
 
 
 def show_cost(folder: Path) -> None:
-    """What `/cost` says of two turns over Messages, in a process of its own."""
-    make_project(folder / "project", 200)
-    _, app = run(CASES[0], folder, planned(2 * STEPS_A_TURN), 200_000)
-    env = dict(os.environ) | {"CLIO_HOME": str(folder / f"home-{CASES[0].name}"), "ANTHROPIC_API_KEY": "x"}
-    env |= {"PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-    words = [sys.executable, "-m", "clio", "cost", "--resume", app.session.id]
-    for command in (words, words[:-2]):
-        done = subprocess.run(command, cwd=folder / "project", env=env, capture_output=True, text=True, timeout=60)
-        print(done.stdout + done.stderr)
+    """What `/cost` says of three turns over Messages."""
+    make_project(folder / "project", 300)
+    _, app = run(CASES[0], folder, planned(3 * STEPS_A_TURN), 200_000)
+    result = run_command(app, "/cost")
+    assert result.table is not None
+    print(result.text + "\n")
+    rows = [result.table.columns, *result.table.rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def main() -> None:
