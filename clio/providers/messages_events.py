@@ -39,7 +39,7 @@ class MessagesDecoder:
         self._blocks: dict[object, dict[str, object]] = {}  # open blocks that go back as they came
         self._pieces: dict[object, list[str]] = {}  # of the input of such blocks
         self._server_blocks: set[int] = set()  # places in `_items` of what the server's own tools did
-        self._thought = False
+        self._thought = self._gap = False  # whether there was thinking before, and more of it begins
 
     def take(self, event: object) -> Chunk | None:
         """See `Decoder`."""
@@ -152,9 +152,10 @@ class MessagesDecoder:
         return Chunk(text=text)
 
     def _think(self, text: str, *, begins: bool = False) -> Chunk | None:
-        gap = "\n\n" if begins and self._thought and text else ""
+        self._gap = self._gap or (begins and self._thought)
         if not text:
             return None
+        gap, self._gap = "\n\n" if self._gap else "", False
         self.has_content = self._thought = True
         return Chunk(reasoning=gap + text)
 

@@ -1,6 +1,7 @@
 """Whole turns over Anthropic Messages: a real clio, a real project, a scripted server over HTTP."""
 
 import asyncio
+import base64
 import os
 import subprocess
 import sys
@@ -26,6 +27,9 @@ from tests.support.messages_server import (
 )
 
 SIGNED = thinking("I should read it.", "c2lnbmF0dXJl")
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 BAD_SIGNATURE = "messages.1.content.0: Invalid `signature` in `thinking` block"
 
 
@@ -289,3 +293,31 @@ def test_what_only_the_user_can_mend_is_said_in_one_sentence(
     _, ends = run(project, tmp_path, [refusal(text, status, kind)], "go")
     assert (ends[0].status, ends[0].exit_code) == ("refused", 2)
     assert said in ends[0].error
+
+
+def test_refusals_both_ways_end_and_are_remembered(project: Path, tmp_path: Path) -> None:
+    replies: list[Script] = [
+        refusal("adaptive thinking is not supported on this model"),
+        refusal('"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive".'),
+        answer("Well."),
+        answer("Again."),
+    ]
+    desk, ends = run(project, tmp_path, replies, "one", "two", model="claude-sonnet-7-1")
+    assert [end.text for end in ends] == ["Well.", "Again."]
+    sent = [body.get("thinking", {}).get("type") for body in bodies(desk)]
+    assert sent == ["adaptive", "enabled", None, None]
+
+
+def test_a_server_that_refuses_everything_ends_the_turn(project: Path, tmp_path: Path) -> None:
+    refusals: list[Script] = [refusal("thinking: signature, effort 'high', display: not supported")] * 20
+    desk, ends = run(project, tmp_path, refusals, "go", model="claude-sonnet-8-1")
+    assert ends[0].status == "failed"
+    assert len(desk.server.requests) < 8
+
+
+def test_a_picture_is_sent_with_the_words(project: Path, tmp_path: Path) -> None:
+    (project / "dot.png").write_bytes(DOT)
+    desk, _ = run(project, tmp_path, [answer("A dot.")], "what is on @dot.png?")
+    first = bodies(desk)[0]["messages"][0]["content"]
+    assert [block["type"] for block in first] == ["text", "image"]
+    assert first[1]["source"] == {"type": "base64", "media_type": "image/png", "data": base64.b64encode(DOT).decode()}
