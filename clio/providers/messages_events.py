@@ -18,8 +18,6 @@ _FINISH = {
     "stop_sequence": "stop",
     "tool_use": "tool_calls",
     "max_tokens": "length",
-    _WINDOW_FULL: "length",
-    "refusal": "content_filter",
 }
 
 

@@ -136,8 +136,8 @@ def test_what_the_servers_own_tools_did_goes_back_with_a_paused_answer_only() ->
         ("stop_sequence", "stop"),
         ("tool_use", "tool_calls"),
         ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("refusal", "content_filter"),
+        ("model_context_window_exceeded", "model_context_window_exceeded"),
+        ("refusal", "refusal"),
         ("something_new", "something_new"),
     ],
 )

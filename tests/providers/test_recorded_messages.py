@@ -9,7 +9,7 @@ from clio.providers.messages_events import MessagesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 
 RECORDINGS = list(recordings("messages"))
-FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
+FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
 
 
 async def package_reads(recorded: Recorded) -> anthropic.types.Message:
