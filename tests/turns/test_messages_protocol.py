@@ -14,7 +14,7 @@ import pytest
 from clio.agent.events import Notice, Retrying
 from clio.messages import AssistantMessage
 from tests.providers.test_messages_requests import points
-from tests.support.chat_server import Cut, Part, Pause, Recorded, Reply, Script
+from tests.support.chat_server import ChatServer, Cut, Part, Pause, Recorded, Reply, Script
 from tests.support.desk import Desk, make_repository
 from tests.support.messages_server import (
     MessagesServer,
@@ -43,7 +43,7 @@ def read(path: str) -> dict[str, Any]:
     return tool("read_file", path=path)
 
 
-def make_desk(project: Path, home: Path, server: MessagesServer, **settings: Any) -> Desk:
+def make_desk(project: Path, home: Path, server: ChatServer, **settings: Any) -> Desk:
     """A clio that speaks Messages to the server. settings: of the user's own configuration."""
     given = {"api": "messages", "model": "claude-sonnet-5-5", "base_url": server.url} | settings
     home.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def test_an_older_model_thinks_between_its_calls(project: Path, tmp_path: Path) 
 
 
 def test_thinking_survives_a_restart_and_not_a_change_of_the_model(project: Path, tmp_path: Path) -> None:
-    async def work(server: MessagesServer) -> None:
+    async def work(server: ChatServer) -> None:
         session = ""
         for model in ("claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"):
             desk = make_desk(project, tmp_path / "home", server, model=model)
