@@ -109,9 +109,7 @@ class Asking:
     def _bill(self, held: Reservation, usage: Usage, stated: int | None) -> Bill:
         bill = Bill(
             model=self._provider.model,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cached_tokens=usage.cached_tokens,
+            **structs.asdict(usage),
             timestamp=self._now(),
             server=self._provider.name,
             cost=held.bill(usage, stated),

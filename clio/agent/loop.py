@@ -44,6 +44,8 @@ from clio.sessions.state import Bill
 from clio.tokens import TokenEstimator
 
 MAX_CONTINUATIONS = 3
+_CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
+"""Finish reasons of an answer that ended before it was whole, its last call included."""
 _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
@@ -222,7 +224,7 @@ class Loop:
             message, calls = self._keeping.answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
             if calls:
-                await self._run_calls(calls, answer.finish_reason == "length", guard, turn)
+                await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
             self._keeping.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
             if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
@@ -238,9 +240,12 @@ class Loop:
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and is to be continued."""
-        if message.finish_reason == "content_filter":
+        if message.finish_reason in ("content_filter", "refusal"):
             self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
-        if message.finish_reason != "length":
+        if message.finish_reason == "pause_turn" and message.content.strip():
+            turn.continuations += 1
+            return True  # Anthropic's word for: send the answer back, and it goes on
+        if message.finish_reason not in _CUT_OFF:
             return False
         if self._mailbox.waiting:
             return True  # the person says how to go on

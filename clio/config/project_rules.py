@@ -59,6 +59,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "api_key": _waits(_SERVER),
     "api": _waits("decides in which protocol the server is spoken to"),
     "effort": _waits("decides how many tokens a request may cost"),
+    "cache_ttl": _waits(_SPENDING),
     "transport": _waits("decides which client speaks to the server, and with it which checks of the connection hold"),
     "approve": _narrows("asking more often is narrower", lambda value, lower: _rank(value) < _rank(lower.approve)),
     "allow": _waits("lets commands run without a question"),

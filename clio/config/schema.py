@@ -10,6 +10,7 @@ Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
 Api = Literal["auto", "chat", "responses", "messages"]
+CacheLifetime = Literal["5m", "1h"]
 Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
@@ -50,6 +51,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     effort: Effort = "auto"
     """How hard the model thinks before it answers: auto (the server's default), none, minimal, low, medium, high,
     xhigh, max."""
+    cache_ttl: CacheLifetime = "5m"
+    """How long Anthropic keeps what it cached of a conversation: 5m, or 1h, which costs more to write and pays off
+    where pauses between messages are longer than five minutes."""
     transport: TransportKind = "auto"
     """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
     all that the second would)."""

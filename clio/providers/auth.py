@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Scheme = Literal["bearer", "x-api-key", "api-key"]
+Scheme = Literal["bearer", "x-api-key", "api-key", "x-api-key and bearer"]
 
 
 class Auth:
@@ -22,9 +22,10 @@ class Auth:
     async def headers(self) -> dict[str, str]:
         """The headers of a request. Raises ConfigError where a command gives the key and fails."""
         headers = dict(self._extra)
-        if self._key:
-            name = "Authorization" if self._scheme == "bearer" else self._scheme
-            headers[name] = f"Bearer {self._key}" if self._scheme == "bearer" else self._key
+        for name in self._scheme.split(" and ") if self._key else ():
+            headers["Authorization" if name == "bearer" else name] = (
+                f"Bearer {self._key}" if name == "bearer" else self._key
+            )
         return headers
 
     async def renew(self) -> bool:

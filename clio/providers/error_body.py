@@ -53,6 +53,8 @@ class ErrorBody:
             "authentication": 401,
             "permission": 403,
             "not_found": 404,
+            "billing": 402,
+            "request_too_large": 413,
             "invalid_request": 400,
             "invalid_argument": 400,
         }
@@ -62,6 +64,8 @@ class ErrorBody:
         """Whether the server does not have the model, rather than not having the page."""
         if "model_not_found" in self.raw or "model_not_available" in self.raw:
             return True
+        if "not_found" in self.type and re.fullmatch(r"model:\s*\S+", self.message):
+            return True  # Anthropic's whole message
         if not re.search(r"\bmodels?\b", self.message, re.IGNORECASE):
             return False
         return bool(

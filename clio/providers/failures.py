@@ -173,6 +173,8 @@ def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioE
         )
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
         return _unknown_model(at, [pinned[1]])
+    if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
+        return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if re.search(

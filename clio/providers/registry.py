@@ -114,7 +114,7 @@ def _connect(
     learned = (book or LessonBook()).of(urlsplit(without_login(url)).netloc, model)
     protocol = _protocol(config, preset, url)
     may_switch = config.api == "auto" and protocol != "messages"
-    auth = _auth(key, protocol)
+    auth = _auth(key, protocol, endpoint)
 
     def speak(name: ProtocolName) -> WireProtocol:
         return _speak(name, endpoint, config, preset, learned.lessons)
@@ -135,9 +135,9 @@ def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
     """The protocol to begin with: as configured, else the preset's, else what the address tells."""
     if config.api != "auto":
         return config.api
-    if preset is not None:
-        return preset.protocol
-    return "messages" if "anthropic" in urlsplit(url).path.split("/") else "chat"
+    if "anthropic" in urlsplit(url).path.split("/"):
+        return "messages"
+    return preset.protocol if preset is not None else "chat"
 
 
 def _learned_protocol(
@@ -151,12 +151,14 @@ def _learned_protocol(
     return "responses" if protocol == "chat" and learned.protocol == "responses" and may_switch else protocol
 
 
-def _auth(key: str, protocol: ProtocolName) -> Auth:
-    if protocol == "messages":
-        from clio.providers.messages_requests import HEADERS
+def _auth(key: str, protocol: ProtocolName, at: Endpoint) -> Auth:
+    if protocol != "messages":
+        return Auth(key)
+    from clio.providers.messages_requests import headers_for
 
-        return Auth(key, "x-api-key", HEADERS)
-    return Auth(key)
+    # Other makers' servers look for the key in one of two headers; Anthropic knows only its own.
+    own = host_of(at.base_url).endswith("anthropic.com")
+    return Auth(key, "x-api-key" if own else "x-api-key and bearer", headers_for(at.model))
 
 
 def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None, lessons: Lessons) -> WireProtocol:
@@ -176,7 +178,9 @@ def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | No
         case "messages":
             from clio.providers.messages_requests import MessagesProtocol
 
-            return MessagesProtocol(at.model, tools=tools, images=images, origin=origin, lessons=lessons)
+            return MessagesProtocol(
+                at.model, tools=tools, images=images, origin=origin, lessons=lessons, lifetime=config.cache_ttl
+            )
 
 
 def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> Transport:

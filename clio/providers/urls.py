@@ -7,14 +7,14 @@ from urllib.parse import urlsplit, urlunsplit
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 
-_ENDPOINT = LatePattern(r"/(chat/completions|completions|models|responses|embeddings)$")
+_ENDPOINT = LatePattern(r"/(chat/completions|completions|models|responses|messages|embeddings)$")
 _VERSION = LatePattern(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
 _SCHEME = LatePattern(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HOST_NAME = LatePattern(
     r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE | re.ASCII
 )
 # Paths that stop one segment short of the version, as people copy them from dashboards.
-_WANTS_VERSION = ("", "api", "openai")
+_WANTS_VERSION = ("", "api", "openai", "anthropic")
 _WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
 
 

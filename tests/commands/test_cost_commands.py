@@ -75,7 +75,7 @@ def test_prices_of_one_server_the_users_first(desk: Desk) -> None:
     own = "anthropic:\n  mine: {input: 1, output: 2}\n"
     (desk.loaded.home / "prices.yaml").write_text(own, encoding="utf-8")
     shown = rows(run_command(desk, "/cost prices anthropic"))
-    assert next(iter(shown.items())) == ("mine", ("$1.00", "$1.00", "$2.00", "–"))
+    assert next(iter(shown.items())) == ("mine", ("$1.00", "$1.00", "$1.00", "$2.00", "–"))
     assert "claude-sonnet-5-5" in shown
     assert not any(name.startswith("gpt") for name in shown)
 
