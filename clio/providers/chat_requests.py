@@ -7,7 +7,7 @@ from msgspec import structs
 from clio.algorithms.json_data import decode_json
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, ToolSpec
-from clio.providers.chat_events import SIGNATURE, Normaliser
+from clio.providers.chat_events import SIGNATURE, ChatDecoder
 from clio.providers.effort import EffortLevels
 from clio.providers.encode_images import join_parts, with_images
 from clio.providers.json_text import encode_json, valid_arguments
@@ -71,9 +71,9 @@ class ChatProtocol:
         self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
-    def decoder(self) -> Normaliser:
+    def decoder(self) -> ChatDecoder:
         """See `WireProtocol`."""
-        return Normaliser(self._origin)
+        return ChatDecoder(self._origin)
 
     def adapt(self, refusal: str) -> str | None:
         """See `WireProtocol`."""
