@@ -19,7 +19,7 @@ _MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is n
 _BILLS = ("usage", "x_groq", "timings")
 REASONING_FIELD = "reasoning_field"
 """Marks in the stored reasoning items which field the reasoning came in; never sent as it is."""
-_REASONING_FIELDS = ("reasoning_content", "reasoning")
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 _JOINED = ("text", "summary", "data", "signature")  # what of a reasoning detail comes in pieces
 _FINISH = {
     "end_turn": "stop",
@@ -88,7 +88,7 @@ class ChatDecoder:
     def ending(self) -> Chunk:
         """See `Decoder`."""
         items = [encode_json(detail) for detail in self._details]
-        if self._field and not items:
+        if self._field:
             items.append(encode_json({REASONING_FIELD: self._field}))
         kept = [ReasoningItem(data=item.decode("utf-8")) for item in items]
         kept += [
@@ -134,7 +134,7 @@ class ChatDecoder:
         content = delta.get("content")
         if details := as_list(delta.get("reasoning_details")):
             self._add_details(details)
-        field = next((field for field in _REASONING_FIELDS if as_text(delta.get(field))), "")
+        field = next((field for field in REASONING_FIELDS if as_text(delta.get(field))), "")
         thoughts = as_text(delta.get(field)) if field else "".join(map(_text_of_detail, details))
         if field:
             self._field = field

@@ -6,7 +6,7 @@ from clio.providers.lenient import as_list
 from clio.providers.wire import Lessons
 
 _KEY = "efforts"
-_ABOUT_EFFORT = LatePattern(r"effort|\breasoning\b|\bthinking\b", 2)
+_ABOUT_EFFORT = LatePattern(r"effort|\breasoning\b|\bthinking\b|enable_thinking|chat_template_kwargs", 2)
 _LISTS_VALUES = LatePattern(
     r"(?:supported|valid|allowed|accepted|possible|permitted)\s+(?:values|options|efforts|levels)|must be|should be"
     r"|expected|one of|only supports?|either",

@@ -1,5 +1,7 @@
 """`<think>…</think>` inside the text of an answer."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +64,7 @@ def test_what_is_reasoning(whole: str, text: str, reasoning: str) -> None:
 def test_any_cut_gives_the_same(whole: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
     edges = [0, *cuts, len(whole)]
-    assert split(*(whole[a:b] for a, b in zip(edges, edges[1:], strict=False))) == split(whole)
+    assert split(*(whole[a:b] for a, b in pairwise(edges))) == split(whole)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
