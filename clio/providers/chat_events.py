@@ -65,6 +65,8 @@ class ChatDecoder:
         data = as_dict(event)
         if data.get("error"):
             raise _failure(data)
+        if as_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
+            raise _failure(data)
         if any(place in data for place in _BILLS):
             self.usage = _find_usage(data) or self.usage
             self.cost = read_cost(data.get("usage"), self.cost)

@@ -204,7 +204,8 @@ class HttpProvider:
             return None
         if self._wire.name == "responses" and failure.status in (404, 405, 501):
             return None if _names_model(failure.body, self.model) else "chat"
-        asks = self._wire.name == "chat" and failure.status == 400 and re.search(r"use /?(v1/)?responses", failure.body)
+        words = r"use /?(v1/)?responses|only\b.{0,30}v1/responses"
+        asks = self._wire.name == "chat" and failure.status in (400, 404) and re.search(words, failure.body)
         return "responses" if asks else None
 
     def _explain(self, failure: Failure) -> ClioError:
