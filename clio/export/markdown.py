@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _END = "the end of this text"
 _LANGUAGES = {"patch": "diff", "command": "sh"}
 _SPECIAL = LatePattern(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
+_TOLD = ("interrupted", "length", "content_filter", "refusal", "model_context_window_exceeded")
 _SHORT = 80
 MAX_ALL = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""
@@ -102,7 +103,7 @@ def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
             yield _folded("system prompt", [fenced(entry.text)])
         case "assistant":
             about = [f"step {entry.step}", entry.model, tokens(entry.usage) if entry.usage else ""]
-            finish = entry.finish_reason if entry.finish_reason in ("interrupted", "length", "content_filter") else ""
+            finish = entry.finish_reason if entry.finish_reason in _TOLD else ""
             yield f"### clio{when} · {_heading(' · '.join(filter(None, [*about, finish])))}"
             if entry.reasoning.strip():
                 yield _folded("thinking", [fenced(entry.reasoning)])
