@@ -46,6 +46,11 @@ from clio.tokens import TokenEstimator
 MAX_CONTINUATIONS = 3
 _CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
 """Finish reasons of an answer that ended before it was whole, its last call included."""
+_REFUSED = {
+    "content_filter": "the server's content filter ended this answer",
+    "refusal": "the model declined to answer",
+}
+_REFUSED_STEP = "say it in other words, or go back to an earlier turn with /rewind"
 _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
@@ -223,6 +228,11 @@ class Loop:
             turn.count(answer.usage, bill)
             message, calls = self._keeping.answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
+            if answer.finish_reason == "model_context_window_exceeded":
+                self._learn_window(answer.usage)
+            if calls and answer.finish_reason in _REFUSED:
+                self._keeping.close_calls("not run: the answer was refused before it was whole")
+                calls = ()
             if calls:
                 await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
             self._keeping.sync()
@@ -240,9 +250,9 @@ class Loop:
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and is to be continued."""
-        if message.finish_reason in ("content_filter", "refusal"):
-            self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
-        if message.finish_reason == "pause_turn" and message.content.strip():
+        if said := _REFUSED.get(message.finish_reason):
+            self._emit(Notice(text=f"{said}: {_REFUSED_STEP}", level="warning"))
+        if message.finish_reason == "pause_turn" and message.content.strip() and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1
             return True  # Anthropic's word for: send the answer back, and it goes on
         if message.finish_reason not in _CUT_OFF:
@@ -257,6 +267,12 @@ class Loop:
         turn.continuations += 1
         self._keeping.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
         return True
+
+    def _learn_window(self, usage: Usage | None) -> None:
+        """The answer filled the window: request and answer together are all it holds, so that the next one is trimmed."""
+        if usage is not None:
+            self._context.filled(usage.prompt_tokens + usage.completion_tokens)
+        self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""

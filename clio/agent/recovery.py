@@ -47,6 +47,8 @@ class ModelCaller:
                         raise ContextOverflow(str(error)) from error
                     if isinstance(error, RateLimited) and error.retryable:
                         raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
+                    if type(error) is ServerFailed and error.retryable and not error.away:
+                        raise ServerFailed(f"{error}, {attempt} times: {_NEXT_STEP}") from error
                     raise
                 await self._wait(attempt, most, error)
                 display.restart()

@@ -147,6 +147,10 @@ class ContextWindow:
             built = self._assemble(self._units(), trimmed, hard)
         return built
 
+    def filled(self, tokens: int) -> None:
+        """Learn from an answer that ended because request and answer together took this much, all of the window."""
+        self._room.filled(tokens)
+
     def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
         """Learn from a request a server took, and from its bill; says whether the ratio changed."""
         return self._room.accepted(built, prompt_tokens)

@@ -82,6 +82,11 @@ class WindowRoom:
         else:
             self._refused_units = min(self._refused_units or built.units, built.units)
 
+    def filled(self, tokens: int) -> None:
+        """Learn that a request and its answer took the whole window, and how many tokens that was."""
+        if tokens >= SMALLEST_WINDOW:
+            self._lower(tokens, NAMED)
+
     def accepted(self, built: Built, prompt_tokens: int) -> bool:
         """Learn from a request a server took, and from its bill; says whether the ratio changed.
 

@@ -13,7 +13,7 @@ _ABOUT_EFFORT = LatePattern(
     # "does not support parameter reasoningEffort", "output_config.effort: …", "effort level 'xhigh'"
     r"effort"
     # "thinking_level is not supported", "think value", "the model only works in thinking mode"
-    r"|\bthinking\b|\bthink value|thinking[_ .]?(?:level|budget|mode)"
+    r"|\bthinking\b|enable_thinking|chat_template_kwargs|\bthink value|thinking[_ .]?(?:level|budget|mode)"
     # "reasoning is mandatory", "invalid reasoning value", "does not support reasoning"
     r"|\breasoning[_ ]?(?:level|value|mode|is|cannot|can't|must|option|strength)"
     r"|(?:not|n't) (?:support|accept|allow|have)\w* reasoning\b",

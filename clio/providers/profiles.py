@@ -5,7 +5,8 @@ import re
 from msgspec import Struct, structs
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.providers.urls import host_of
+from clio.providers.chat_effort import EffortStyle, effort_style
+from clio.providers.urls import host_of, is_local_host
 from clio.providers.wire import ProtocolName
 
 
@@ -19,8 +20,20 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked; others refuse."""
     effort_none_refused: bool = False
     """Whether the server refused it once it was sent; it is then never sent again."""
+    effort: EffortStyle = EffortStyle()
+    """How the server is told how hard to think."""
     echo_reasoning: bool = False
-    """DeepSeek wants the thoughts that led to a tool call back, with that call."""
+    """Whether the server wants `reasoning_content` back with every tool call, and refuses calls without it."""
+    echo_field: bool = False
+    """Whether the model's template reads earlier reasoning, to be sent back in the field it came in."""
+    echo_details: bool = False
+    """Whether the server wants `reasoning_details` back as they came."""
+    cache_key: bool = False
+    """Whether the server takes `prompt_cache_key`; many refuse fields they do not know."""
+    cache_points: bool = False
+    """Whether the server passes `cache_control` on to a model that reads it."""
+    refused: tuple[str, ...] = ()
+    """Fields beyond the common ones that the server refused; they are not sent again."""
     thought_signatures: bool = False
     """Gemini wants the signature of each first tool call back."""
     null_content: bool = True
@@ -165,17 +178,55 @@ def profile_of(model: str) -> Profile | None:
     return next((profile for pattern, profile in near if re.match(pattern, name)), None)
 
 
+# Hosts by what they end in. Sources: the makers' pages on prompt caching, read in November 2026.
+_CACHE_KEY = (
+    "api.openai.com",
+    ".openai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".services.ai.azure.com",
+    "openrouter.ai",
+    "api.mistral.ai",
+    "api.moonshot.ai",
+    "api.moonshot.cn",
+    "api.cerebras.ai",
+    "api.deepinfra.com",
+    "api.fireworks.ai",
+)
+_ROUTERS = ("openrouter.ai", "ai-gateway.vercel.sh")
+_DETAILS = (*_ROUTERS, "api.minimax.io", "api.minimaxi.com")
+_WANT_REASONING = (
+    "api.deepseek.com",
+    "api.moonshot.ai",
+    "api.moonshot.cn",
+    "api.kimi.com",
+    "api.z.ai",
+    "open.bigmodel.cn",
+)
+_CACHED_BY_POINTS = LatePattern(r"claude|gemini")
+# Chat templates that put the reasoning of earlier steps before the calls it led to.
+_READS_REASONING = LatePattern(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
+
+
 def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
     """The dialect to begin with; a server that refuses a field teaches the rest."""
     quirks = preset.quirks if preset else Quirks()
-    name = _bare(model)
-    if host_of(base_url).endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
-        return Quirks(max_tokens_field="max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens")
-    return quirks
+    name, host = _bare(model), host_of(base_url)
+    if host.endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
+        limit = "max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens"
+        quirks = Quirks(max_tokens_field=limit)
+    return structs.replace(
+        quirks,
+        effort=effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
+        echo_reasoning=quirks.echo_reasoning or (host.endswith(_WANT_REASONING) and not name.startswith("moonshot-v1")),
+        echo_field=quirks.echo_field or bool(_READS_REASONING.match(name)),
+        echo_details=quirks.echo_details or host.endswith(_DETAILS),
+        cache_key=quirks.cache_key or host.endswith(_CACHE_KEY),
+        cache_points=quirks.cache_points or (host.endswith(_ROUTERS) and bool(_CACHED_BY_POINTS.match(name))),
+    )
 
 
 _UNWANTED = LatePattern(
-    r"unsupported|not supported|extra_forbidden|not permitted|unrecognized|unknown|unexpected|not allowed",
+    r"unsupported|not supported|extra_forbidden|extra inputs|not permitted|unrecognized|unknown|unexpected|not allowed",
     re.IGNORECASE,
 )
 
@@ -183,6 +234,26 @@ _EFFORT = LatePattern(r"reasoning[_. ]effort", re.IGNORECASE)
 _NONE = LatePattern(r"\bnone\b", re.IGNORECASE)
 _ASKS_FOR_NONE = LatePattern(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
 _NO_NULL = LatePattern(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+
+
+EXTRA_FIELDS = (
+    "prompt_cache_key",
+    "cache_control",
+    "reasoning_details",
+    "reasoning_content",
+    "reasoning_split",
+    "clear_thinking",
+    "keep",
+)
+"""Fields that only some servers know, and that are left out once a server has refused them."""
+
+
+def refused_field(quirks: Quirks, refusal: str) -> str | None:
+    """The field that a refusal says it does not know, None where it is not one of EXTRA_FIELDS."""
+    if not _UNWANTED.search(refusal):
+        return None
+    named = (field for field in EXTRA_FIELDS if re.search(rf"\b{field}\b", refusal))
+    return next((field for field in named if field not in quirks.refused), None)
 
 
 def taught(quirks: Quirks, refusal: str) -> Quirks | None:
@@ -194,7 +265,7 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
             return structs.replace(quirks, effort_none_with_tools=True)
     if "thought_signature" in refusal and not quirks.thought_signatures:
         return structs.replace(quirks, thought_signatures=True)
-    if "reasoning_content" in refusal and not quirks.echo_reasoning:
+    if "reasoning_content" in refusal and not (quirks.echo_reasoning or "reasoning_content" in quirks.refused):
         return structs.replace(quirks, echo_reasoning=True)
     if _NO_NULL.search(refusal) and quirks.null_content:
         return structs.replace(quirks, null_content=False)
