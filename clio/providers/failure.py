@@ -16,6 +16,7 @@ Kind = Literal[
     "broken",
     "malformed",
     "endless",
+    "key",
 ]
 
 
@@ -41,11 +42,20 @@ class TransportFailed(Exception):
         self.failure = failure
 
 
+KEY_COMMAND = "api_key_command"
+"""The setting that names a command, as `Endpoint.key_variable`."""
+
+
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Whom a request was for. `key_variable` is the environment variable its key is expected in."""
+    """Whom a request was for.
+
+    key_variable: the environment variable its key is expected in, or KEY_COMMAND where a command prints it.
+    address_setting: what the user would change to reach another address.
+    """
 
     name: str
     base_url: str
     model: str
     key_variable: str = "OPENAI_API_KEY"
     has_key: bool = True
+    address_setting: str = "--base-url"

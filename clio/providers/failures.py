@@ -15,7 +15,7 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.providers.error_body import ErrorBody
-from clio.providers.failure import Endpoint, Failure
+from clio.providers.failure import KEY_COMMAND, Endpoint, Failure
 from clio.providers.overflow import find_overflow
 from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
@@ -30,6 +30,8 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
     match failure.kind:
         case "status" | "in_stream":
             return _explain_answer(failure, at, models, now)
+        case "key":
+            return ProviderRefused(failure.detail)
         case "broken":
             return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
         case "endless":
@@ -50,7 +52,7 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
         case "dns":
-            text = f"the host name {host!r} has no address: check --base-url, or the network"
+            text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
         case "tls":
             hint = (
                 "the server speaks plain HTTP, so use http:// in --base-url"
@@ -113,6 +115,10 @@ def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefu
     if status == 403:
         return ProviderRefused(
             f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+        )
+    if at.key_variable == KEY_COMMAND:
+        return ProviderRefused(
+            f"{at.name} does not accept the key that api_key_command prints: log in anew, or correct the command"
         )
     return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
 
