@@ -8,11 +8,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
 from clio.agent.events import Emit, Event, Notice, TurnFinished
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
@@ -31,13 +30,14 @@ from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
 from clio.delegation import Delegation
-from clio.errors import ClioError
+from clio.errors import ClioError, ConfigError
 from clio.hooks.hooks import Hooks
 from clio.mcp.opening import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.providers.base import Provider
+from clio.providers.aliases import resolve_alias
+from clio.providers.base import OFFLINE, Provider
 from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
 from clio.sandbox.confinement import open_confinement
@@ -45,6 +45,7 @@ from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver
 from clio.security.opening import open_policy
 from clio.security.path_policy import Workspace
+from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.settings import redactor_for
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
@@ -72,18 +73,21 @@ class App:
         env: Mapping[str, str],
         now: Callable[[], float] = time.time,
         shelf: Shelf | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.shelf = shelf or Shelf()
         self.loaded = loaded
-        self.config = loaded.config
+        self.config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
         self._env = env
         self.provider = provider
-        self._providers = OpenedProviders(self.config, env, provider)
+        self._model_name = loaded.config.model or provider.model  # as it was asked for: an alias or a model
+        self.redactor = redactor or redactor_for(self.config, env)
+        self._providers = OpenedProviders(loaded.config, env, provider, self.redactor.learn_secret)
+        self._light: Provider | None = None
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
-        self.redactor = redactor_for(self.config, env)
 
         def clean(text: str) -> str:
             return self.redactor.redact(text).text
@@ -121,6 +125,9 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
+        self.fallback = FallbackModels(
+            self.config.fallback, self._providers.open, cooldown_s=self.config.fallback_cooldown_s, warn=self._warn
+        )
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -156,6 +163,8 @@ class App:
             delegate_tool=lambda config, provider, limits, estimator: self._delegation.tool(
                 config, provider, limits, estimator
             ),
+            fallback=self.fallback,
+            light=lambda: self.light_provider,
             now=now,
         )
         learned = None if self.config.incognito else loaded.home
@@ -273,16 +282,31 @@ class App:
         for warning in session.warnings:
             self._warn(warning)
         asked = self.loaded.origins.get("model", "").startswith("flag")
-        if session.model and session.model != self.provider.model and not asked:
+        if session.model and session.model not in (self.provider.model, self._model_name) and not asked:
             self.set_model(session.model)
         return session
 
     def set_model(self, model: str) -> None:
-        """Talk to another model of the same server from the next turn on."""
+        """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError."""
+        self.config, self.provider = self._providers.switch(model)
         self._current.leave()
-        self.config = msgspec.structs.replace(self.config, model=model)
-        self.provider = self._providers.open(model)
+        self._model_name = model
         self.session.set_model(model)
+
+    @property
+    def light_provider(self) -> Provider:
+        """The model for questions beside the conversation: `light_model`, else the one that answers."""
+        name = self.config.light_model
+        if not name or self.provider.name == OFFLINE:
+            return self.provider
+        if self._light is None:
+            try:
+                self._light = self._providers.open(name)
+                self.spending.check_start(self._light)
+            except ConfigError as error:
+                self._warn(f"light_model {name!r} is not used: {error}")
+                self._light = self.provider
+        return self._light
 
     async def reload_servers(self) -> None:
         """Start the MCP servers anew; the next request has the tools they offer then."""
@@ -345,5 +369,15 @@ def build_app(
     shelf: Shelf | None = None,
 ) -> App:
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
-    provider = make_provider(loaded.config, env)
-    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env, shelf=shelf)
+    redactor = redactor_for(loaded.config, env)
+    provider = make_provider(loaded.config, env, learn_secret=redactor.learn_secret)
+    return App(
+        loaded,
+        provider=provider,
+        approver=approver,
+        asker=asker,
+        emit=emit,
+        env=env,
+        shelf=shelf,
+        redactor=redactor,
+    )

@@ -93,6 +93,11 @@ class Shell(Protocol):
         ...
 
     @property
+    def light_provider(self) -> "Provider":
+        """The model for questions beside the conversation."""
+        ...
+
+    @property
     def memory(self) -> "MemorySystem":
         """Everything that is remembered."""
         ...

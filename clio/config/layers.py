@@ -184,6 +184,14 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
         gone = list(_KEYS)
     for name in gone:
         values.pop((name,), None)
+    for key in layer:  # the same for an alias: a key of one address does not go to another
+        if key[0] == "models" and key[2] in ("provider", "base_url") and not _is_known(values, layer[key]):
+            values.pop((*key[:2], "api_key_command"), None)
+
+
+def _is_known(values: Values, setting: Setting) -> bool:
+    known = values.get(setting.key)
+    return known is not None and known[-1].value == setting.value
 
 
 def _value(values: Values, name: str) -> str | int | float | bool | None:

@@ -93,7 +93,9 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         case 401 | 403 | 407:
             return _refused_access(status, error, at)
         case 402:
-            return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
+            return ProviderRefused(
+                f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+            )
         case 404 | 410:
             return _not_found(failure, error, at, models)
         case 429 | 413:
@@ -148,7 +150,9 @@ def nearest(model: str, models: Sequence[str]) -> list[str]:
 
 def _rate_limited(error: ErrorBody, at: Endpoint, body: str, wait_s: float | None) -> ClioError:
     if re.search(r"insufficient_quota|exceeded your current quota|billing|credit balance", body, re.IGNORECASE):
-        return ProviderRefused(f"the quota of the account at {at.name} is used up{_quoted(error.message)}")
+        return ProviderRefused(
+            f"the quota of the account at {at.name} is used up{_quoted(error.message)}", exhausted=True
+        )
     budget = _TOKEN_BUDGET.search(error.message)
     if budget and int(budget[2]) > int(budget[1]):
         limited = RateLimited(

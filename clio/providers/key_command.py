@@ -105,7 +105,7 @@ class KeyCommand:
             _end(running)
 
     def _run(self) -> str:
-        program = shutil.which(os.path.expanduser(self._words[0]), path=self._env.get("PATH"))
+        program = shutil.which(Path(self._words[0]).expanduser(), path=self._env.get("PATH"))
         if program is None:
             raise KeyCommandFailed(f"api_key_command: there is no program {self.program!r}: install it, or correct it")
         home = self._env.get("HOME") or self._env.get("USERPROFILE") or ""
@@ -135,7 +135,8 @@ class KeyCommand:
             _end(process)
         if process.returncode != 0:
             raise KeyCommandFailed(
-                f"api_key_command: {self.program!r} ended with exit code {process.returncode}: run it yourself to see why"
+                f"api_key_command: {self.program!r} ended with exit code {process.returncode}: "
+                "run it yourself to see why"
             )
         return self._checked(printed)
 

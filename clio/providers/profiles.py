@@ -330,5 +330,13 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     return None
 
 
+_BEDROCK_PREFIX = LatePattern(
+    r"(?:[a-z-]{2,8}\.)?(?:openai|anthropic|amazon|deepseek|google|meta|minimax|mistral|moonshotai|qwen|xai|zai)\.(?=[a-z])"
+)
+
+
 def _bare(model: str) -> str:
-    return model.lower().rsplit("/", 1)[-1]
+    """The name without a maker's prefix, as OpenRouter ("openai/") and Bedrock ("us.anthropic.") put before it."""
+    name = model.lower().rsplit("/", 1)[-1]
+    found = _BEDROCK_PREFIX.match(name) if "." in name else None
+    return name[found.end() :] if found else name
