@@ -115,7 +115,7 @@ class KeyCommand:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                cwd=home if Path(home).is_dir() else None,
+                cwd=home if home and Path(home).is_dir() else None,
                 env=self._env,
                 start_new_session=True,  # it must not ask its questions in the middle of clio's screen
             )
