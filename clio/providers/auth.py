@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from clio.providers.failure import TransportFailed
+
 if TYPE_CHECKING:  # most keys are plain text
     from clio.providers.key_command import KeyCommand
 
@@ -27,6 +29,7 @@ class Auth:
         self._scheme = scheme
         self._extra = dict(extra or {})
         self._command = command
+        self._failure: TransportFailed | None = None  # of the last `renew`, for the next request to say
 
     @property
     def key(self) -> str:
@@ -35,6 +38,9 @@ class Auth:
 
     async def headers(self) -> dict[str, str]:
         """The headers of a request. Raises KeyCommandFailed where a command gives the key and fails."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
         if self._command is not None:
             self._key = self._command.cached() or await self._run_command(refused="")
         headers = dict(self._extra)
@@ -45,11 +51,18 @@ class Auth:
         return headers
 
     async def renew(self) -> bool:
-        """After a refusal of the key: whether there is another one to try, once. Raises as `headers`."""
+        """After a refusal of the key: whether to send the request again, once.
+
+        Where the command fails now, that request raises what it failed of.
+        """
         if self._command is None:
             return False
-        refused, self._key = self._key, await self._run_command(refused=self._key)
-        return self._key != refused
+        refused = self._key
+        try:
+            self._key = await self._run_command(refused=refused)
+        except TransportFailed as error:
+            self._failure = error
+        return self._failure is not None or self._key != refused
 
     async def _run_command(self, *, refused: str) -> str:
         """The key a command prints, run in a thread; a cancelled caller ends the command."""

@@ -12,6 +12,22 @@ from urllib.parse import urlsplit, urlunsplit
 from clio.errors import ConfigError
 from clio.providers.urls import normalise_base_url
 
+# Another one may be new: it is asked all the same, and doubted only where its host name has no address.
+_REGIONS = frozenset(
+    "us-east-1 us-east-2 us-west-1 us-west-2 us-gov-east-1 us-gov-west-1 ca-central-1 ca-west-1 sa-east-1 mx-central-1 "
+    "eu-central-1 eu-central-2 eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-2 eu-west-3 af-south-1 il-central-1 "
+    "me-central-1 me-south-1 ap-east-1 ap-east-2 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 "
+    "ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 ap-southeast-7 "
+    "cn-north-1 cn-northwest-1".split()
+)
+_LOCATIONS = frozenset(
+    "global us-central1 us-east1 us-east4 us-east5 us-south1 us-west1 us-west2 us-west3 us-west4 "
+    "northamerica-northeast1 northamerica-northeast2 northamerica-south1 southamerica-east1 southamerica-west1 "
+    "africa-south1 europe-central2 europe-north1 europe-north2 europe-southwest1 europe-west1 europe-west2 "
+    "europe-west3 europe-west4 europe-west6 europe-west8 europe-west9 europe-west10 europe-west12 me-central1 me-central2 "
+    "me-west1 asia-east1 asia-east2 asia-northeast1 asia-northeast2 asia-northeast3 asia-south1 asia-south2 asia-southeast1 "
+    "asia-southeast2 australia-southeast1 australia-southeast2".split()
+)
 _REGION = r"[a-z]{2,8}(-[a-z0-9]+)+-\d+"
 _PROJECT = r"[a-zA-Z0-9_-][a-zA-Z0-9_.:-]*"
 _LOCATION = r"[a-z0-9-]+"
@@ -29,6 +45,13 @@ def find_cloud_address(name: str, env: Mapping[str, str]) -> str:
                 "azure needs the address of your resource: set AZURE_OPENAI_ENDPOINT, or `base_url`, such as "
                 "https://NAME.openai.azure.com"
             )
+
+
+def is_doubtful(name: str, env: Mapping[str, str]) -> bool:
+    """Whether the region or location that an address was made of is not one that is known."""
+    if name == "bedrock":
+        return _first(env, "AWS_REGION", "AWS_DEFAULT_REGION")[1] not in _REGIONS
+    return name == "vertex" and _first(env, "GOOGLE_CLOUD_LOCATION", "CLOUD_ML_REGION")[1] not in _LOCATIONS
 
 
 def complete_azure_address(url: str) -> str:

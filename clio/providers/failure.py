@@ -50,7 +50,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Whom a request was for.
 
     key_variable: the environment variable its key is expected in, or KEY_COMMAND where a command prints it.
-    address_setting: what the user would change to reach another address.
+    address_setting: what the user would change to reach another address. doubtful_address: whether it was made of a
+    region that is not known, so that a host name without an address means a wrong region.
     """
 
     name: str
@@ -59,3 +60,4 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     key_variable: str = "OPENAI_API_KEY"
     has_key: bool = True
     address_setting: str = "--base-url"
+    doubtful_address: bool = False

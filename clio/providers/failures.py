@@ -45,12 +45,16 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
             return _explain_connection(failure, at)
 
 
-def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
+def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
     place = _place(at.base_url)
     host = host_of(at.base_url)
     match failure.kind:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+        case "dns" if at.doubtful_address:
+            return ProviderRefused(
+                f"{at.name} is not in this region: {host!r} has no address; correct {at.address_setting}"
+            )
         case "dns":
             text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
         case "tls":

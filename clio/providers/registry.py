@@ -66,7 +66,16 @@ def make_provider(
         base_url = _address_variable(preset, env)
     url = _address(preset, base_url, env)
     preset = preset or preset_at(url)
-    return _connect(config, preset, url, _key(config, env, preset, asked=bool(config.base_url), learn=learn_secret), ())
+    key = _key(config, env, preset, asked=bool(config.base_url), learn=learn_secret)
+    return _connect(config, preset, url, key, (), doubtful=not base_url and _is_doubtful(preset, env))
+
+
+def _is_doubtful(preset: Preset | None, env: Mapping[str, str]) -> bool:
+    if preset is None or preset.base_url:
+        return False
+    from clio.providers.clouds import is_doubtful
+
+    return is_doubtful(preset.name, env)
 
 
 class _Key(Struct, frozen=True, kw_only=True):
@@ -166,7 +175,9 @@ def _next_step(preset: Preset) -> str:
     return f"set {preset.key_variable}"
 
 
-def _connect(config: Config, preset: Preset | None, url: str, key: _Key, models: tuple[str, ...]) -> Provider:
+def _connect(
+    config: Config, preset: Preset | None, url: str, key: _Key, models: tuple[str, ...], *, doubtful: bool = False
+) -> Provider:
     protocol = _protocol(config, preset, url)
     url = _with_messages_version(url) if protocol == "messages" else url
     model = config.model or (preset.default_model if preset else None) or _first_model(url, key, models)
@@ -177,6 +188,7 @@ def _connect(config: Config, preset: Preset | None, url: str, key: _Key, models:
         key_variable=key.variable,
         has_key=bool(key.text or key.command),
         address_setting=_address_setting(config, preset),
+        doubtful_address=doubtful,
     )
     auth = _auth(key, protocol, endpoint, preset)
 

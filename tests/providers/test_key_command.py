@@ -110,6 +110,30 @@ def test_a_token_that_is_refused_again_ends_the_request(tmp_path: Path) -> None:
     assert caught.value.exit_code == 2
 
 
+def test_a_command_that_fails_as_it_is_asked_again_says_so(tmp_path: Path) -> None:
+    command = script(tmp_path, "sys.exit(7) if count > 1 else print('key-1')")
+    with _accepts("key-2")([]) as server, pytest.raises(ProviderRefused, match="exit code 7"):
+        ask(make(server, command))
+    assert runs(tmp_path) == 2
+
+
+def test_an_expired_token_does_not_hide_how_large_the_window_is(tmp_path: Path) -> None:
+    class Server(ChatServer):
+        def _choose(self, request: Any) -> Reply:
+            if request.headers.get("authorization") != "Bearer key-2":
+                return error(401)
+            return super()._choose(request)
+
+    async def window(provider: Provider) -> int:
+        limits = await provider.limits()
+        await provider.close()
+        return limits.context_window
+
+    with Server([], models=[{"id": "m", "context_length": 12_345}]) as server:
+        settings = Config(base_url=server.url, model="m", api_key_command=script(tmp_path, "print(f'key-{count}')"))
+        assert asyncio.run(window(make_provider(settings, {}))) == 12_345
+
+
 def test_the_same_key_printed_again_is_not_sent_again(tmp_path: Path) -> None:
     with _accepts("other")([]) as server:
         with pytest.raises(ProviderRefused, match="does not accept the key that api_key_command prints"):

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import socket
 from typing import Any
 
 import pytest
 
 from clio.config.environment import SERVER_KEYS
 from clio.config.schema import Config
-from clio.errors import ConfigError
+from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider
@@ -199,6 +200,28 @@ def test_what_is_missing_is_one_sentence_with_the_next_step(env: dict[str, str],
     assert words in str(caught.value)
     assert caught.value.exit_code == 2
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("provider", "env", "variable"),
+    [
+        ("bedrock", {"AWS_REGION": "us-east-9", "AWS_BEARER_TOKEN_BEDROCK": "k"}, "AWS_REGION"),
+        ("vertex", {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "us-middle1"}, "GOOGLE_CLOUD_LOCATION"),
+    ],
+)
+def test_a_region_that_does_not_exist_is_named(
+    provider: str, env: dict[str, str], variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_address(*_: Any, **__: Any) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(asyncio, "open_connection", no_address)
+    with pytest.raises(ProviderRefused, match=f"correct {variable}") as caught:
+        ask(make(env | {"CLOUDSDK_AUTH_ACCESS_TOKEN": "t"}, provider=provider, model="m"))
+    assert caught.value.exit_code == 2
+    real = {"AWS_REGION": "us-east-1", "GOOGLE_CLOUD_LOCATION": "global"}
+    with pytest.raises(ServerFailed, match=f"check {variable}, or the network"):
+        ask(make(env | {"CLOUDSDK_AUTH_ACCESS_TOKEN": "t"} | real, provider=provider, model="m"))
 
 
 def test_a_token_for_other_purposes_chooses_no_server() -> None:
