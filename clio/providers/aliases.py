@@ -37,6 +37,12 @@ def resolve_alias(config: Config) -> Config:
     return structs.replace(config, **changed)
 
 
+def find_settings(config: Config, model: str) -> ModelSettings | None:
+    """What is configured for a model by its own name, else by the first alias that stands for it; None for nothing."""
+    own = config.models.get(model)
+    return own or next((one for one in config.models.values() if one.model == model), None)
+
+
 _SERVER = frozenset(("provider", "model", "base_url", "api", "api_key_command"))
 
 

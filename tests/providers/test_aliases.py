@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
-from clio.providers.aliases import resolve_alias
+from clio.providers.aliases import find_settings, resolve_alias
 from clio.providers.limits import configured
 from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
@@ -70,6 +70,16 @@ def test_its_settings_count_for_the_model_it_stands_for() -> None:
     resolved = resolve_alias(config(model="fast"))
     assert configured(resolved, "openai/gpt-oss-20b")[0] == 9_000
     assert resolved.models["openai/gpt-oss-20b"].effort == "low"
+
+
+def test_settings_are_found_by_the_name_of_a_model_and_by_its_alias() -> None:
+    found = find_settings(config(), "openai/gpt-oss-20b")
+    assert found is not None
+    assert found.effort == "low"
+    own = find_settings(config(), "gpt-5.4")
+    assert own is not None
+    assert own.context_window == 5_000
+    assert find_settings(config(), "claude-opus-5-5") is None
 
 
 def test_an_alias_is_looked_up_once() -> None:

@@ -28,7 +28,7 @@ function __clio_place -d 'clio: what may stand in a place'
         case 'value --model'
             set kind models
         case 'value --provider'
-            set list 'openai' 'anthropic' 'gemini' 'openrouter' 'deepseek' 'mistral' 'groq' 'ollama' 'lmstudio' 'llamacpp' 'vllm' 'offline'
+            set list 'openai' 'anthropic' 'gemini' 'openrouter' 'deepseek' 'mistral' 'groq' 'xai' 'moonshot' 'zai' 'minimax' 'azure' 'bedrock' 'vertex' 'github-models' 'ollama' 'lmstudio' 'llamacpp' 'vllm' 'offline'
         case 'value --approve'
             set list 'ask' 'edits' 'all' 'plan'
         case 'value --sandbox'
