@@ -219,8 +219,9 @@ class App:
         """A turn of words that stand for others, with the model and the tools these ask for."""
         from clio.commands.meaning import chip, meant_fragment
 
-        before = self.provider.model
-        if meaning.model not in ("", before):
+        before = (self.config, self.provider, self._model_name)
+        switches = meaning.model not in ("", self.provider.model, self._model_name)
+        if switches:
             self.set_model(meaning.model)
         try:
             window = await self.window()
@@ -231,8 +232,11 @@ class App:
         finally:
             self.shelf.take_meant()
             self.tool_limit.end()
-            if meaning.model not in ("", before):
-                self.set_model(before)
+            if switches:
+                self._current.leave()
+                self.config, self.provider, self._model_name = before
+                self._providers.resume(self.config)
+                self.session.set_model(self._model_name)
 
     @property
     def added(self) -> "AddedCommands":
@@ -283,15 +287,26 @@ class App:
             self._warn(warning)
         asked = self.loaded.origins.get("model", "").startswith("flag")
         if session.model and session.model not in (self.provider.model, self._model_name) and not asked:
-            self.set_model(session.model)
+            try:
+                self.set_model(session.model, at_start=True)
+            except ConfigError as error:
+                self._warn(f"the session's model {session.model!r} does not answer: {error}")
         return session
 
-    def set_model(self, model: str) -> None:
-        """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError."""
-        self.config, self.provider = self._providers.switch(model)
+    def set_model(self, model: str, *, at_start: bool = False) -> None:
+        """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError.
+
+        at_start: a model's own name means the server clio was started with.
+        """
+        self.config, self.provider = self._providers.switch(model, at_start=at_start)
         self._current.leave()
         self._model_name = model
         self.session.set_model(model)
+
+    @property
+    def answering(self) -> Provider:
+        """The model that would take the next step: the chosen one, or one of `fallback` while its server is away."""
+        return self.fallback.pick(self.provider) or self.provider
 
     @property
     def light_provider(self) -> Provider:

@@ -127,6 +127,11 @@ class LightShell:
         raise needs_a_conversation()
 
     @property
+    def answering(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
     def light_provider(self) -> "Provider":
         """Raises UserError: there is none."""
         raise needs_a_conversation()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from clio.config.schema import Config
+from clio.errors import ConfigError
 from clio.providers.aliases import is_alias, resolve_alias
 from clio.providers.base import Provider
 from clio.providers.registry import make_provider
@@ -38,11 +39,25 @@ class OpenedProviders:
         self._opened.append(provider)
         return provider
 
-    def switch(self, model: str) -> tuple[Config, Provider]:
-        """The same, for the model that answers from now on. Raises ConfigError, and nothing has changed then."""
-        config, provider = self.config_for(model), self.open(model)
+    def switch(self, model: str, *, at_start: bool = False) -> tuple[Config, Provider]:
+        """The same, for the model that answers from now on. Raises ConfigError, and nothing has changed then.
+
+        at_start: a name that is no alias is a model of the server clio was started with, not of the running one.
+        """
+        before = self._running
+        if at_start:
+            self.resume(resolve_alias(self._config))
+        try:
+            config, provider = self.config_for(model), self.open(model)
+        except ConfigError:
+            self._running = before
+            raise
         self._running = config
         return config, provider
+
+    def resume(self, config: Config) -> None:
+        """Names that are no aliases are models of this configuration's server again."""
+        self._running = config
 
     async def close(self) -> None:
         """Close the connections of all."""

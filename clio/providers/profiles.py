@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.providers.auth import Scheme
 from clio.providers.urls import host_of
 from clio.providers.wire import ProtocolName
+
+if TYPE_CHECKING:
+    from clio.providers.auth import Scheme
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
@@ -48,7 +51,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     found_by_key: bool = True
     url_variable: str = ""
     host_suffixes: tuple[str, ...] = ()
-    key_scheme: Scheme = "bearer"
+    key_scheme: "Scheme" = "bearer"
     default_model: str | None = None
     protocol: ProtocolName = "chat"
     quirks: Quirks = Quirks()

@@ -69,8 +69,10 @@ BUSY = [error(429, headers={"Retry-After": "0"}), error(500), error(529), error(
 
 def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
     desk, first, second = make([*BUSY], [Said(text="from the second")])
+    assert desk.app.answering is desk.app.provider
     finished = asyncio.run(desk.turn("?"))
     assert (finished.status, finished.text) == ("done", "from the second")
+    assert desk.app.answering.model == "claude-x"  # as the status line shows it
     assert len(posts(first)) == 5
     assert posts(second)[0].path == "/anthropic/v1/messages"
     assert posts(second)[0].body["model"] == "claude-x"

@@ -123,3 +123,45 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
         return (await again.turn("go on")).text
 
     assert asyncio.run(second()) == "two"
+
+
+def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="one"), Said(text="two")], [])
+    desk = make(tmp_path, main, light(small))
+    desk.loaded.origins["model"] = "default"
+
+    async def there_and_back() -> str:
+        desk.app.set_model("other")
+        await desk.turn("hi")
+        first = desk.app.session.id
+        desk.app.new_session()
+        desk.app.set_model("small")
+        desk.app.set_model("beside-tiny")  # a model's own name: of the alias's server
+        assert desk.app.provider.base_url == small.url  # type: ignore[attr-defined]
+        desk.app.open_session(first)
+        return (await desk.turn("hi again")).text
+
+    assert asyncio.run(there_and_back()) == "two"
+    assert main.requests[-1].body["model"] == "other"
+
+
+def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="hello")], [Said(text="one")])
+    desk = make(tmp_path, main, light(small))
+
+    async def first() -> str:
+        desk.app.set_model("small")
+        await desk.turn("hi")
+        await desk.app.close()
+        return desk.app.session.id
+
+    session = asyncio.run(first())
+    again = make(tmp_path, main, "models: {small: {provider: xai}}\n")
+    again.loaded.origins["model"] = "default"
+
+    async def second() -> str:
+        again.app.open_session(session)
+        return (await again.turn("go on")).text
+
+    assert asyncio.run(second()) == "hello"
+    assert any("'small' does not answer: xai needs a key" in event.text for event in again.seen(Notice))
