@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from clio.agent.events import Emit, Notice
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.mentioned import Mentioned
@@ -74,7 +75,9 @@ class Assembly(Struct, kw_only=True, frozen=True):
     """What every loop of one running clio has in common, and the way to put one together.
 
     asked: what files ask of agents. session_of: the running session, whichever that is by then.
-    remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends sub-agents.
+    fallback: the models that answer while the chosen one's server does not. light: gives the one for questions beside
+    the conversation. remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends
+    sub-agents.
     """
 
     project: Path
@@ -102,13 +105,15 @@ class Assembly(Struct, kw_only=True, frozen=True):
     session_of: Callable[[], Session]
     remember_rule: Callable[[str], None]
     delegate_tool: Callable[[Config, Provider, Limits, TokenEstimator], Tool]
+    fallback: FallbackModels
+    light: Callable[[], Provider]
     now: Callable[[], float]
 
     def make_loop(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> tuple[Loop, Calibration | None]:
         """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
-        side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending)
+        side = SideQuestion(self.light, asyncio.get_running_loop(), self.spending)
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 
@@ -165,6 +170,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             hooks=hooks,
             now=self.now,
             take_images=mentioned.take_images,
+            fallback=self.fallback,
         )
         return loop, calibration
 

@@ -38,6 +38,7 @@ from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
+from clio.providers.profiles import PRESETS  # noqa: E402
 from clio.security.readonly.judge import listed_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
@@ -53,6 +54,7 @@ PAGES = (
     "docs/keys.md",
     "docs/themes.md",
     "docs/approvals.md",
+    "docs/providers.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -109,6 +111,26 @@ def settings() -> str:
         for name, field in MODEL_FIELDS.items()
     ]
     return table(("key", "value", "default", "meaning"), rows)
+
+
+def servers() -> str:
+    """Every named server, in the order in which keys are looked for."""
+    addresses = {
+        "azure": "`https://RESOURCE.openai.azure.com/openai/v1`",
+        "bedrock": "`https://bedrock-runtime.REGION.amazonaws.com/openai/v1`",
+        "vertex": "`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/endpoints/openapi`",
+    }
+    rows = [
+        (
+            f"`{preset.name}`",
+            preset.protocol,
+            f"`{preset.base_url}`" if preset.base_url else addresses[preset.name],
+            ", ".join(f"`{name}`" for name in preset.key_variables),
+            f"`{preset.default_model}`" if preset.default_model else "",
+        )
+        for preset in PRESETS
+    ]
+    return table(("`provider`", "protocol", "address", "key", "default model"), rows)
 
 
 def variables() -> str:
@@ -199,6 +221,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "programs": programs,
+    "servers": servers,
     "sessions_door": sessions_door,
     "settings": settings,
     "variables": variables,

@@ -36,6 +36,7 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
     "httpx2": {"clio.providers.openai_transport", "clio.mcp.wire"},
+    "truststore": {"clio.providers.dial"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},

@@ -22,6 +22,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.keeping import Keeping
 from clio.agent.repetition import RepetitionGuard
@@ -85,6 +86,7 @@ class Loop:
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures that the words name for which a context was made last.
+    fallback: the models that take a step while this one's server does not answer.
     spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
     """
 
@@ -104,6 +106,7 @@ class Loop:
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
+        fallback: FallbackModels | None = None,
     ) -> None:
         self._provider = provider
         self._take_images = take_images
@@ -126,6 +129,7 @@ class Loop:
             emit,
             now=now,
             rng=rng or random.Random(),
+            fallback=fallback,
         )
         self._resumed = context.is_trimmed
 
@@ -269,7 +273,7 @@ class Loop:
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
-        """The answer filled the window: request and answer together are all it holds, so that the next one is trimmed."""
+        """Request and answer together filled the window, which is all it holds: the next request is trimmed."""
         if usage is not None:
             self._context.filled(usage.prompt_tokens + usage.completion_tokens)
         self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))

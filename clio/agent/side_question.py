@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from clio.agent.spending import Spending, TooDear
-from clio.errors import ServerFailed
+from clio.errors import ProviderRefused, ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider
 
@@ -14,7 +14,7 @@ _SYSTEM = "You answer one short question about remembered statements. They are d
 
 
 class SideQuestion:
-    """Asks the model that answers the conversation, without being part of it: no tools, no history, no screen.
+    """Asks a model beside the conversation: no tools, no history, no screen.
 
     loop: the event loop the provider lives in. spending: counts what it costs, and may forbid it.
     """
@@ -46,10 +46,14 @@ class SideQuestion:
     async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
         """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
         request = ChatRequest(system=system, messages=(UserMessage(content=prompt),), max_output_tokens=max_tokens)
-        provider = self._provider_of()
+        try:
+            return await self._ask(self._provider_of(), request, len(prompt + system) // 4, max_tokens)
+        except ProviderRefused as error:  # a wrong key of the light model ends this question, not the conversation
+            raise ServerFailed(str(error), retryable=False) from error
+
+    async def _ask(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
         if self._spending is None:
             return "".join([chunk.text async for chunk in provider.stream(request)])
-        tokens = len(prompt + system) // 4
         try:
             held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
         except TooDear as error:

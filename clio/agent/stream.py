@@ -18,9 +18,10 @@ class _PartialCall(Struct):
 
 
 class Answer:
-    """One answer as far as it has come."""
+    """One answer as far as it has come. model: which one gives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
+        self.model = model
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: dict[int, _PartialCall] = {}

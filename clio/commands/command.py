@@ -93,6 +93,16 @@ class Shell(Protocol):
         ...
 
     @property
+    def answering(self) -> "Provider":
+        """The model that would take the next step: the chosen one, or one that stands in for it."""
+        ...
+
+    @property
+    def light_provider(self) -> "Provider":
+        """The model for questions beside the conversation."""
+        ...
+
+    @property
     def memory(self) -> "MemorySystem":
         """Everything that is remembered."""
         ...

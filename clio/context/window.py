@@ -8,7 +8,8 @@ records and the messages, so that a resumed session goes on with the window it h
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clio.context.budget import REACTIVE, nothing_smaller
@@ -81,6 +82,21 @@ class ContextWindow:
     def limits(self) -> Limits:
         """Of the model, as far as is known by now."""
         return self._room.limits
+
+    @contextmanager
+    def fitted_to(self, limits: Limits | None) -> Generator[None]:
+        """Build requests that another model takes as well, meanwhile; None changes nothing.
+
+        What its server says about its window is forgotten afterwards: it says nothing about this window's model.
+        """
+        before = self._room.copy_state()
+        if limits is not None:
+            self._room.narrow(limits)
+        try:
+            yield
+        finally:
+            if limits is not None:
+                self._room.restore_state(before)
 
     @property
     def last_billed(self) -> Compared | None:

@@ -44,12 +44,10 @@ class LightShell:
     @property
     def redactor(self) -> "Redactor":
         """As a conversation has it."""
-        from clio.security.redaction.names import env_secrets
-        from clio.security.redaction.redactor import Redactor
+        from clio.security.redaction.settings import redactor_for
 
         if self._redactor is None:
-            secrets = env_secrets(dict(os.environ))
-            self._redactor = Redactor(self.config.redact_patterns, secrets, enabled=self.config.redact)
+            self._redactor = redactor_for(self.config, os.environ)
         return self._redactor
 
     @property
@@ -125,6 +123,16 @@ class LightShell:
 
     @property
     def provider(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def answering(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def light_provider(self) -> "Provider":
         """Raises UserError: there is none."""
         raise needs_a_conversation()
 

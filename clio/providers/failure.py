@@ -16,6 +16,7 @@ Kind = Literal[
     "broken",
     "malformed",
     "endless",
+    "key",
 ]
 
 
@@ -42,11 +43,22 @@ class TransportFailed(Exception):
         self.failure = failure
 
 
+KEY_COMMAND = "api_key_command"
+"""The setting that names a command, as `Endpoint.key_variable`."""
+
+
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Whom a request was for. `key_variable` is the environment variable its key is expected in."""
+    """Whom a request was for.
+
+    key_variable: the environment variable its key is expected in, or KEY_COMMAND where a command prints it.
+    address_setting: what the user would change to reach another address. doubtful_address: whether it was made of a
+    region that is not known, so that a host name without an address means a wrong region.
+    """
 
     name: str
     base_url: str
     model: str
     key_variable: str = "OPENAI_API_KEY"
     has_key: bool = True
+    address_setting: str = "--base-url"
+    doubtful_address: bool = False

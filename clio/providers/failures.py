@@ -15,7 +15,7 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.providers.error_body import ErrorBody
-from clio.providers.failure import Endpoint, Failure
+from clio.providers.failure import KEY_COMMAND, Endpoint, Failure
 from clio.providers.overflow import find_overflow
 from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
@@ -64,6 +64,8 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
     match failure.kind:
         case "status" | "in_stream":
             return _explain_answer(failure, at, models, now)
+        case "key":
+            return ProviderRefused(failure.detail)
         case "broken":
             return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
         case "endless":
@@ -77,14 +79,18 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
             return _explain_connection(failure, at)
 
 
-def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
+def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
     place = _place(at.base_url)
     host = host_of(at.base_url)
     match failure.kind:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+        case "dns" if at.doubtful_address:
+            return ProviderRefused(
+                f"{at.name} is not in this region: {host!r} has no address; correct {at.address_setting}"
+            )
         case "dns":
-            text = f"the host name {host!r} has no address: check --base-url, or the network"
+            text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
         case "tls":
             hint = (
                 "the server speaks plain HTTP, so use http:// in --base-url"
@@ -183,9 +189,12 @@ def _no_money(error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if affords := _AFFORDS.search(error.message):
         return ProviderRefused(
             f"the credit at {at.name} pays for {affords[1]} tokens of answer:"
-            f" top it up, or set max_output_tokens to {affords[1]} or less"
+            f" top it up, or set max_output_tokens to {affords[1]} or less",
+            exhausted=True,
         )
-    return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
+    return ProviderRefused(
+        f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+    )
 
 
 def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
@@ -194,6 +203,10 @@ def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefu
     if status == 403:
         return ProviderRefused(
             f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+        )
+    if at.key_variable == KEY_COMMAND:
+        return ProviderRefused(
+            f"{at.name} does not accept the key that api_key_command prints: log in anew, or correct the command"
         )
     return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
 
@@ -250,7 +263,9 @@ def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioE
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
         return _unknown_model(at, [pinned[1]])
     if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
-        return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
+        return ProviderRefused(
+            f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+        )
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if re.search(

@@ -105,7 +105,7 @@ class HttpProvider:
 
     async def _ask_limits(self) -> Reported:
         try:
-            answer = await self._transport.get("/models", MODELS_TIMEOUT_S)
+            answer = await self._list_models()
         except TransportFailed:
             return Reported()  # many servers have no list, and a real failure shows with the first request
         self._known_models = names_in(answer)
@@ -121,10 +121,20 @@ class HttpProvider:
         more = read_native(native, self.model)
         return Reported(window=more.window, trained=more.trained or said.trained, output=said.output)
 
+    async def _list_models(self) -> object:
+        """The answer to GET /models. Raises TransportFailed."""
+        await self._auth.headers()  # a command that gives the key takes its own time
+        try:
+            return await self._transport.get("/models", MODELS_TIMEOUT_S)
+        except TransportFailed as error:
+            if error.failure.status != 401 or not await self._auth.renew():
+                raise
+        return await self._transport.get("/models", MODELS_TIMEOUT_S)
+
     async def models(self) -> tuple[str, ...]:
         """The names the server lists; none where it has no list or does not answer."""
         try:
-            self._known_models = names_in(await self._transport.get("/models", MODELS_TIMEOUT_S))
+            self._known_models = names_in(await self._list_models())
         except TransportFailed:
             return ()
         return self._known_models
@@ -132,7 +142,7 @@ class HttpProvider:
     async def offered(self) -> tuple[Offered, ...]:
         """See `ListsModels`."""
         try:
-            answer = await self._transport.get("/models", MODELS_TIMEOUT_S)
+            answer = await self._list_models()
         except TransportFailed as error:
             raise self._explain(error.failure) from error
         found = offered_in(answer)

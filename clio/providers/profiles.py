@@ -1,6 +1,8 @@
 """What is known about servers and models beforehand. Servers and the user know better; see `limits`."""
 
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -8,6 +10,9 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.providers.chat_effort import EffortStyle, effort_style
 from clio.providers.urls import host_of, is_local_host
 from clio.providers.wire import ProtocolName
+
+if TYPE_CHECKING:
+    from clio.providers.auth import Scheme
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
@@ -41,15 +46,38 @@ class Quirks(Struct, frozen=True, kw_only=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """A named server. `default_model` is None where the user must choose, or the server has its own one."""
+    """A named server. `default_model` is None where the user must choose, or the server has its own one.
+
+    base_url: "" where it depends on a resource, a region or a project; see `clouds`.
+    key_variable: where its maker's own tools look for the key. other_key_variables: further ones, in their order.
+    found_by_key: whether that variable alone chooses this server where nothing is configured; not where it is set for
+        other purposes as well. A server whose address depends on more is chosen only where that is known too.
+    url_variable: where its maker's own tools look for another address.
+    host_suffixes: what host names of this server end in, besides the one of base_url.
+    """
 
     name: str
     base_url: str
     key_variable: str = ""
+    other_key_variables: tuple[str, ...] = ()
     key_required: bool = True
+    found_by_key: bool = True
+    url_variable: str = ""
+    host_suffixes: tuple[str, ...] = ()
+    key_scheme: "Scheme" = "bearer"
     default_model: str | None = None
     protocol: ProtocolName = "chat"
     quirks: Quirks = Quirks()
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """All variables that may hold the key, in the order in which they are looked at."""
+        return (self.key_variable, *self.other_key_variables) if self.key_variable else ()
+
+    def find_key(self, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable that holds the key, and the key; the first variable and "" where none does."""
+        found = ((name, env.get(name, "").strip()) for name in self.key_variables)
+        return next((pair for pair in found if pair[1]), (self.key_variable, ""))
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -73,6 +101,8 @@ PRESETS: tuple[Preset, ...] = (
         name="anthropic",
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
+        other_key_variables=("ANTHROPIC_AUTH_TOKEN",),
+        url_variable="ANTHROPIC_BASE_URL",
         default_model="claude-sonnet-5-5",
         protocol="messages",
     ),
@@ -80,6 +110,7 @@ PRESETS: tuple[Preset, ...] = (
         name="gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variable="GEMINI_API_KEY",
+        other_key_variables=("GOOGLE_API_KEY",),
         default_model="gemini-3.6-flash",
         quirks=Quirks(thought_signatures=True),
     ),
@@ -108,6 +139,77 @@ PRESETS: tuple[Preset, ...] = (
         base_url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         default_model="openai/gpt-oss-120b",
+    ),
+    Preset(
+        name="xai",
+        base_url="https://api.x.ai/v1",
+        key_variable="XAI_API_KEY",
+        default_model="grok-4.5",
+    ),
+    Preset(
+        name="moonshot",
+        base_url="https://api.moonshot.ai/v1",
+        key_variable="MOONSHOT_API_KEY",
+        host_suffixes=(".moonshot.cn",),
+        default_model="kimi-k3",
+        quirks=Quirks(echo_reasoning=True),
+    ),
+    Preset(
+        name="zai",
+        base_url="https://api.z.ai/api/paas/v4",
+        key_variable="ZAI_API_KEY",
+        other_key_variables=("Z_AI_API_KEY",),
+        default_model="glm-5.2",
+        quirks=Quirks(echo_reasoning=True),
+    ),
+    Preset(
+        name="minimax",
+        base_url="https://api.minimax.io/v1",
+        key_variable="MINIMAX_API_KEY",
+        host_suffixes=(".minimaxi.com",),
+        default_model="MiniMax-M3",
+        quirks=Quirks(echo_reasoning=True),
+    ),
+    Preset(
+        name="azure",
+        base_url="",
+        key_variable="AZURE_OPENAI_API_KEY",
+        url_variable="AZURE_OPENAI_ENDPOINT",
+        host_suffixes=(
+            ".openai.azure.com",
+            ".services.ai.azure.com",
+            ".cognitiveservices.azure.com",
+            ".openai.azure.us",
+        ),
+        key_scheme="api-key",
+        protocol="responses",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
+    Preset(
+        name="bedrock",
+        base_url="",
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        url_variable="AWS_BEDROCK_BASE_URL",
+        default_model="global.openai.gpt-6-sol",
+        protocol="responses",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
+    Preset(
+        name="vertex",
+        base_url="",
+        key_variable="CLOUDSDK_AUTH_ACCESS_TOKEN",
+        found_by_key=False,
+        host_suffixes=("aiplatform.googleapis.com",),
+        default_model="google/gemini-3.6-flash",
+        quirks=Quirks(thought_signatures=True),
+    ),
+    Preset(
+        name="github-models",
+        base_url="https://models.github.ai/inference",
+        key_variable="GITHUB_TOKEN",
+        other_key_variables=("GH_TOKEN",),
+        found_by_key=False,
+        default_model="openai/gpt-5.4",
     ),
     Preset(name="ollama", base_url="http://localhost:11434/v1", key_variable="OLLAMA_API_KEY", key_required=False),
     Preset(name="lmstudio", base_url="http://localhost:1234/v1", key_variable="LMSTUDIO_API_KEY", key_required=False),
@@ -142,10 +244,16 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"deepseek", 128_000, 8_192),
         (r"(mistral|magistral)-(medium|large)|devstral|codestral", 256_000, 32_768),
         (r"(mistral|ministral|magistral|pixtral)", 128_000, 32_768),
-        (r"grok-(4\.[1-9]|4-fast|code)", 256_000, 64_000),
+        (r"grok-4\.5", 500_000, 64_000),
+        (r"grok-4\.(3|20)", 1_000_000, 64_000),
+        (r"grok-(4\.\d|4-fast|code|build)", 256_000, 64_000),
         (r"grok", 131_072, 32_768),
+        (r"kimi-k[3-9]", 1_048_576, 131_072),
         (r"kimi-k2", 262_144, 32_768),
+        (r"glm-(5\.[2-9]|[6-9])", 1_048_576, 131_072),
         (r"glm-(4\.[6-9]|5)", 200_000, 128_000),
+        (r"minimax-m[3-9]", 1_000_000, 131_072),
+        (r"minimax-m2", 204_800, 131_072),
         (r"glm", 128_000, 32_768),
         (r"qwen3(\.\d)?-(coder|next|max|plus)", 262_144, 65_536),
         (r"qwen3", 131_072, 32_768),
@@ -156,6 +264,7 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"phi-?4", 16_384, 4_096),
     )
 )
+_BEDROCK_HOST = LatePattern(r"bedrock-(runtime(-fips)?|mantle)\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)")
 _COMPLETION_TOKENS = LatePattern(r"(gpt-[5-9]|o[134](-|$))")
 
 
@@ -167,7 +276,22 @@ def preset_named(name: str) -> Preset | None:
 def preset_at(base_url: str) -> Preset | None:
     """The hosted preset whose host the address names; local ones share theirs and are never recognised by it."""
     host = host_of(base_url)
-    return next((preset for preset in PRESETS if preset.key_required and host_of(preset.base_url) == host), None)
+    return next(
+        (
+            preset
+            for preset in PRESETS
+            if preset.key_required
+            and ((preset.base_url and host_of(preset.base_url) == host) or is_own_host(preset, host))
+        ),
+        None,
+    )
+
+
+def is_own_host(preset: Preset, host: str) -> bool:
+    """Whether a host name ends as those of this server do."""
+    if preset.name == "bedrock":
+        return bool(_BEDROCK_HOST.fullmatch(host))
+    return any(host == suffix.lstrip(".") or host.endswith(suffix) for suffix in preset.host_suffixes)
 
 
 def profile_of(model: str) -> Profile | None:
@@ -280,5 +404,13 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     return None
 
 
+_BEDROCK_PREFIX = LatePattern(
+    r"(?:[a-z-]{2,8}\.)?(?:openai|anthropic|amazon|deepseek|google|meta|minimax|mistral|moonshotai|qwen|xai|zai)\.(?=[a-z])"
+)
+
+
 def _bare(model: str) -> str:
-    return model.lower().rsplit("/", 1)[-1]
+    """The name without a maker's prefix, as OpenRouter ("openai/") and Bedrock ("us.anthropic.") put before it."""
+    name = model.lower().rsplit("/", 1)[-1]
+    found = _BEDROCK_PREFIX.match(name) if "." in name else None
+    return name[found.end() :] if found else name

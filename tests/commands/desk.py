@@ -61,6 +61,16 @@ class Desk:
         await self.servers.reload()
 
     @property
+    def answering(self) -> Provider:
+        """The only model there is."""
+        return self.provider
+
+    @property
+    def light_provider(self) -> Provider:
+        """The same."""
+        return self.provider
+
+    @property
     def turn_files(self) -> TurnFiles:
         """Commands about files are tested with whole turns."""
         raise NotImplementedError

@@ -50,9 +50,15 @@ def check_model(ground: Ground) -> Iterator[Finding]:
 def _key(ground: Ground, server: str) -> Finding:
     """Where the key is from; what it is stays unsaid."""
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
+    if origin is None and ground.loaded.config.api_key_command:
+        origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
     preset = preset_named(server)
-    variable = (preset.key_variable if preset else "") or DEFAULT_KEY_VARIABLE
-    if origin is None and ground.env.get(variable, "").strip():
+    variable, key = (
+        preset.find_key(ground.env)
+        if preset
+        else (DEFAULT_KEY_VARIABLE, ground.env.get(DEFAULT_KEY_VARIABLE, "").strip())
+    )
+    if origin is None and key:
         origin = f"environment {variable}"
     return ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
 

@@ -51,7 +51,7 @@ class SessionFacts:
         window = shell.context.limits.context_window if shell.context is not None else 0
         silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
         return Facts(
-            model=shell.provider.model,
+            model=shell.answering.model,
             mode=shell.policy.mode,
             sandbox=shell.sandbox.word,
             silent=silent,
