@@ -119,7 +119,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--base-url", "address of an OpenAI-compatible server", group=_MODEL, metavar="URL", field="base_url"),
     Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
          field="api"),
-    Flag("--effort", "how hard the model thinks: auto, none, minimal, low, medium, high, xhigh or max", group=_MODEL,
+    Flag("--effort", "how hard it thinks: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
          metavar="LEVEL", field="effort"),
     Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
     Flag(

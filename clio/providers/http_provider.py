@@ -27,9 +27,14 @@ from clio.providers.wire import Decoder, ProtocolName, WireProtocol
 _MOST_LESSONS = 12
 """More refusals of one request in a row are no longer learned from."""
 _NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
-_ASKS_FOR_RESPONSES = LatePattern(r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b|only\b.{0,30}v1/responses", 2)
-_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", 2)
-_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", 2)
+_ASKS_FOR_RESPONSES = LatePattern(
+    r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
+    r"|only (?:\w+ ){0,2}(?:in|on|with|via|through) (?:the )?/?(?:v1/)?responses\b"
+    r"|unsupported_api_for_model|not accessible via the /chat/completions",
+    re.IGNORECASE,
+)
+_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
+_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 
@@ -225,8 +230,9 @@ class HttpProvider:
             return None
         if self._wire.name == "responses" and _has_no_page(failure, self.model):
             return "chat"
-        asks = self._wire.name == "chat" and failure.status in (400, 404) and _ASKS_FOR_RESPONSES.search(failure.body)
-        return "responses" if asks and self._may_switch else None
+        if self._wire.name == "chat" and failure.status in (400, 404) and self._may_switch:
+            return "responses" if _ASKS_FOR_RESPONSES.search(failure.body) else None
+        return None
 
     def _switch(self, other: ProtocolName) -> str:
         self._switched = True

@@ -11,7 +11,7 @@ from clio.storage.document import Format
 from clio.storage.learned_file import LearnedFile
 
 FILE_NAME = "servers.json"
-MAX_ENTRIES = 200
+MAX_ENTRIES = 100
 LIFE_DAYS = 30
 """For how long a refusal is believed: models learn to think, and servers to speak."""
 _DAY_S = 86_400.0

@@ -88,7 +88,7 @@ class ResponsesDecoder:
             return None
         self.has_content = True
         item = _place(data)
-        part = (item, data.get("summary_index"), data.get("content_index"))
+        part = (item, data.get("type"), as_count(data.get("summary_index")), as_count(data.get("content_index")))
         gap = "\n\n" if self._thought and part not in self._thought else ""
         self._thought.update((item, part))
         return Chunk(reasoning=gap + text)

@@ -6,6 +6,7 @@ import openai
 import pytest
 from openai.types.responses import Response
 
+from clio.providers.failure import TransportFailed
 from clio.providers.responses_events import MESSAGE_START, ResponsesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 
@@ -45,3 +46,39 @@ def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None
     )
     assert heard.usage.cached_tokens == response.usage.input_tokens_details.cached_tokens
     assert heard.usage.reasoning_tokens == response.usage.output_tokens_details.reasoning_tokens
+
+
+ODD = (None, [], {}, 7, -1, True, "x", [[]], [7], {"a": []}, 1e400)
+
+
+def _spoiled(event: object) -> list[object]:
+    """The event with each of its fields, three levels deep, replaced by each of the odd values."""
+
+    def variants(value: object, depth: int) -> list[object]:
+        if not isinstance(value, dict) or depth == 3:
+            return list(ODD)
+        inner = [value | {name: odd} for name, item in value.items() for odd in variants(item, depth + 1)]
+        return [*inner, *ODD]
+
+    return variants(event, 0)
+
+
+def test_no_event_is_too_odd_to_be_read() -> None:
+    """What a server sends ends in an answer or in a failure that has a name."""
+    kinds: dict[str, object] = {}
+    for recorded in RECORDINGS:
+        for event in events_of(recorded.stream):
+            kinds.setdefault(f"{event['type']} {event.get('item', {}).get('type')}", event)  # type: ignore[index, attr-defined]
+    events = list(kinds.values())
+    count = 0
+    for place, event in enumerate(events):
+        for odd in _spoiled(event):
+            decoder = ResponsesDecoder()
+            try:
+                for each in (*events[:place], odd, *events[place + 1 :]):
+                    decoder.take(each)
+            except TransportFailed:
+                continue
+            decoder.ending()
+            count += 1
+    assert count > 500

@@ -11,7 +11,7 @@ from openai.types.responses import response_create_params
 from pydantic import TypeAdapter
 
 from clio.config.schema import Config
-from clio.errors import ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
+from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
 from clio.providers.lesson_book import FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
@@ -453,6 +453,32 @@ def test_a_server_without_responses_is_asked_over_chat_and_that_is_remembered(nu
         assert again.ask(REQUEST)[0].text == "c"
     paths = [sent.path.rpartition("/v1")[2] for sent in server.requests]
     assert paths == ["/responses", *["/chat/completions"] * 3]
+
+
+ASKS_FOR_RESPONSES = [
+    (
+        400,
+        "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    ),
+    (404, "This model is only supported in v1/responses and not in v1/chat/completions."),
+    (400, "Please use the Responses API for this model."),
+    (400, 'model "m" is not accessible via the /chat/completions endpoint'),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ASKS_FOR_RESPONSES)))
+def test_a_server_that_asks_for_responses_gets_them_for_that_model(number: int, tmp_path: Path) -> None:
+    status, words = ASKS_FOR_RESPONSES[number]
+    replies = [refusal(words, status=status), says("a"), says("b"), text("c")]
+    with ChatServer(replies, responses=True) as server:
+        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "a"
+        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "b"
+        assert Talk(server, LessonBook(tmp_path), api="auto", model="other").ask(REQUEST)[0].text == "c"
+    paths = [sent.path.removeprefix("/v1") for sent in server.requests]
+    assert paths == ["/chat/completions", "/responses", "/responses", "/chat/completions"]
+    with ChatServer([refusal(words, status=status), error(400)], responses=True) as server, pytest.raises(ClioError):
+        Talk(server, api="chat").ask(REQUEST)  # the user chose it
+    assert {sent.path for sent in server.requests} == {"/v1/chat/completions"}
 
 
 @pytest.mark.parametrize(
