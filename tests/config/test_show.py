@@ -22,6 +22,7 @@ base_url                   https://…@models.example/v1  environment OPENAI_BAS
 api_key                    …cdef                        ~/.clio/config.yaml:1
 api                        auto                         default
 effort                     auto                         default
+cache_ttl                  5m                           default
 transport                  auto                         default
 approve                    ask                          default
 allow                      none                         default
