@@ -37,7 +37,9 @@ def show(shell: Shell, argument: str) -> CommandResult:
     spent = _spent(shell)
     recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
     rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
-    said = [_price_words(shell), _limit_words(shell)] if total.requests else [_price_words(shell)]
+    said = [_price_words(shell)]
+    if total.requests:
+        said += [_thinking_words(total), _limit_words(shell)]
     return CommandResult(
         text=" ".join(filter(None, said)),
         table=_table("turn", rows),
@@ -139,7 +141,7 @@ def _added(spent: "Sequence[Spent]") -> Sum:
 
 
 def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
-    """The sums by name; tokens written to a cache and tokens of thinking only where there are any."""
+    """The sums by name; tokens written to a cache only where there are any."""
     amounts: list[tuple[str, Callable[[Sum], int]]] = [
         ("in", lambda sum_: sum_.prompt_tokens),
         ("cached", lambda sum_: sum_.cached_tokens),
@@ -147,8 +149,6 @@ def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
     if any(sum_.cache_write_tokens for _, sum_ in rows):
         amounts.append(("written", lambda sum_: sum_.cache_write_tokens))
     amounts.append(("out", lambda sum_: sum_.completion_tokens))
-    if any(sum_.reasoning_tokens for _, sum_ in rows):
-        amounts.append(("thinking", lambda sum_: sum_.reasoning_tokens))
     return Table(
         columns=(heading, *("" for _ in amounts), "cost"),
         rows=tuple(
@@ -201,6 +201,11 @@ def _price_words(shell: Shell) -> str:
     day = f", as of {price.as_of}" if price.as_of else ""
     old = f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN)}." if book.is_old(price) else ""
     return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
+
+
+def _thinking_words(total: Sum) -> str:
+    thinking = total.reasoning_tokens
+    return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
 
 
 def _limit_words(shell: Shell) -> str:

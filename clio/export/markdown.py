@@ -21,8 +21,6 @@ _SHORT = 80
 MAX_ALL = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""
 
-_UNUSUAL_FINISHES = frozenset({"interrupted", "length", "content_filter", "refusal", "model_context_window_exceeded"})
-
 
 def markdown(export: Export) -> str:
     """The text."""
@@ -104,7 +102,7 @@ def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
             yield _folded("system prompt", [fenced(entry.text)])
         case "assistant":
             about = [f"step {entry.step}", entry.model, tokens(entry.usage) if entry.usage else ""]
-            finish = entry.finish_reason if entry.finish_reason in _UNUSUAL_FINISHES else ""
+            finish = entry.finish_reason if entry.finish_reason in ("interrupted", "length", "content_filter") else ""
             yield f"### clio{when} · {_heading(' · '.join(filter(None, [*about, finish])))}"
             if entry.reasoning.strip():
                 yield _folded("thinking", [fenced(entry.reasoning)])

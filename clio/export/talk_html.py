@@ -12,8 +12,6 @@ _FINISHES = {
     "interrupted": "interrupted",
     "length": "cut off by the output limit",
     "content_filter": "ended by the server's content filter",
-    "refusal": "declined by the model",
-    "model_context_window_exceeded": "cut off by the end of the window",
 }
 
 

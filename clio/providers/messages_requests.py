@@ -232,7 +232,7 @@ class MessagesProtocol:
         if find_overflow(words) is not None:
             return False
         text = " ".join(_OUTPUT_NUMBERS.findall(words)).replace(",", "")
-        numbers = [int(number) for number in re.findall(r"\d+", text) if len(number) < 9]
+        numbers = [int(number) for number in re.findall(r"\b\d+\b", text) if len(number) < 9]
         most = max((number for number in numbers if 256 <= number < self._sent_output), default=0)
         if most:
             self._lessons[_MOST_OUTPUT] = most

@@ -24,6 +24,7 @@ api_key_command            none                         default
 api_key_command_ttl_s      3300                         default
 api                        auto                         default
 effort                     auto                         default
+cache_ttl                  5m                           default
 transport                  auto                         default
 approve                    ask                          default
 allow                      none                         default

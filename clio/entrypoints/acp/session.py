@@ -186,12 +186,7 @@ class EditorSession:
             self._listener.note(f"not remembered, for it may be meant for this work alone: {question}")
         match finished.status:
             case "done":
-                ends: dict[str, Stop] = {
-                    "content_filter": "refusal",
-                    "refusal": "refusal",
-                    "length": "max_tokens",
-                    "model_context_window_exceeded": "max_tokens",
-                }
+                ends: dict[str, Stop] = {"content_filter": "refusal", "length": "max_tokens"}
                 return ends.get(self._listener.last_reason, "end_turn")
             case "max_steps":
                 self._listener.note(finished.error)
