@@ -266,7 +266,7 @@ class Loop:
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
-        """The answer filled the window: request and answer together are all it holds, so that the next one is trimmed."""
+        """The answer filled the window: request and answer are all it holds, so that the next request is trimmed."""
         if usage is not None:
             self._context.filled(usage.prompt_tokens + usage.completion_tokens)
         self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
