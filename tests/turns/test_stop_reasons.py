@@ -94,6 +94,16 @@ def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_desk: MakeDesk)
     assert "disconnected" in desk.seen(Retrying)[0].reason
 
 
+@pytest.mark.parametrize("reason", ["length", None])
+def test_an_output_limit_told_as_an_error_is_no_failure(make_desk: MakeDesk, reason: str | None) -> None:
+    """OpenRouter's, behind the finish reason or instead of it."""
+    told = {"error": {"code": 400, "message": "Token limit reached"}, "choices": [{"index": 0, "delta": {}}]}
+    desk = make_desk([raw_sse([chunk({"content": "One, "}), chunk({}, reason), told]), text("two.")])
+    finished = asyncio.run(desk.turn("count"))
+    assert (finished.status, finished.text) == ("done", "One, two.")
+    assert desk.seen(Retrying) == []
+
+
 def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_desk: MakeDesk) -> None:
     desk = make_desk(
         [error(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})] * 9
