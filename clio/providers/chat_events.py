@@ -1,11 +1,13 @@
 """Reads the events of Chat Completions, whatever the habits of the server. One `ChatDecoder` an answer; pure."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import msgspec
 
 from clio.algorithms.json_data import decode_json
+from clio.algorithms.late_pattern import LatePattern
 from clio.messages import ReasoningItem, Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.failure import Failure, TransportFailed
@@ -33,6 +35,7 @@ _FINISH = {
     "sensitive": "content_filter",
 }
 """Other words for the finish reasons of Chat Completions."""
+_OUTPUT_LIMIT = LatePattern(r"^token limit reached|(?:output|completion) tokens? limit", re.IGNORECASE)
 _FAILED = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Finish reasons of an answer that the server could not end; no other word of the server comes with some of them."""
 
@@ -63,13 +66,15 @@ class ChatDecoder:
         """The content of one event (a chunk, or a whole answer not streamed), or None where it holds none."""
         self.events += 1
         data = as_dict(event)
-        if data.get("error"):
-            raise _failure(data)
-        if as_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
-            raise _failure(data)
         if any(place in data for place in _BILLS):
             self.usage = _find_usage(data) or self.usage
             self.cost = read_cost(data.get("usage"), self.cost)
+        if error := data.get("error"):
+            if self.has_content and _OUTPUT_LIMIT.search(as_text(as_dict(error).get("message"))):
+                self.finish_reason = "length"  # OpenRouter repeats it as an error
+            raise _failure(data)
+        if as_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
+            raise _failure(data)
         choices = as_list(data.get("choices"))
         if not choices or not (choice := as_dict(choices[0])):
             return None

@@ -144,6 +144,7 @@ class ChatProtocol:
         sent = {field for field in EXTRA_FIELDS if b'"' + field.encode() + b'"' in options}
         sent |= {"cache_control"} if quirks.cache_points else set()
         sent |= {"reasoning_details"} if quirks.echo_details else set()
+        sent |= {"thought_signature"} if quirks.thought_signatures else set()
         sent |= {"reasoning_content"} if quirks.echo_reasoning or quirks.echo_field else set()
         self._sent = frozenset(sent)
 
@@ -240,7 +241,9 @@ class ChatProtocol:
         row |= _reasoning(message, [item for _, item in items], quirks)
         if not message.tool_calls:
             return row
-        signatures = {number: as_text(item[SIGNATURE]) for number, item in items if SIGNATURE in item}
+        signatures: dict[int, str] = {}
+        if SIGNATURE not in quirks.refused:
+            signatures = {number: as_text(item[SIGNATURE]) for number, item in items if SIGNATURE in item}
         calls: list[dict[str, object]] = []
         for number, call in enumerate(message.tool_calls):
             function = {"name": call.name, "arguments": valid_arguments(call.arguments)}

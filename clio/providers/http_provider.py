@@ -164,8 +164,8 @@ class HttpProvider:
                     async for chunk in chunks:
                         yield chunk
             except TransportFailed as error:
-                if answer.finish_reason and error.failure.kind in ("broken", "timeout"):
-                    break  # the whole answer had come; only the end of the connection was lost
+                if answer.finish_reason and error.failure.kind in ("broken", "timeout", "in_stream"):
+                    break  # the whole answer had come; only what follows it was lost
                 if error.failure.status == 401 and not renewed and await self._auth.renew():
                     renewed = True
                     continue

@@ -40,7 +40,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     """Fields beyond the common ones that the server refused; they are not sent again."""
     thought_signatures: bool = False
-    """Gemini wants the signature of each first tool call back."""
+    """Gemini wants the signature of each first tool call back; one that it cannot read is among the refused."""
     null_content: bool = True
     """Whether an answer of calls alone says `content: null`, as most want it; else "": llama.cpp's Python server."""
 
@@ -344,6 +344,7 @@ def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
         echo_reasoning=quirks.echo_reasoning or (host.endswith(_WANT_REASONING) and not name.startswith("moonshot-v1")),
         echo_field=quirks.echo_field or bool(_READS_REASONING.match(name)),
         echo_details=quirks.echo_details or host.endswith(_DETAILS),
+        thought_signatures=quirks.thought_signatures or (host.endswith("googleapis.com") and name.startswith("gemini")),
         cache_key=quirks.cache_key or host.endswith(_CACHE_KEY),
         cache_points=quirks.cache_points or (host.endswith(_ROUTERS) and bool(_CACHED_BY_POINTS.match(name))),
     )
@@ -372,8 +373,19 @@ EXTRA_FIELDS = (
 """Fields that only some servers know, and that are left out once a server has refused them."""
 
 
+_BAD_REASONING = LatePattern(
+    r"invalid.{0,20}signature|signature.{0,60}(?:invalid|not valid|corrupt|expired|mismatch)"
+    r"|thinking.{0,40}blocks?.{0,80}(?:cannot be modified|must remain)"
+    r"|encrypted.?content.{0,120}could not be (?:verified|decrypted|parsed)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
 def refused_field(quirks: Quirks, refusal: str) -> str | None:
-    """The field that a refusal says it does not know, None where it is not one of EXTRA_FIELDS."""
+    """The field that a refusal does not know or cannot read, None where it is not one of EXTRA_FIELDS."""
+    if _BAD_REASONING.search(refusal):
+        field = "thought_signature" if quirks.thought_signatures else "reasoning_details"
+        return None if field in quirks.refused else field
     if not _UNWANTED.search(refusal):
         return None
     named = (field for field in EXTRA_FIELDS if re.search(rf"\b{field}\b", refusal))

@@ -232,6 +232,32 @@ def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, refusal: s
     assert field.encode() not in ChatProtocol("m", quirks, origin="chat h m", lessons=lessons).encode(request)
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest message cannot be modified",
+        "The encrypted content gAAA could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+    ],
+)
+def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
+    encoder = ChatProtocol("m", Quirks(echo_details=True), origin="chat h m")
+    request = ChatRequest(system="", messages=(kept(CALL, {"type": "reasoning.text", "text": "hm"}),))
+    assert b"reasoning_details" in encoder.encode(request)
+    assert encoder.adapt(refusal) == ""
+    assert b"reasoning_details" not in encoder.encode(request)
+    assert encoder.adapt(refusal) is None
+
+
+def test_a_signature_that_gemini_cannot_read_is_replaced() -> None:
+    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    request = ChatRequest(system="", messages=(kept(CALL, {"thought_signature": "c2ln"}),))
+    assert b"c2ln" in encoder.encode(request)
+    assert encoder.adapt("Thought signature is not valid") == ""
+    sent = json.loads(encoder.encode(request))["messages"][0]["tool_calls"][0]
+    assert sent["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
+
+
 def test_a_refusal_of_what_was_not_sent_teaches_nothing() -> None:
     encoder = ChatProtocol("m", PLAIN)
     encoder.encode(ChatRequest(system="s", messages=ROUND, cache_key="k"))

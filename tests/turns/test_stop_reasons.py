@@ -94,6 +94,16 @@ def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_desk: MakeDesk)
     assert "disconnected" in desk.seen(Retrying)[0].reason
 
 
+@pytest.mark.parametrize("reason", ["length", None])
+def test_an_output_limit_told_as_an_error_is_no_failure(make_desk: MakeDesk, reason: str | None) -> None:
+    """OpenRouter's, behind the finish reason or instead of it."""
+    told = {"error": {"code": 400, "message": "Token limit reached"}, "choices": [{"index": 0, "delta": {}}]}
+    desk = make_desk([raw_sse([chunk({"content": "One, "}), chunk({}, reason), told]), text("two.")])
+    finished = asyncio.run(desk.turn("count"))
+    assert (finished.status, finished.text) == ("done", "One, two.")
+    assert desk.seen(Retrying) == []
+
+
 def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_desk: MakeDesk) -> None:
     desk = make_desk(
         [error(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})] * 9
@@ -157,3 +167,34 @@ def test_reasoning_details_and_signatures_survive_a_resume(make_desk: MakeDesk) 
     assert again.reasoning_origin == answer.reasoning_origin != ""
     assert '"signature":"c2ln"' in again.reasoning_items[0].data
     assert "Z29vZ2xl" in again.reasoning_items[-1].data
+
+
+def test_reasoning_with_a_secret_goes_back_without_it(make_desk: MakeDesk) -> None:
+    secret = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
+    desk = make_desk(
+        [tool_calls([("read_file", {"path": "calc.py"})], reasoning=f"the key is {secret} I see"), text("ok")],
+        model="deepseek-v4",
+    )
+    asyncio.run(desk.turn("read"))
+    sent = desk.server.requests[1].body["messages"]
+    back = next(message["reasoning_content"] for message in sent if message.get("tool_calls"))
+    assert back.startswith("the key is ")
+    assert back.endswith(" I see")
+    assert secret not in desk.server.requests[1].raw.decode()
+
+
+def test_an_interrupted_answer_sends_no_reasoning_back(make_desk: MakeDesk) -> None:
+    slow = text("I was about to say", reasoning="half a thought", chunk_size=5, pause_s=0.2)
+    desk = make_desk([slow, text("ok")], model="deepseek-v4")
+
+    async def interrupted() -> None:
+        turn = asyncio.create_task(desk.app.run_turn("go"))
+        while not desk.shown:
+            await asyncio.sleep(0.01)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await desk.turn("again")
+
+    asyncio.run(interrupted())
+    assert "half a thought" not in desk.server.requests[1].raw.decode()
