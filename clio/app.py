@@ -12,6 +12,7 @@ import msgspec
 
 from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
+from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
@@ -121,6 +122,7 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
+        self.efforts = EffortChoices(self.config, asked=loaded.origins.get("effort", "").startswith("flag"))
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -135,6 +137,7 @@ class App:
             turn_files=self.turn_files,
             mailbox=self.mailbox,
             spending=self.spending,
+            efforts=self.efforts,
             planning=self.planning,
             shelf=self.shelf,
             asked=AskedByFiles(

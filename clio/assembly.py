@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Notice
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
@@ -90,6 +91,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     turn_files: TurnFiles
     mailbox: Mailbox
     spending: Spending
+    efforts: EffortChoices
     planning: Planning
     shelf: Shelf
     asked: AskedByFiles
@@ -108,7 +110,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> tuple[Loop, Calibration | None]:
         """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
-        side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending)
+        side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending, self.efforts.effort_of)
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 
@@ -165,6 +167,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             hooks=hooks,
             now=self.now,
             take_images=mentioned.take_images,
+            effort_of=self.efforts.effort_of,
         )
         return loop, calibration
 

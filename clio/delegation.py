@@ -181,6 +181,7 @@ class Delegation:
             max_steps=min(config.max_steps, task.agent.max_steps if task.agent else config.max_steps),
             spending=shared.spending,
             now=shared.now,
+            effort_of=shared.efforts.effort_of,
         )
 
     def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:

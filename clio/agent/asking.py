@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from clio.agent.efforts import make_cache_key
 from clio.agent.events import ContextTrimmed, Emit, Notice, StepStarted, StreamRestarted
 from clio.agent.recovery import ModelCaller
 from clio.agent.spending import Reservation, Spending
@@ -14,7 +15,7 @@ from clio.context.builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
 from clio.messages import Usage
-from clio.providers.base import Provider
+from clio.providers.base import ChatRequest, Provider
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
@@ -24,7 +25,10 @@ MAX_OVERFLOWS = 3
 
 
 class Asking:
-    """Asks one model about one session. What requests cost is counted in `spending`, which may forbid the next one."""
+    """Asks one model about one session. What requests cost is counted in `spending`, which may forbid the next one.
+
+    effort_of: how hard a model is to think, by its name.
+    """
 
     def __init__(
         self,
@@ -37,6 +41,7 @@ class Asking:
         *,
         now: Callable[[], float],
         rng: random.Random,
+        effort_of: Callable[[str], str],
     ) -> None:
         self._provider = provider
         self._session = session
@@ -44,6 +49,8 @@ class Asking:
         self._spending = spending
         self._emit = emit
         self._now = now
+        self._effort_of = effort_of
+        self._cache_key = make_cache_key(session.id)
         self._caller = ModelCaller(provider, redactor, emit, rng)
 
     def take_partial(self) -> Answer | None:
@@ -81,7 +88,9 @@ class Asking:
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
-                return built, await self._caller.ask(built.request, large=self._context.is_large(built))
+                return built, await self._caller.ask(
+                    self._completed(built.request), large=self._context.is_large(built)
+                )
             except ContextOverflow as error:
                 sizes.append(f"{built.prompt_tokens:,}")
                 if attempt > MAX_OVERFLOWS:
@@ -99,6 +108,11 @@ class Asking:
                 text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
                 self._emit(Notice(text=text))
         raise AssertionError("unreachable")
+
+    def _completed(self, request: ChatRequest) -> ChatRequest:
+        """The request with what its model and its session add to it."""
+        effort = self._effort_of(self._provider.model)
+        return structs.replace(request, effort=effort, cache_key=self._cache_key)
 
     def _tell_trim(self, built: Built) -> None:
         if built.trimmed is not None:

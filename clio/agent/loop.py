@@ -36,7 +36,7 @@ from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
 from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
 from clio.prompt_files import load_prompt
-from clio.providers.base import Provider
+from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
@@ -78,6 +78,7 @@ class Loop:
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures that the words name for which a context was made last.
+    effort_of: how hard a model is to think, by its name.
     spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
     """
 
@@ -97,6 +98,7 @@ class Loop:
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
+        effort_of: Callable[[str], str] = lambda model: AUTO,
     ) -> None:
         self._provider = provider
         self._take_images = take_images
@@ -119,6 +121,7 @@ class Loop:
             emit,
             now=now,
             rng=rng or random.Random(),
+            effort_of=effort_of,
         )
         self._resumed = context.is_trimmed
 

@@ -30,6 +30,8 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the model can call tools."""
     images: bool | None = None
     """Whether the model takes pictures, where its name does not tell."""
+    effort: Effort | None = None
+    """How hard this model thinks, in place of `effort`."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -71,6 +71,11 @@ class ChatProtocol:
         self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted
+
     def decoder(self) -> Normaliser:
         """See `WireProtocol`."""
         return Normaliser(self._origin)

@@ -71,6 +71,11 @@ class MessagesProtocol:
         self._known: dict[str, tuple[Message, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted if self._thinking() else ()
+
     def decoder(self) -> MessagesDecoder:
         """See `WireProtocol`."""
         return MessagesDecoder(self._origin)

@@ -58,6 +58,11 @@ class ResponsesProtocol:
         self._known: dict[str, tuple[Message, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted if self._lessons.get(_REASONS, True) else ()
+
     def decoder(self) -> ResponsesDecoder:
         """See `WireProtocol`."""
         return ResponsesDecoder(self._origin)
