@@ -1,4 +1,7 @@
-"""Which levels of effort a model's maker documents. For the screen only: what a server refuses decides; see `effort`."""
+"""The levels of effort that makers document for their models: for what is shown, and for short side questions.
+
+What is sent in the conversation is decided by what the user asks for and the server refuses; see `effort`.
+"""
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.providers.base import AUTO, EFFORTS, Provider
@@ -62,5 +65,7 @@ def choose_side_effort(effort: str, levels: tuple[str, ...] | None) -> str:
 
 
 def describe_efforts(levels: tuple[str, ...] | None) -> str:
-    """The levels in a table's cell: "low medium high", "–" for none, "" where nothing is known."""
-    return "" if levels is None else " ".join(levels) or "–"
+    """The levels in a table's cell: "effort low–high"; "" for none, and where nothing is known."""
+    if not levels:
+        return ""
+    return f"effort {levels[0]}" if len(levels) == 1 else f"effort {levels[0]}–{levels[-1]}"
