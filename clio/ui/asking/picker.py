@@ -143,12 +143,13 @@ class Picker:
 def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
     """Heading and rows of a table, one line for each row; the last columns are left out where there is no room."""
     table = structs.replace(table, cut=True)
-    while len(table.columns) > table.wide + 1:
+    while True:
         heading, lines = table_lines(table, width)
-        if len(lines) == len(table.rows) and heading:
+        if heading and len(lines) == len(table.rows):
             return heading, lines
+        if len(table.columns) == table.wide + 1:
+            return "", [crop(clean_line(" ".join(row)), width) for row in table.rows]
         table = structs.replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
-    return "", [crop(clean_line(" ".join(row)), width) for row in table.rows]
 
 
 def terminal_columns_and_rows(display: Output | None) -> tuple[int, int]:
