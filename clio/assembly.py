@@ -149,6 +149,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 hooks=hooks,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+                takes_images=is_shown_images(config, provider),
             ),
             session=session,
             context=ContextWindow(
@@ -188,8 +189,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def _mentioned(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> Mentioned:
-        images = provider.name != OFFLINE and takes_images(config, provider.model)
-
         def look_up(most_tokens: int) -> "MentionLookup":
             from clio.agent.mention_lookup import MentionLookup
 
@@ -203,7 +202,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 estimator=estimator,
                 session_tokens=most_tokens,
                 model=provider.model,
-                takes_images=images,
+                takes_images=is_shown_images(config, provider),
                 pasted=self.shelf.images,
                 servers=self.servers,
             )
@@ -238,7 +237,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             estimator=estimator,
             turn_fragments=lambda text: self._turn_fragments(text, mentioned),
             named_fragments=mentioned.fragments,
-            read_image=self._read_image,
+            read_image=lambda handle: read_stored_image(self.session_of(), handle),
         )
 
     def _calibration(
@@ -302,18 +301,25 @@ class Assembly(Struct, kw_only=True, frozen=True):
         named = [*self.hooks.take_notes(), *self.shelf.take_offered(), *mentions, *meant]
         return [*self.planning.begin_turn(), *await asyncio.to_thread(self.turn_files.fragments), *fragments, *named]
 
-    def _read_image(self, handle: str) -> bytes | None:
-        try:
-            return self.session_of().read_data(handle)
-        except (BlobNotFound, OSError):  # its message then says that it is gone
-            return None
-
     def _tell_of_memory(self) -> None:
         for sentence in self.memory.take_notices():
             self._warn(sentence)
 
     def _warn(self, text: str) -> None:
         self.emit(Notice(text=text, level="warning"))
+
+
+def is_shown_images(config: Config, provider: Provider) -> bool:
+    """Whether pictures are sent to the model that answers."""
+    return provider.name != OFFLINE and takes_images(config, provider.model)
+
+
+def read_stored_image(session: Session, handle: str) -> bytes | None:
+    """The bytes of a picture of the session; None where they are gone, which its message then says."""
+    try:
+        return session.read_data(handle)
+    except (BlobNotFound, OSError):
+        return None
 
 
 def project_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:

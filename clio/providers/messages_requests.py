@@ -25,6 +25,7 @@ from clio.messages import (
 )
 from clio.providers.base import AUTO, ChatRequest, ToolSpec
 from clio.providers.effort import EffortLevels
+from clio.providers.encode_images import name_images
 from clio.providers.interleaving import parts_in_order
 from clio.providers.json_text import encode_json, valid_arguments
 from clio.providers.messages_events import MessagesDecoder
@@ -192,7 +193,7 @@ class MessagesProtocol:
 
     def _pictures(self, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> list[object]:
         if not self._images:
-            return []
+            return _text(name_images("", parts))
         rows: list[object] = []
         for part in parts:
             data = images.get(part.blob)

@@ -20,6 +20,7 @@ from clio.messages import (
 )
 from clio.providers.base import ChatRequest, ToolSpec
 from clio.providers.effort import EffortLevels
+from clio.providers.encode_images import name_images
 from clio.providers.interleaving import parts_in_order
 from clio.providers.json_text import encode_json, valid_arguments
 from clio.providers.lenient import as_dict, as_text
@@ -150,7 +151,7 @@ class ResponsesProtocol:
 
     def _parts(self, text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
         if not parts or not self._images:
-            return text
+            return name_images(text, parts)
         rows: list[dict[str, object]] = [{"type": "input_text", "text": text}]
         for part in parts:
             data = images.get(part.blob)

@@ -88,7 +88,10 @@ def test_the_list_fits_every_terminal(place: Place, columns: int, lines: int) ->
 def test_read_aloud_the_list_is_said_and_the_command_sets_it(place: Place) -> None:
     with place.clio("--screen-reader", CLIO_MODEL="gpt-5.1") as clio:
         clio.wait_for("you:")
-        for line, heard in (("/effort", "row 5: effort: high; for hard problems"), ("/effort low", "effort low from the next request")):
+        for line, heard in (
+            ("/effort", "row 5: effort: high; for hard problems"),
+            ("/effort low", "effort low from the next request"),
+        ):
             clio.send(line)
             clio.wait_for(f"you: {line}")
             clio.key("enter")
