@@ -84,6 +84,10 @@ class HttpProvider:
         """The levels of effort the server has not refused so far, from the least to the most."""
         return self._wire.efforts
 
+    def encode(self, request: ChatRequest) -> bytes:
+        """The body of a request as it would be sent now."""
+        return self._wire.encode(request)
+
     def warm_up(self) -> None:
         """Import the client package and open its TLS context; blocking, for a thread at the start."""
         with suppress(TransportFailed):  # the first request will say it, to whoever waits for it
