@@ -25,9 +25,10 @@ from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.context.asked_by_files import AskedByFiles
+from clio.context.background_fetch import BackgroundFetch
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
-from clio.context.encodings import encoding_folders, encoding_for, find_encoding
+from clio.context.encodings import encoding_folders, encoding_for, find_encoding, is_hosted_openai
 from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
@@ -38,6 +39,7 @@ from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
+from clio.providers.http_provider import HttpProvider
 from clio.providers.pictures import takes_images
 from clio.providers.registry import OFFLINE
 from clio.security.approval import Approver, Policy
@@ -108,8 +110,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
 
     def make_loop(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
-    ) -> tuple[Loop, Calibration | None]:
-        """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
+    ) -> tuple[Loop, Calibration | BackgroundFetch | None]:
+        """A loop for the running session, and what may begin once the server has answered: see `_calibration`."""
         side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending, self.efforts.effort_of)
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
@@ -125,7 +127,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
         hooks = TurnHooks(self.hooks, session, estimator)
         folders = self.asked.for_folders(config, limits, estimator)
-        calibration = self._calibration(provider, builder, estimator)
+        calibration = self._calibration(config, provider, builder, estimator)
         page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
@@ -241,14 +243,20 @@ class Assembly(Struct, kw_only=True, frozen=True):
         )
 
     def _calibration(
-        self, provider: Provider, builder: ContextBuilder, estimator: TokenEstimator
-    ) -> Calibration | None:
-        """A count of the prompt by a tokeniser, for a model that no bill has taught; None where none is on disk."""
+        self, config: Config, provider: Provider, builder: ContextBuilder, estimator: TokenEstimator
+    ) -> Calibration | BackgroundFetch | None:
+        """A count of the prompt by a tokeniser, for a model that no bill has taught; where its file is not on disk, the
+        download of it, as far as that is allowed.
+        """
         if estimator.is_taught or provider.name == OFFLINE:
             return None
         encoding = encoding_for(provider.model)
         path = find_encoding(encoding, encoding_folders(self.env, self.home))
-        return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
+        if path is not None:
+            return Calibration(estimator, prefix_texts(builder.prefix), encoding, path)
+        if config.incognito or config.fetch_encodings == "off" or not isinstance(provider, HttpProvider):
+            return None
+        return BackgroundFetch(encoding, self.home) if is_hosted_openai(provider.base_url) else None
 
     def _usable_skills(self) -> tuple[Skill, ...]:
         """The skills of a whole session; what lies in the person's own may be read."""

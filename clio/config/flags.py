@@ -115,7 +115,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
     Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
          field="provider"),
-    Flag("--base-url", "address of an OpenAI-compatible server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--base-url", "address of any other server", group=_MODEL, metavar="URL", field="base_url"),
     Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
     Flag(
         "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",

@@ -5,7 +5,6 @@ from clio.config.flags import COMMANDS, FLAGS
 
 _USAGE = """\
 clio, a terminal coding agent that remembers.
-
 usage: clio [options]               a conversation in the current project; type /help there
        clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
 """

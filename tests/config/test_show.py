@@ -23,6 +23,7 @@ api_key                    …cdef                        ~/.clio/config.yaml:1
 api                        auto                         default
 effort                     auto                         default
 transport                  auto                         default
+fetch_encodings            auto                         default
 approve                    ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3

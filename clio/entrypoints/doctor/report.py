@@ -1,7 +1,7 @@
 """`clio doctor`: looks at what clio stands on, a line for each thing, and says what to do about what is wrong.
 
-It changes nothing, starts no server, sends no prompt unless it is asked to, and ends within seconds: all looks are taken side by side, and
-one that does not end is a line of its own.
+It changes nothing, starts no server, and sends no prompt unless it is asked to. It ends within seconds: all looks are
+taken side by side, and one that does not end is a line of its own.
 """
 
 import shutil
