@@ -237,3 +237,30 @@ def test_a_picture_of_an_mcp_server_is_shown(desks: Desks, tmp_path: Path) -> No
     words, picture = desk.server.requests[-1].body["input"][-1]["output"]
     assert "[picture: png, 2 × 3 pixels, 68 bytes]" in words["text"] and "a text" in words["text"]
     assert picture["image_url"].endswith(ENCODED)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "place", "picture"),
+    [
+        ("chat", "messages", {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{ENCODED}"}}),
+        (
+            "responses",
+            "input",
+            {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}", "detail": "auto"},
+        ),
+        (
+            "messages",
+            "messages",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
+        ),
+    ],
+)
+def test_a_picture_named_with_an_at_sign_is_shown_over_each_protocol(
+    desks: Desks, protocol: str, place: str, picture: dict[str, Any]
+) -> None:
+    desk = desks([Said(text="black")], protocol)
+    (desk.project / "shot.png").write_bytes(PNG)
+    (body,) = play(desk, "what is on @shot.png?")
+    words, sent = body[place][-1]["content"]
+    assert words["text"].endswith("what is on @shot.png?")
+    assert {name: value for name, value in sent.items() if name != "cache_control"} == picture
