@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
+from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Event, Notice, TurnFinished
 from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
@@ -127,6 +128,7 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
+        self.efforts = EffortChoices(self.config, asked=loaded.origins.get("effort", "").startswith("flag"))
         self.fallback = FallbackModels(
             self.config.fallback, self._providers.open, cooldown_s=self.config.fallback_cooldown_s, warn=self._warn
         )
@@ -144,6 +146,7 @@ class App:
             turn_files=self.turn_files,
             mailbox=self.mailbox,
             spending=self.spending,
+            efforts=self.efforts,
             planning=self.planning,
             shelf=self.shelf,
             asked=AskedByFiles(

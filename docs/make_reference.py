@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -38,7 +39,11 @@ from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
-from clio.providers.profiles import PRESETS  # noqa: E402
+from clio.providers.http_provider import HttpProvider  # noqa: E402
+from clio.providers.pictures import takes_images  # noqa: E402
+from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
+from clio.providers.registry import make_provider  # noqa: E402
+from clio.providers.request_facts import read_request_facts  # noqa: E402
 from clio.security.readonly.judge import listed_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
@@ -210,6 +215,44 @@ def programs() -> str:
     return "\n".join(wrap(", ".join(f"`{name}`" for name in listed_programs()), 120, break_on_hyphens=False))
 
 
+def providers() -> str:
+    """Every named provider: what its requests hold, read from requests to its default model, and how it was checked."""
+    columns = ("provider", "protocol", "key", "effort is sent as", "caching", "images", "checked how")
+    return table(columns, [_provider_row(preset) for preset in PRESETS])
+
+
+def _provider_row(preset: Preset) -> tuple[str, ...]:
+    key = f"`{preset.key_variable}`" if preset.key_required else "not needed"
+    model = preset.default_model or "a-model"
+    config = Config(provider=preset.name, model=model, base_url=None if preset.base_url else "https://example.com/v1")
+    provider = make_provider(config, {preset.key_variable: "key"})
+    assert isinstance(provider, HttpProvider)
+    facts = read_request_facts(provider, "high")
+    images = "by the model's name" if preset.default_model is None else "yes" if takes_images(config, model) else "no"
+    kinds = _recorded().get(preset.name, [])
+    recorded = f"recordings ({', '.join(kinds)}), loopback server" if kinds else "loopback server"
+    return (
+        f"`{preset.name}`",
+        f"`{provider.protocol}`",
+        key,
+        "<br>".join(f"`{field}`" for field in facts.effort) or "not sent",
+        ", ".join(f"`{field}`" if " " not in field else field for field in facts.cache) or "by the server alone",
+        images,
+        recorded,
+    )
+
+
+@cache
+def _recorded() -> dict[str, list[str]]:
+    """The protocols in which streams of a provider's own host were recorded, by its name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests" / "fixtures" / "recorded_streams").glob("*.jsonl")):
+        urls = {str(json.loads(line)["url"]) for line in path.read_text(encoding="utf-8").splitlines()}
+        for name in {preset.name for url in urls if (preset := preset_at(url)) is not None}:
+            found.setdefault(name, []).append(path.stem)
+    return found
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
@@ -222,6 +265,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "session_commands": session_commands,
     "programs": programs,
     "servers": servers,
+    "providers": providers,
     "sessions_door": sessions_door,
     "settings": settings,
     "variables": variables,

@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory", "skills", "repository"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
-    ("config", "messages", "prompt_files"),
+    ("config", "images", "messages", "prompt_files"),
     ("git_looking",),
     ("storage",),
     ("algorithms", "children", "fragments", "errors", "ids"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from msgspec import structs
 
+from clio.agent.efforts import make_cache_key
 from clio.agent.events import ContextTrimmed, Emit, Notice, StepStarted, StreamRestarted
 from clio.agent.fallback import FallbackModels, may_pass_on
 from clio.agent.recovery import ModelCaller
@@ -15,7 +16,7 @@ from clio.context.builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError, ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import Usage
-from clio.providers.base import Provider
+from clio.providers.base import ChatRequest, Provider
 from clio.providers.retry import MAX_RETRIES
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
@@ -29,6 +30,7 @@ class Asking:
     """Asks about one session: one model, or one of the fallback in its place.
 
     What requests cost is counted in `spending`, which may forbid the next one.
+    effort_of: how hard a model is to think, by its name.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Asking:
         now: Callable[[], float],
         rng: random.Random,
         fallback: FallbackModels | None = None,
+        effort_of: Callable[[str], str],
     ) -> None:
         self._provider = provider
         self._session = session
@@ -51,6 +54,8 @@ class Asking:
         self._emit = emit
         self._now = now
         self._fallback = fallback or FallbackModels()
+        self._effort_of = effort_of
+        self._cache_key = make_cache_key(session.id)
         self._redactor = redactor
         self._rng = rng
         self._callers: dict[int, ModelCaller] = {}
@@ -140,7 +145,7 @@ class Asking:
                 )
             self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
             retries = 0 if self._fallback.is_probe(provider) else MAX_RETRIES
-            built, answer = await self._ask_smaller(built, retries)
+            built, answer = await self._ask_smaller(provider, built, retries)
             if answer.notice:
                 self._emit(Notice(text=answer.notice))
             billed = answer.usage.prompt_tokens if answer.usage else 0
@@ -152,13 +157,14 @@ class Asking:
             held.assume(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
             return answer, None
 
-    async def _ask_smaller(self, built: Built, retries: int) -> tuple[Built, Answer]:
+    async def _ask_smaller(self, provider: Provider, built: Built, retries: int) -> tuple[Built, Answer]:
         """The answer to a request, or to a smaller one where the server finds it too large, and which it was."""
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
                 large = self._context.is_large(built)
-                return built, await self._caller.ask(built.request, large=large, retries=retries)
+                request = self._completed(built.request, provider)
+                return built, await self._caller.ask(request, large=large, retries=retries)
             except ContextOverflow as error:
                 sizes.append(f"{built.prompt_tokens:,}")
                 if attempt > MAX_OVERFLOWS:
@@ -176,6 +182,11 @@ class Asking:
                 text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
                 self._emit(Notice(text=text))
         raise AssertionError("unreachable")
+
+    def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
+        """The request with what the model that is asked and its session add to it."""
+        effort = self._effort_of(provider.model)
+        return structs.replace(request, effort=effort, cache_key=self._cache_key)
 
     def _tell_trim(self, built: Built) -> None:
         if built.trimmed is not None:

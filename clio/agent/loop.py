@@ -37,7 +37,7 @@ from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
 from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
 from clio.prompt_files import load_prompt
-from clio.providers.base import Provider
+from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
@@ -87,6 +87,7 @@ class Loop:
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures that the words name for which a context was made last.
     fallback: the models that take a step while this one's server does not answer.
+    effort_of: how hard a model is to think, by its name.
     spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
     """
 
@@ -107,6 +108,7 @@ class Loop:
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
         fallback: FallbackModels | None = None,
+        effort_of: Callable[[str], str] = lambda model: AUTO,
     ) -> None:
         self._provider = provider
         self._take_images = take_images
@@ -130,6 +132,7 @@ class Loop:
             now=now,
             rng=rng or random.Random(),
             fallback=fallback,
+            effort_of=effort_of,
         )
         self._resumed = context.is_trimmed
 

@@ -63,6 +63,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "effort": _waits("decides how many tokens a request may cost"),
     "cache_ttl": _waits(_SPENDING),
     "transport": _waits("decides which client speaks to the server, and with it which checks of the connection hold"),
+    "fetch_encodings": _users("decides what is downloaded into the home that all projects share"),
     "approve": _narrows("asking more often is narrower", lambda value, lower: _rank(value) < _rank(lower.approve)),
     "allow": _waits("lets commands run without a question"),
     "deny": _narrows("a further refused command is narrower", lambda value, lower: True),

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Sandboxing = Literal["auto", "bwrap", "landlock", "seatbelt", "off"]
+FetchEncodings = Literal["auto", "off"]
 ConfineUnasked = Literal["auto", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
@@ -58,7 +59,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A named server: openai, anthropic, gemini, openrouter, deepseek, mistral, groq, xai, moonshot, zai, minimax,
     azure, bedrock, vertex, github-models, ollama, lmstudio, llamacpp, vllm, offline."""
     base_url: str | None = None
-    """The address of an OpenAI-compatible server, with or without /v1."""
+    """The address of any other server that speaks one of the protocols of `api`, with or without /v1."""
     api_key: str | None = None
     """The key sent to the server; better kept in the environment."""
     api_key_command: str | None = None
@@ -78,6 +79,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     transport: TransportKind = "auto"
     """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
     all that the second would)."""
+    fetch_encodings: FetchEncodings = "auto"
+    """Whether the file that counts tokens exactly (4 MB) is downloaded once, in the background, where a model of OpenAI
+    answers: auto, off."""
     approve: ApprovalMode = "ask"
     """Who decides about writes and commands: ask, edits, all, plan."""
     allow: tuple[str, ...] = ()

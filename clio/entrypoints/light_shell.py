@@ -12,6 +12,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 
 if TYPE_CHECKING:
+    from clio.agent.efforts import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
@@ -69,6 +70,13 @@ class LightShell:
         if self._spending is None:
             self._spending = open_spending(self.loaded)
         return self._spending
+
+    @property
+    def efforts(self) -> "EffortChoices":
+        """As a conversation has them; no model is asked here."""
+        from clio.agent.efforts import EffortChoices
+
+        return EffortChoices(self.config)
 
     @property
     def servers(self) -> "Servers":

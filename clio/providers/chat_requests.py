@@ -87,6 +87,11 @@ class ChatProtocol:
         self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted
+
     def decoder(self) -> ChatDecoder:
         """See `WireProtocol`."""
         return ChatDecoder(self._origin)

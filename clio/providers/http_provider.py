@@ -94,6 +94,15 @@ class HttpProvider:
         """The protocol the next request is sent in."""
         return self._wire.name
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """The levels of effort the server has not refused so far, from the least to the most."""
+        return self._wire.efforts
+
+    def encode(self, request: ChatRequest) -> bytes:
+        """The body of a request as it would be sent now."""
+        return self._wire.encode(request)
+
     def warm_up(self) -> None:
         """Import the client package and open its TLS context; blocking, for a thread at the start."""
         with suppress(TransportFailed):  # the first request will say it, to whoever waits for it

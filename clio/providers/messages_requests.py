@@ -27,6 +27,7 @@ from clio.messages import (
 )
 from clio.providers.base import AUTO, EFFORTS, ChatRequest, ToolSpec
 from clio.providers.effort import EffortLevels
+from clio.providers.encode_images import name_images
 from clio.providers.interleaving import parts_in_order
 from clio.providers.json_text import encode_json, valid_arguments
 from clio.providers.lenient import as_count, as_dict, as_list, as_text
@@ -107,6 +108,11 @@ class MessagesProtocol:
         self._without_reasoning = frozenset[str]()
         self._loop_without_thinking = ""
         self._most_output = 0
+
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted if self._kind() else ()
 
     def decoder(self) -> MessagesDecoder:
         """See `WireProtocol`."""
@@ -336,7 +342,7 @@ class MessagesProtocol:
 
     def _pictures(self, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> list[object]:
         if not self._images:
-            return []
+            return _text(name_images("", parts))
         rows: list[object] = []
         for part in parts:
             data = images.get(part.blob)

@@ -24,6 +24,7 @@ from clio.messages import (
 )
 from clio.providers.base import ChatRequest, ToolSpec
 from clio.providers.effort import EffortLevels
+from clio.providers.encode_images import name_images
 from clio.providers.interleaving import parts_in_order
 from clio.providers.json_text import encode_json, valid_arguments
 from clio.providers.lenient import as_dict, as_list, as_text
@@ -93,6 +94,11 @@ class ResponsesProtocol:
         self._with_items: set[str] = set()  # messages whose reasoning items are sent
         self._returns_items = True
         self._dropped: set[str] = set()  # messages whose reasoning items were refused
+
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """See `WireProtocol`."""
+        return self._efforts.accepted if self._sends("reasoning") else ()
 
     def decoder(self) -> ResponsesDecoder:
         """See `WireProtocol`."""
@@ -217,7 +223,7 @@ class ResponsesProtocol:
 
     def _parts(self, text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
         if not parts or not self._images:
-            return text
+            return name_images(text, parts)
         rows: list[dict[str, object]] = [{"type": "input_text", "text": text}]
         for part in parts:
             data = images.get(part.blob)

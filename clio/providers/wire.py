@@ -65,6 +65,11 @@ class WireProtocol(Protocol):
         """Whether every request must name the most tokens the answer may have."""
         ...
 
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """The levels of effort worth asking for, from the least to the most, without those that were refused."""
+        ...
+
     def encode(self, request: ChatRequest) -> bytes:
         """The request's body."""
         ...

@@ -26,6 +26,7 @@ api                        auto                         default
 effort                     auto                         default
 cache_ttl                  5m                           default
 transport                  auto                         default
+fetch_encodings            auto                         default
 approve                    ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3
