@@ -233,7 +233,7 @@ class Policy:
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
         if rule := view.denied_by(self._deny):
-            open_word = any(command.dynamic for command in view.line.commands)
+            open_word = view.line.hidden_programs or any(command.dynamic for command in view.line.commands)
             hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
             return Deny(f"the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
         if action.outside:
@@ -283,6 +283,10 @@ class Policy:
 
             if unknown := find_unknown_target(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", unknown, in_every_mode=True)
+            from clio.security.system_changes import find_system_change
+
+            if why := find_system_change(view.line, view.text, view.start, str(Path.home())):
+                return Ask("high", why, in_every_mode=True)
         return Allow("mode 'all'")
 
     def _outside(self, action: RunCommand) -> Verdict:

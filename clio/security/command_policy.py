@@ -10,6 +10,8 @@ from glob import iglob
 from itertools import islice, pairwise
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from clio.algorithms.late_pattern import LatePattern
 from clio.git_looking import answer
 from clio.security import risk_tables as tables
@@ -24,7 +26,7 @@ from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import is_listed, is_started
 from clio.security.readonly.project_files import project_decides
 from clio.security.risk import Level, Risk, high, low, medium, worst
-from clio.security.rule import Rule
+from clio.security.rule import Rule, is_about_commands
 from clio.security.rules import allows, suggest, suggest_exact
 from clio.security.shell.dialects import doubt, line_shell, runs_bash
 from clio.security.shell.known_values import KnownCalls, find_known_calls
@@ -32,6 +34,7 @@ from clio.security.shell.open_words import settled
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.system_changes import starts_without_end
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -50,6 +53,7 @@ _STRANGE_NAME = LatePattern(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 # A shell takes more for patterns.
 _STRANGE_WORD = LatePattern(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
 _PARTED = LatePattern(r"[\s*?\[\\]|^-")
+_PROGRAM = LatePattern(r"[\w./+:@\[~-]+")
 _PYTHON = LatePattern(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
 _MACHINE = ("/proc/", "/sys/", "/dev/")
@@ -67,7 +71,8 @@ class CommandView:
         self.text = action.command
         shell = line_shell()
         self.line = parse(action.command, plain=not runs_bash(shell))
-        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell))))
+        forks = "it may start processes without end" if starts_without_end(action.command) else ""
+        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
         self.never = never(self.line, action.command, self.start, str(Path.home()))
 
@@ -100,16 +105,22 @@ class CommandView:
         )
 
     def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
-        """The first rule that forbids any part of the line; with "maybe", that may, by an argument not known yet."""
+        """The first rule that forbids any part of the line; with "maybe", that may, by an argument not known yet.
+
+        Where the line runs programs that it does not name, every rule about commands forbids it.
+        """
         aliases = ConfiguredAliases(self.start, self.line)
-        return next(
-            (
-                rule.text
-                for rule in rules
-                if any(match_deny(rule, command, aliases) == certainty for command in self.line.commands)
-            ),
-            None,
-        )
+        scripts = [parse(script.text).commands for script in self.line.late_scripts]
+        late = [_open_marks(each) for commands in scripts for each in commands]
+        commands = (*self.line.commands, *self.line.second_reading, *late)
+        unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
+        hidden = certainty == "yes" and (bool(self.line.hidden_programs) or unnamed)
+        for rule in rules:
+            if (hidden and is_about_commands(rule)) or any(
+                match_deny(rule, command, aliases) == certainty for command in commands
+            ):
+                return rule.text
+        return None
 
     def allowed_by(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
         """Why the line may run by these rules; None where a part of it is not covered.
@@ -443,6 +454,12 @@ def _parts_names(base: str, pattern: str) -> bool:
     """Whether a pattern may match a name that the shell would part in several words, or take for a pattern."""
     matches = list(islice(iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
     return len(matches) > _MAX_MATCHES or any(_PARTED.search(match) for match in matches)
+
+
+def _open_marks(command: SimpleCommand) -> SimpleCommand:
+    """A call whose words that may be the mark of xargs or find, for a name, are only known when it runs."""
+    words = tuple(word if _PROGRAM.fullmatch(word.text) else Word(word.text, dynamic=True) for word in command.words)
+    return replace(command, words=words)
 
 
 def _harmless(redirect: Redirect) -> bool:

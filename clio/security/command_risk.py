@@ -21,7 +21,7 @@ from clio.security.shell.wrappers import SAME_SHELL, SHELLS, is_loader
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 ELSEWHERE = _AS_ANOTHER | {"ssh"}
 """Wrappers that have a command act as another user, or on another machine."""
-_PLAIN_STARTERS = (
+PLAIN_STARTERS = (
     names("""
     time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind
     watch jobs coproc ! env arch setarch i386 i486 i586 i686 x86_64 linux32 linux64 uname26 flock cmake
@@ -78,7 +78,7 @@ def _assess_wrappers(command: SimpleCommand) -> Risk:
     """The danger of what starts a command: `uv run`, `bundle exec` and their like run a project's code first."""
     if WITHHOLDS in command.wrappers:
         return medium("it keeps variables from the command that clio sets for what runs unasked")
-    other = next((each for each in command.wrappers if each not in _PLAIN_STARTERS and not is_loader(each)), None)
+    other = next((each for each in command.wrappers if each not in PLAIN_STARTERS and not is_loader(each)), None)
     return medium(f"{other} may run something else first") if other else low("it is started as it is")
 
 

@@ -31,12 +31,12 @@ from clio.security.program_tables import (
 )
 from clio.security.program_texts import FILES_ONLY, names_program, runnable_texts
 from clio.security.readonly.judge import judge_read_only
-from clio.security.rule import FETCH, Rule
+from clio.security.rule import Rule, is_about_commands
 from clio.security.shell.known_values import find_known_calls
 from clio.security.shell.peel import Options, options
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import CommandLine, SimpleCommand, Word
-from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS
+from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, is_wrapper
 
 Match = Literal["no", "maybe", "yes"]
 """maybe: an argument that is only known when it runs would decide."""
@@ -72,7 +72,7 @@ class AliasSource(Protocol):
 
 def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Match:
     """Whether a rule forbids a command, under any name and spelling."""
-    if not rule.words or (rule.words[0] == FETCH and len(rule.words) == 2):
+    if not is_about_commands(rule):
         return "no"
     return _Matcher(rule, aliases).match(command)
 
@@ -245,8 +245,7 @@ class _Matcher:
         program = _family(self.program)
         other = SYNONYMS.get(program, {})
         names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
-        if program == "git":  # it may find `git-PUSH` where a disk does not tell small letters from capitals
-            names.add(word.text.casefold())
+        names.add(word.text.casefold())  # `git-PUSH` is found where a disk does not tell small letters from capitals
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
@@ -289,7 +288,7 @@ class _Matcher:
         if wanted == "*" or any(_is_option(each.text, wanted, program) for each in args if not each.dynamic):
             return "yes"
         forces = program == "git" and self.lead[:1] == ("push",) and wanted in ("-f", "--force")
-        if forces and any(each.text.startswith("+") for each in args):
+        if forces and any(each.text.startswith(("+", "--mirror")) for each in args):
             return "yes"  # `git push origin +main` is forced as well
         if not wanted.startswith("-") and any(fnmatchcase(each.text, wanted) for each in args):
             return "yes"
@@ -316,6 +315,12 @@ class _Matcher:
             scripts = [at for at, word in enumerate(args) if not word.dynamic and word.text[:1] != "-"]
             behind_option = bool(scripts) and scripts[0] > 0 and args[scripts[0] - 1].text.startswith("-")
             found.extend(self._inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
+        if name == "alias":
+            for word in args:
+                text = word.text.partition("=")[2]
+                calls = parse(text).commands if self.depth < _MAX_DEPTH else ()
+                if word.dynamic or any(self._inner((*each.words, _ANYTHING), each) != "no" for each in calls):
+                    found.append("yes")
         if name == "corepack":
             found.append(self._inner(args, command))
         if name == "pipx" and len(args) > 2 and args[0].text == "runpip":
@@ -332,10 +337,14 @@ class _Matcher:
             leads_in = place > 0 and args[place - 1].text in _LEADS_IN and not _names_script(program, args[place - 1])
             if self._named(word) and (leads_in or self.lead or self.tail):
                 yield self._arguments(args[place:], command)
-            elif " " in word.text and self.depth < _MAX_DEPTH:
+            elif self.depth < _MAX_DEPTH:
                 inner = _Matcher(self.rule, self.aliases, self.depth + 1)
-                if any(inner.match(each) == "yes" for each in parse(word.text).commands):
-                    yield "maybe"
+                starts = is_wrapper(program)
+                texts = _texts_in(program, word.text) if starts else [word.text]
+                for text in texts:
+                    calls = parse(text).commands if " " in text else ()
+                    if any(inner.match(each) == "yes" for each in calls):
+                        yield "yes" if starts else "maybe"
 
     def _inner(self, call: Words, command: SimpleCommand) -> Match:
         if self.depth >= _MAX_DEPTH:
@@ -360,6 +369,15 @@ def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[Simple
         return ()
     words = (*map(Word, found.split()), *command.words[1:])
     return (replace(command, words=words, written=words),)
+
+
+def _texts_in(program: str, text: str) -> list[str]:
+    """The texts a wrapper may take a word for: all of it, or the value attached to an option."""
+    text = text.replace("\\_", " ") if program == "env" else text  # what `env -S` reads as a blank
+    if not text.startswith("-"):
+        return [text]
+    letters = 1 + next((at for at, letter in enumerate(text[1:]) if letter == " "), 0)
+    return [text.partition("=")[2], *(text[at:] for at in range(2, min(letters, 6)))]
 
 
 def _names_script(program: str, word: Word) -> bool:
@@ -424,6 +442,11 @@ def _is_option(text: str, wanted: str, program: str) -> bool:
         return True
     rows = [row.split() for row in SAME_OPTIONS.get(program, ())]
     for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
+        if "=" in each:
+            (name, _, value), (given, _, said) = each.partition("="), text.partition("=")
+            if said and len(given) > 3 and name.startswith(given) and value.startswith(said):
+                return True
+            continue
         if text == each or text.startswith(f"{each}="):
             return True
         shortened = text.split("=", 1)[0]

@@ -245,6 +245,8 @@ class Expansion:
                 return
             place = next((at for at, word in enumerate(command.words[1:]) if word.text.startswith("-")), None)
             operands = list(command.words[1:] if place is None else command.words[1 : place + 1])
+        if not operands and command.program in ("ls", "eza", "exa"):
+            yield from (f"{folder.rstrip('/')}/*" for folder in command.folders or () if folder)
         for word in operands:
             for value in self.values(word):
                 texts = [value.text]

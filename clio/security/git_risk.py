@@ -96,7 +96,7 @@ def _assess_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
 _CHANGES = names("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
 """Subcommands that read in some forms and change the repository in others."""
 _CHANGING_FORMS = {
-    "config": high("git settings may run programs later"),
+    "config": high("git settings may hold secrets, and set programs that run later"),
     "reflog": high("git reflog forgets commits"),
     "symbolic-ref": high("it moves a reference"),
 }

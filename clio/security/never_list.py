@@ -90,7 +90,7 @@ def _starts_itself(line: CommandLine, text: str) -> bool:
     return any(map(_runs_text, line.commands)) and _FORKS.search(text) is not None
 
 
-_LITTLE_LANGUAGES = names("awk gawk mawk nawk")
+_LITTLE_LANGUAGES = names("awk gawk mawk nawk vim vi nvim ex ed emacs")
 
 
 def _runs_text(command: SimpleCommand) -> bool:
@@ -107,7 +107,9 @@ _FD_VALUED = names("-t --type -d --max-depth --min-depth -E --exclude -e --exten
 _REMOVES = frozenset(
     {"rm", "unlink", "shred", "srm", "wipe", "rimraf", "trash", "trash-put", "truncate", "rmdir", "mv"}
 )
-_PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr"})
+_PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"})
+_PACKERS = names("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
+_LOCKED_OUT = LatePattern(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
 _FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
 _READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | names(
     """
@@ -203,7 +205,11 @@ class _Judge:
         recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
         always = program in ("rimraf", "trash", "trash-put", "srm", "wipe", "mv")
         operands = self.operands[1:] if program in _PERMITS - {"setfacl"} else self.operands
+        shuts = program == "chmod" and any(_LOCKED_OUT.fullmatch(text) for text in self.argv)
+        shuts = shuts or (program == "chattr" and any(re.fullmatch(r"[+=]\w*i\w*", text) for text in self.argv))
         for word in operands:
+            if shuts and self.whole.is_whole(word):
+                return f"{program} would shut {word.text!r} to all who need it"
             if self.whole.is_everything_in(word) or ((recursive or always) and self.whole.is_whole(word)):
                 return f"{program} would take the whole of {word.text!r}"
             if may_recurse and not word.dynamic and self.whole.is_whole(word):
@@ -258,6 +264,22 @@ class _Judge:
         removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
         found = next((word for word in self.operands if removes and self._takes_whole(word)), None)
         return f"{program} would remove the whole of {found.text!r}" if found else None
+
+    def compresses(self, program: str) -> str | None:
+        """`gzip -r /`: each file is replaced by a compressed one."""
+        keeps = has_option(self.argv, "ckltd", ("stdout", "keep", "list", "test", "decompress"))
+        recursive = has_option(self.argv, "r", ("recursive",))
+        for word in () if keeps else self.operands:
+            if self.whole.is_everything_in(word) or (recursive and self.whole.is_whole(word)):
+                return f"{program} would replace all of {word.text!r}"
+        return None
+
+    def edits(self, program: str) -> str | None:
+        """`sed -i d /etc/*`: all files of a folder are changed where they are."""
+        options = tuple(text for text in self.argv if text.startswith("-"))
+        in_place = has_option(options, "i", ("in-place",))
+        found = next((word for word in self.operands if in_place and self.whole.is_everything_in(word)), None)
+        return f"{program} would change all of {found.text!r}" if found else None
 
     def trashes(self, program: str) -> str | None:
         """`gio trash`, `gio remove` and their like take a folder with all that is in it."""
@@ -334,7 +356,9 @@ class _Judge:
 
     def stops(self, program: str) -> str | None:
         asks = program not in _STOPS and not any(
-            text.removesuffix(".target") in ("0", "6", *_STOPS, "kexec", "emergency", "halt") for text in self.argv
+            text.removesuffix(".target")
+            in ("0", "1", "6", "s", "S", *_STOPS, "kexec", "emergency", "rescue", "halt", "soft-reboot")
+            for text in self.argv
         )
         if program == "loginctl" and any(text.startswith(("terminate-", "kill-")) for text in self.argv):
             return "loginctl would end every process of a session"
@@ -451,7 +475,8 @@ def _on_machine(text: str, mounts: list[tuple[str, str]]) -> str:
 
 def _find_destroys(argv: tuple[str, ...]) -> bool:
     executes = any(text in ("-exec", "-execdir", "-ok", "-okdir") for text in argv)
-    destroys = any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS | {"dd"} for text in argv)
+    destroys = any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS | _PACKERS | {"dd"} for text in argv)
+    destroys = destroys or ("/dev/null" in argv and any(text in ("cp", "install", "ln", "tee") for text in argv))
     scripted = any(re.search(r"\b(?:rm|unlink|shred|truncate|mv|chmod|chown)\b", text) for text in argv if " " in text)
     return "-delete" in argv or (executes and (destroys or scripted))
 
@@ -461,6 +486,8 @@ _CHECKS: dict[str, _Check] = {
     **dict.fromkeys(_PERMITS, _Judge.removes),
     **dict.fromkeys(("rm", "unlink", "rimraf", "srm", "wipe", "trash", "trash-put"), _Judge.removes),
     **dict.fromkeys(("truncate", "shred"), _Judge.overwrites),
+    **dict.fromkeys(_PACKERS, _Judge.compresses),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _Judge.edits),
     "mkfs": _Judge.formats,
     **dict.fromkeys(("zpool", "vgremove", "pvremove", "pvcreate"), _Judge.destroys_pool),
     **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _Judge.stops),

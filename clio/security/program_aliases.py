@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell.words import CommandLine, SimpleCommand, Word
 
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
+_SECRET_URL = LatePattern(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
 _CHANGES_SOURCES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
 
 
@@ -92,6 +94,24 @@ def _git_files(folder: Path) -> Iterator[Path]:
                 common = git_dir
             yield from (common / "config", git_dir / "config.worktree")
             return
+
+
+def has_secret_url(folder: Path) -> bool:
+    """Whether the configuration that git reads in a folder has a URL with a password or token in it."""
+    waiting, seen = list(_git_files(folder)), set[Path]()
+    while waiting and len(seen) < _MAX_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for line in _logical_lines(path):
+            if _SECRET_URL.search(line):
+                return True
+            key, sign, value = line.partition("=")
+            if sign and key.strip().casefold() == "path":
+                other = Path(os.path.expanduser(_value(value)))  # noqa: PTH111
+                waiting.append(other if other.is_absolute() else path.parent / other)
+    return bool(waiting)
 
 
 def _linked_folder(path: Path) -> Path | None:

@@ -283,7 +283,13 @@ KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
 """Sub-commands that no configuration can give another meaning."""
 
 SAME_OPTIONS: dict[str, tuple[str, ...]] = {
-    "rm": ("-r -R --recursive", "-f --force", "-i --interactive", "-d --dir", "-v --verbose"),
+    "rm": (
+        "-r -R --recursive",
+        "-f --force --interactive=never --interactive=none --interactive=no",
+        "-i --interactive",
+        "-d --dir",
+        "-v --verbose",
+    ),
     "cp": ("-r -R --recursive -a --archive", "-f --force", "-t --target-directory"),
     "mv": ("-f --force", "-t --target-directory"),
     "chmod": ("-R --recursive",),

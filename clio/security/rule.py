@@ -33,3 +33,10 @@ def host_matches(rule: Rule, host: str) -> bool:
 def tool_matches(rule: Rule, name: str) -> bool:
     """Whether a rule speaks of this tool of a server: its whole name, `mcp_github_get_issue` or `mcp_github_*`."""
     return len(rule.words) == 1 and rule.words[0].startswith("mcp_") and fnmatchcase(name, rule.words[0])
+
+
+def is_about_commands(rule: Rule) -> bool:
+    """Whether a rule speaks of commands, and not of a web page or a tool of a server."""
+    if not rule.words or (rule.words[0] == FETCH and len(rule.words) == 2):
+        return False
+    return not (len(rule.words) == 1 and rule.words[0].startswith("mcp_"))

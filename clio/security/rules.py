@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from clio.security.command_risk import ELSEWHERE, assess, harmless_variable, known_name, names_own_code
+from clio.security.command_risk import PLAIN_STARTERS, assess, harmless_variable, known_name, names_own_code
 from clio.security.risk import Level, exceeds
 from clio.security.risk_tables import INTERPRETERS
 from clio.security.rule import Rule
@@ -43,7 +43,9 @@ def allows(rule: Rule, command: SimpleCommand, level: Level, inside: Callable[[W
     if rule.words[-1] == SAFE:
         head = rule.words[:-1]
         return not exceeds(level, "medium") and any(
-            _matches(head, words[: len(head)]) and inside(Word(".")) and are_safe(head, words[len(head) :], inside)
+            _matches(head, words[: len(head)])
+            and inside(Word("."))
+            and are_safe(head[_started_after(command, words) :], words[len(head) :], inside)
             for words in _spellings(command)
             if head
         )
@@ -62,6 +64,9 @@ def suggest(command: SimpleCommand, level: Level, inside: Callable[[Word], bool]
     that do whatever their arguments say.
     """
     words = _plain(command.words)
+    starter = () if set(command.wrappers) <= PLAIN_STARTERS else command.written[: -len(command.words)]
+    if any(map(_is_open, starter)):
+        return None
     if level == "high" or not words or words[0].dynamic or _sets_something(command):
         return None
     program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` does whatever its arguments say as well
@@ -72,8 +77,8 @@ def suggest(command: SimpleCommand, level: Level, inside: Callable[[Word], bool]
     if fixed and not any(_is_open(word) for word in words[:fixed]):
         head = tuple(word.text for word in words[:fixed])
         if inside(Word(".")) and are_safe(head, words[fixed:], inside):
-            return f"{shlex.join(head)} {SAFE}"
-    return None if any(map(_is_open, words)) else shlex.join(word.text for word in words)
+            return f"{shlex.join((*(word.text for word in starter), *head))} {SAFE}"
+    return None if any(map(_is_open, words)) else shlex.join(word.text for word in (*starter, *words))
 
 
 def suggest_exact(command: SimpleCommand) -> str | None:
@@ -124,12 +129,18 @@ def _reach(rule: Rule) -> Level:
 def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
     """The ways a rule may name a command: bare, and with the wrappers it was written with.
 
-    Only as written where a wrapper has it act as another user, or elsewhere.
+    Only as written where a wrapper has it act as another user, or elsewhere, or runs code of its own first: what is
+    allowed for `pytest` is not allowed for whatever `uv run pytest` or `dotenv run pytest` starts.
     """
     bare = _plain(command.words)
-    if ELSEWHERE & set(command.wrappers):
+    if not set(command.wrappers) <= PLAIN_STARTERS:
         return (command.written,) if command.written != command.words else ()
     return (bare,) if not command.wrappers or command.written == command.words else (bare, command.written)
+
+
+def _started_after(command: SimpleCommand, words: tuple[Word, ...]) -> int:
+    """How many words of one spelling stand before the call itself."""
+    return len(words) - len(command.words) if words is command.written else 0
 
 
 def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:

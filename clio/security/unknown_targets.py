@@ -56,12 +56,13 @@ _MANY = 64
 _STANDS_FOR = "name"
 
 
-def find_unknown_target(line: CommandLine, text: str, start: str, home: str) -> str:
+def find_unknown_target(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str:
     """What a line would delete or write over without telling where that is, as a question's reason; "" for nothing.
 
-    text: the line as typed. start: the folder it starts in. home: the user's.
+    text: the line as typed. start: the folder it starts in. home: the user's. depth: how many shells it is inside.
     """
-    known = _Knowledge(Expansion(line, text, start, home), line, text, start, home)
+    expansion = Expansion(line, text, start, home)
+    known = _Knowledge(expansion, line, text, start, home)
     for redirect in line.redirects:
         if redirect.writes and not known.is_told(redirect.target):
             return f"it writes over {redirect.target.text!r}, which is only known when it runs"
@@ -71,6 +72,13 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str) -> 
     for script in line.late_scripts:
         if known.is_made_of_text(script.text):
             return f"it runs {script.text!r}, a text that is put together when it runs"
+        inner = parse(script.text)
+        filled = "$" not in script.text and "`" not in script.text  # then xargs or find puts names in it
+        if filled and any(_targets_of(each.program, each) for each in inner.commands):
+            return f"it runs {script.text!r}, with names in it that are only known when it runs"
+        for each in expansion.texts(script) if depth < _MAX_DEPTH and not filled else ():
+            if why := find_unknown_target(parse(each), each, start, home, depth + 1):
+                return why
     return ""
 
 
@@ -154,6 +162,8 @@ class _Knowledge:
         closed = self._close(word.text, command, 0)
         if closed is None:
             return True
+        if f"{_STANDS_FOR}/.." in closed:
+            return True  # the folder above what an output names
         values = self._expansion.values(Word(closed, dynamic=True, glob=word.glob))
         if len(values) >= _MANY or any(value.dynamic for value in values):
             return True
@@ -228,7 +238,12 @@ class _Knowledge:
         match command.program:
             case "pwd" | "whoami" | "nproc" | "hostname" | "arch":
                 return not operands
-            case "mktemp" | "uname" | "id" | "basename" | "dirname" | "realpath" | "readlink" | "cd":
+            case "dirname":
+                inner = [
+                    each.program for word in rest for text in outputs_in(word.text) for each in parse(text).commands
+                ]
+                return told and set(inner) <= {"pwd", "dirname", "readlink", "realpath", "which", "command"}
+            case "mktemp" | "uname" | "id" | "basename" | "realpath" | "readlink" | "cd":
                 return told
             case "echo":
                 return told and not any("\\" in text for text in argv)

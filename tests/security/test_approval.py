@@ -171,8 +171,14 @@ def test_all_refuses_a_program_that_only_the_run_can_tell_where_a_rule_may_forbi
 
 
 def test_all_asks_where_deny_rules_cannot_be_checked(root: Path) -> None:
-    action = RunCommand(command="cat x | sh", cwd=root)
+    action = RunCommand(command='sh -c "cd $D && make"', cwd=root)
     assert kind(policy(root, "all", deny=("git push",)).judge(action)) == "ask"
+    assert kind(policy(root, "all").judge(action)) == "allow"
+
+
+def test_all_refuses_hidden_programs_where_a_deny_rule_exists(root: Path) -> None:
+    action = RunCommand(command="cat x | sh", cwd=root)
+    assert kind(policy(root, "all", deny=("git push",)).judge(action)) == "deny"
     assert kind(policy(root, "all").judge(action)) == "allow"
 
 

@@ -91,6 +91,9 @@ def test_verdict_in_all(workspace: Workspace) -> None:
     asked = {
         "echo hi > .clio/config.yaml",
         "echo hi > $OUT",
+        "tar -xf a.tar -C /",
+        'eval "rm -rf $X"',
+        "crontab -r",
         "xargs -I{} rm -rf {} < README.md",
         "xargs sh -c 'rm -rf \"$@\"' _",
         'while read x; do rm -rf "$x"; done < README.md',

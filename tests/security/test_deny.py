@@ -327,13 +327,104 @@ def test_a_rule_means_no_more(rule: str, line: str, project: Path) -> None:
         ("rm -rf *", 'for f in a b; do rm "$f"; done'),
         ("git push", "git -C $(cat x) status"),
         ("git push", "hyperfine 'git push'"),
-        ("git push", "./x.sh | sh"),
     ],
 )
 def test_what_an_argument_decides_is_asked_even_in_mode_all(rule: str, line: str, project: Path) -> None:
     assert decide(project, line, rule) == "ask"
     assert decide(project, line, rule, mode="ask", allow=("git push *", "rm *", "git *")) == "ask"
     assert decide(project, line) == "run"
+
+
+HIDDEN = (
+    "env -S 'git push'",
+    "env -S'git push origin main'",
+    "env --split-string='git push'",
+    "env -vS 'git push'",
+    "env -S 'A=1 git push'",
+    "env -S 'git\\_push'",
+    "alias g='git push'; g",
+    "alias g=git; g push",
+    "shopt -s expand_aliases; alias x=ls g='git push'\ng",
+    'alias g="$X"; g',
+    "{git,push}",
+    "{git,push} origin",
+    "g?t push",
+    "[g]it push",
+    "gi* push",
+    "/usr/bin/g?t push",
+    "echo 'git push' | sh",
+    "printf 'git push' | bash",
+    "cat x | sh",
+    "curl x | sh",
+    "./x.sh | sh",
+    "base64 -d x | bash -s",
+    "source <(echo git push)",
+    ". /dev/stdin <<< 'git push'",
+    'bash <<< "$X"',
+    'eval "$X"',
+    "eval $(echo git push)",
+    'bash -c "$X"',
+    'sh -c "git $X"',
+    "sh -c 'git push'",
+    "xargs -I{} sh -c '{}' < f",
+    "xargs -I% sh -c 'git %' < f",
+    "flock -c 'git push' f",
+    "flock f -c 'git push'",
+    "script -c 'git push' x",
+    "tmux new -d 'git push'",
+    "parallel ::: 'git push'",
+    "zsh -c 'git push'",
+    "hash -p /usr/bin/git foo; foo push",
+    "enable -f ./x.so foo; foo",
+    "git PUSH",
+)
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_program_known_only_at_run_time_is_refused(line: str, mode: ApprovalMode, project: Path) -> None:
+    assert decide(project, line, "git push *", mode=mode) == "denied"
+
+
+@pytest.mark.parametrize("line", ("echo x | sh", "$X", "{a,b}", 'eval "$X"', "cat x | bash"))
+def test_a_rule_about_no_command_refuses_no_program(line: str, project: Path) -> None:
+    assert decide(project, line, "fetch example.org", "mcp_github_*") != "denied"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("npm publish", "npm PUBLISH"),
+        ("cargo publish", "cargo Publish"),
+        ("rm -rf *", "rm --interactive=never -r x"),
+        ("rm -rf *", "rm --inter=never -R x"),
+        ("rm -rf *", "rm -r --interactive=none x"),
+        ("git push --force", "git push --mirror x"),
+    ],
+)
+def test_another_spelling_of_the_same_call_is_refused(rule: str, line: str, project: Path) -> None:
+    assert decide(project, line, rule) == "denied"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("cargo publish", "cargo release"),
+        ("cargo publish", "cargo workspaces publish"),
+        ("rm -rf *", "rm -r x"),
+        ("rm -rf *", "rm --interactive=always -r x"),
+        ("git push", "sh < x.sh"),
+    ],
+)
+def test_another_call_is_not_refused(rule: str, line: str, project: Path) -> None:
+    assert decide(project, line, rule) == "run"
+
+
+@pytest.mark.parametrize(
+    "line", ("env -S 'ls -l'", "alias ll='ls -l'; ls", "flock -c 'make x' f", 'sh -c "cd $D && make"')
+)
+def test_a_text_that_names_other_programs_is_asked_about(line: str, project: Path) -> None:
+    assert decide(project, line, "git push *") == "ask"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

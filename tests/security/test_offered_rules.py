@@ -160,7 +160,7 @@ def test_an_offered_rule_covers_the_line_and_nothing_hostile(line: str, project:
         ("pytest -q tests", "pytest tests/test_x.py::test_y -k 'a and not b' -xvs --maxfail=2 --tb short"),
         ("pytest", "pytest tests/*.py"),
         ("python -m pytest", "python -m pytest -x tests/test_a.py"),
-        ("uv run pytest -q", "timeout 60 pytest -q src"),
+        ("uv run pytest -q", "uv run pytest -q src"),
         ("go test ./...", "go test -race -run '^TestX$' ./pkg/..."),
         ("cargo test", "cargo test --lib parser:: -- --nocapture"),
         ("git commit -m x", "git commit -am 'another: message (with) signs'"),

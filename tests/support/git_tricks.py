@@ -49,7 +49,7 @@ CALLS: tuple[tuple[str, ...], ...] = (
     ("reflog",),
     ("remote", "-v"),
     ("remote", "show", "-n", "origin"),
-    ("config", "--list"),
+    ("config", "--list", "--name-only"),
     ("worktree", "list"),
     ("notes", "list"),
     ("check-ignore", "-v", "a.txt"),

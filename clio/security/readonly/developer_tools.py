@@ -154,6 +154,20 @@ def _judge_cargo(words: tuple[Word, ...]) -> Judgement:
 
 _JUDGE_CARGO = judge_subcommands(_CARGO, conditions=("rust",))
 
+_RUSTC_PRINTS = "sysroot target-list target-libdir crate-name host-tuple target-cpus target-features".split()
+_RUSTC = {
+    **dict.fromkeys(("--version", "-V", "-vV", "--help"), ";"),
+    "--print": f"; text({'|'.join(_RUSTC_PRINTS)})",
+    **{f"--print={name}": ";" for name in _RUSTC_PRINTS},
+}
+_RUSTUP = {
+    **dict.fromkeys(("--version", "--help", "show", "show home", "show active-toolchain"), ";"),
+    "toolchain list": "-v --verbose -q --quiet ;",
+    "target list": "--installed -q --quiet ;",
+    "component list": "--installed -q --quiet ;",
+    "which": "; text(rustc|cargo|rustfmt|rustdoc|clippy-driver)",
+}
+
 # What they say of go.mod's "toolchain" is up to GOTOOLCHAIN=local, which is set where a command runs unasked.
 _GO = {
     "version": "-m -v ; path*",
@@ -241,14 +255,18 @@ DEVELOPER_TOOLS: dict[str, Judge] = {
     "bun": _says("--version -v --revision --help"),
     **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _says("--version -v")),
     **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _says("--version")),
-    **dict.fromkeys(("bash", "sh", "dash", "zsh", "fish"), _says("--version")),
-    **dict.fromkeys(("rustc", "rustfmt", "rustdoc"), _says("--version -V -vV --help", conditions=("rust",))),
+    # With -n they read a script and run nothing of it.
+    **dict.fromkeys(("bash", "sh", "dash"), judge_subcommands({"--version": ";", "-n": "; path"}, order="stop")),
+    **dict.fromkeys(("zsh", "fish"), _says("--version")),
+    "rustc": judge_subcommands(_RUSTC, conditions=("rust",)),
+    "rustup": judge_subcommands(_RUSTUP, conditions=("rust", "toolchain")),
+    **dict.fromkeys(("rustfmt", "rustdoc"), _says("--version -V -vV --help", conditions=("rust",))),
     **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _says(_COMPILER)),
     **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _says("--version -version")),
     **dict.fromkeys(("make", "gmake"), _says("--version -v --help")),
     **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version --help")),
     **dict.fromkeys(
-        ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx", "rustup"),
+        ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx"),
         _says("--version --help"),
     ),
     **dict.fromkeys(

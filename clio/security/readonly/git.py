@@ -138,7 +138,7 @@ _SPECS: dict[str, str] = {
         --column? --no-column --no-renames --renames -M? --find-renames? ; path*""",
     "symbolic-ref": "-q --quiet --short --recurse --no-recurse ; text",
     "tag": f"{_REFS} -l --list -n? -i --column? --no-column --points-at= ; text*",
-    "var": "-l ; text?",
+    "var": "; text",
     "version": "--build-options ;",
     "whatchanged": f"{_LOG} ; path*",
 }
@@ -197,6 +197,21 @@ _CONFIG_READS = (
     "--get-color",
     "--get-colorbool",
 )
+_CONFIG_LISTS = frozenset({"-l", "--list", "--get-regexp", "--get-urlmatch"})
+_SHOWN = LatePattern(
+    r"""(?isx) (?: user | author | committer | init | branch | pull | push | merge | rebase | diff | color | column
+    | commit | tag | fetch | log | status | rerere | gc | i18n | advice | blame | grep | stash | worktree | apply
+    | index | feature | extensions | maintenance | receive | transfer | pack | format ) \. .+
+    | core\.(?!askpass|sshcommand|gitproxy).+
+    | remote\..+\.(?: fetch | push | mirror | prune | tagopt | url | pushurl )
+    | remote\.pushdefault | submodule\..+\.(?: path | branch | active | ignore | update )
+    | gpg\.(?: format | program )"""
+)
+"""Settings whose values are names, switches and formats; of URLs, those without a password."""
+_SHOWN_FAMILY = LatePattern(
+    r"(?i)\^(?:user|author|committer|init|branch|pull|push|merge|rebase|diff|color|commit|tag|fetch|log|status|advice)\\\."
+)
+"""How a pattern begins that fits such settings alone."""
 _OLD_CONFIG = f"{_CONFIG} {' '.join(_CONFIG_READS)} ; text*"
 
 _SETTING = LatePattern(
@@ -249,7 +264,9 @@ def judge_git(words: tuple[Word, ...]) -> Judgement:
     patterns = (word for word in call.operands if word.glob and word not in call.paths)
     paths = tuple(_move_path(word, request.directory) for word in (*call.paths, *patterns))
     own = (Word(request.directory),) if request.directory else ()
-    return Judgement(paths=(*own, *paths), git=True, directory=request.directory)
+    shows_urls = name == "remote" or (name == "config" and any(".url" in word.text.casefold() for word in rest))
+    conditions = ("git urls",) if shows_urls else ()
+    return Judgement(paths=(*own, *paths), git=True, directory=request.directory, conditions=conditions)
 
 
 def _move_path(word: Word, directory: str) -> Word:
@@ -380,7 +397,9 @@ def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
 def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
     """Reading forms only. Before git 2.46 every option stands before the name, and `get` is an invalid name there."""
     if words and not words[0].glob and ("config", words[0].text) in _NESTED:
-        return _parse(_NESTED["config", words[0].text], words[1:], "stop")
+        call = _parse(_NESTED["config", words[0].text], words[1:], "stop")
+        _check_shown_settings(call, lists=words[0].text == "list" or call.has("--regexp"))
+        return call
     call = _parse(_OLD_CONFIG, words, "stop")
     actions = {name for name, _ in call.options if name in _CONFIG_READS}
     given = len(call.operands)
@@ -393,7 +412,23 @@ def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
         raise UnknownWord("git config gets more than one action")
     elif given > 2:
         raise UnknownWord("it has more arguments than are known to be harmless")
+    _check_shown_settings(call, lists=not actions.isdisjoint(_CONFIG_LISTS))
     return call
+
+
+def _check_shown_settings(call: ParsedCall, *, lists: bool) -> None:
+    """Raises UnknownWord where values may be shown that hold a secret, as those of the environment may.
+
+    A file of the project is read as any other is; its own `.git` is none.
+    """
+    files = call.values("-f", "--file")
+    if call.has("--name-only") or (files and all(".git" not in file.split("/") for file in files)):
+        return
+    if lists:
+        if not (call.operands and _SHOWN_FAMILY.match(call.operands[0].text)):
+            raise UnknownWord("it shows the configuration of git, which may hold secrets")
+    elif not call.operands or not _SHOWN.fullmatch(call.operands[0].text):
+        raise UnknownWord("it shows a setting of git that may hold a secret")
 
 
 def _judge_clean(words: tuple[Word, ...]) -> ParsedCall:

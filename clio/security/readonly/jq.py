@@ -58,6 +58,7 @@ _REFUSED = {
     "get_search_list": "shows where modules are looked for",
 }
 
+_PATTERN = LatePattern(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
 _SPACE = LatePattern(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
 _NUMBER = LatePattern(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
 _FIELD = LatePattern(r"\.[A-Za-z_]\w*", re.ASCII)
@@ -463,7 +464,8 @@ def _judge_jq(words: tuple[Word, ...]) -> Judgement:
         if word.dynamic:
             raise UnknownWord("has arguments computed at run time")
         if only_operands or not text.startswith("-") or text == "-":
-            if not operands and word.glob:
+            # `.a[].b` has a bracket that no other closes, and so is no pattern of the shell.
+            if not operands and word.glob and _PATTERN.search(text):
                 raise UnknownWord("the jq filter is only known when it runs")
             if not operands or not positional:
                 operands.append(word)

@@ -19,6 +19,7 @@ _NPM_LINE = re.compile(
     r"auto-install-peers|shamefully-hoist|(?:public-)?hoist-pattern\[\]|node-linker|resolution-mode)\s*=.*)?"
 )
 """A line of .npmrc that names no program, no directory and no option of node."""
+_TOOLCHAIN_FILES = ("rust-toolchain", "rust-toolchain.toml")
 _TOOLCHAIN = re.compile(r"\s*[\w.-]+\s*", re.ASCII)
 
 
@@ -28,6 +29,7 @@ def project_decides(condition: str, directory: Path, root: Path) -> str:
     Args:
         condition: "python": no module of the directory stands in for one of Python's own. "rust": no toolchain file
             and no configuration names a program. "npm": no configuration names a program or another directory.
+            "git urls": no URL in the configuration of git has a password. "toolchain": no file names a Rust toolchain.
             "lock": cargo finds a Cargo.lock where it finds a Cargo.toml, and need not write one.
         directory: where the tool runs.
         root: the workspace; directories from `directory` up to it are looked at.
@@ -45,6 +47,13 @@ def project_decides(condition: str, directory: Path, root: Path) -> str:
             return "would write Cargo.lock, which is missing" if missing else ""
         case "npm":
             return _first(_npm, directory, root)
+        case "git urls":
+            from clio.security.program_aliases import has_secret_url
+
+            return "shows a URL with a password in it" if has_secret_url(directory) else ""
+        case "toolchain":
+            named = any((place / name).exists() for place in _upward(directory, root) for name in _TOOLCHAIN_FILES)
+            return "may install the toolchain that the project names" if named else ""
         case _:
             return f"depends on {condition!r}, which clio does not know"
 

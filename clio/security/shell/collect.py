@@ -39,6 +39,8 @@ class Collector:
         self.loops: list[tuple[str, tuple[Word, ...]]] = []
         self.arguments: list[tuple[Word, ...]] = []
         self.late_scripts: list[Word] = []
+        self.second_reading: list[SimpleCommand] = []
+        self.hidden_programs: list[str] = []
         self.fork_bomb = False
         self.moved = False
 
@@ -55,10 +57,17 @@ class Collector:
             loops=tuple(self.loops),
             arguments=tuple(self.arguments),
             late_scripts=tuple(self.late_scripts),
+            second_reading=tuple(self.second_reading),
+            hidden_programs=tuple(dict.fromkeys(self.hidden_programs)),
         )
 
     def add(self, command: SimpleCommand) -> None:
         self.commands.append(command)
+
+    def hide(self, why: str) -> None:
+        """Note that programs may run which the line does not name."""
+        self.unknown.append(why)
+        self.hidden_programs.append(why)
 
     def expand(self, command: SimpleCommand, place: Place, depth: int = 0) -> None:
         """Add a call, or what it starts where it is a wrapper."""
@@ -83,7 +92,9 @@ class Collector:
         if command.program in MOVES and not PLAINLY_STARTS.issuperset(command.wrappers):
             self.moved = True
         if command.program in SHELLS | {".", "source"} and reads_device(command.words):
-            self.unknown.append(f"what {command.program!r} reads cannot be told")
+            self.hide(f"what {command.program!r} reads cannot be told")
+        if command.program in ("enable", "hash") and any(word.text[:2] in ("-f", "-p") for word in command.words[1:]):
+            self.hide(f"{command.program!r} gives a name another program")
         peeled = peel(command.words)
         if peeled is None:
             self.add(command)
@@ -120,12 +131,12 @@ class Collector:
         """What a shell reads from its input: a here-document is followed; a pipe, or a function's input, cannot be."""
         if command.stdin == FROM_FILE:  # as if the file were its argument, but for what `< <(…)` prints
             if any(each.operator in ("<", "<>") and each.target.text.startswith("<(") for each in self.redirects):
-                self.unknown.append(f"what {command.program!r} reads cannot be told")
+                self.hide(f"what {command.program!r} reads cannot be told")
             return
         if command.stdin is not None:
             self.script(Word(command.stdin, dynamic=not command.stdin), command, place)
         elif reads_input(command.words):
-            self.unknown.append(f"what {command.program!r} reads cannot be told")
+            self.hide(f"what {command.program!r} reads cannot be told")
 
     def script(self, script: Word, command: SimpleCommand, place: Place) -> None:
         """Text that another shell will read as a command line of its own."""
@@ -141,6 +152,8 @@ class Collector:
         self.unknown += line.unknown
         self.arguments += line.arguments
         self.late_scripts += line.late_scripts
+        self.second_reading += line.second_reading
+        self.hidden_programs += line.hidden_programs
         self.fork_bomb = self.fork_bomb or line.fork_bomb
         wrappers = (*command.wrappers, command.program)
         for each in line.commands:

@@ -16,6 +16,7 @@ EXPANSIONS = frozenset(
     {"simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion"}
     | {"brace_expression", "arithmetic_expression"}
 )
+_BARE = frozenset({"word", "number", "variable_name", "special_variable_name", "test_operator"})
 _BARE_META = LatePattern(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
@@ -42,7 +43,6 @@ class Reader(Collector):
                     return Word(raw, dynamic=True)
                 if _BARE_META.search(raw):
                     self.unknown.append(f"the word {raw[:40]!r} was not split")
-                self._check_braces(raw)
                 return Word(shell_words.unquoted(raw), shell_words.has_braces(raw), shell_words.has_glob(raw))
             case "raw_string":
                 return Word(self.text(node)[1:-1])
@@ -72,13 +72,36 @@ class Reader(Collector):
         bare = "".join(
             self.text(child) if child.type in ("word", "number", "brace_expression") else "x" for child in node.children
         )
-        self._check_braces(bare)
         dynamic = any(part.dynamic for part in parts) or shell_words.has_braces(bare)
         return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
 
-    def _check_braces(self, bare: str) -> None:
-        if "{" in bare and shell_words.count_expanded(bare) >= shell_words.MANY_WORDS:
+    def check_braces(self, root: "Node") -> None:
+        """Note where the brace expansions of a line make too many words, wherever the shell expands them.
+
+        Words that touch are counted as one, and the words of the whole line together.
+        """
+        total, waiting = 0, [root]
+        while waiting:
+            node = waiting.pop()
+            waiting += node.children
+            bare, end = "", -1
+            for child in (*node.children, None):
+                if bare and (child is None or child.start_byte != end):
+                    count = shell_words.count_expanded(bare) if "{" in bare else 1
+                    total, bare = total + (count if count > 1 else 0), ""
+                if child is not None:
+                    bare += self._bare_text(child)
+                    end = child.end_byte
+        if total >= shell_words.MANY_WORDS:
             self.unknown.append("its braces stand for too many words")
+
+    def _bare_text(self, node: "Node") -> str:
+        """The text of a word outside quotes and expansions, each of which counts as a letter."""
+        if node.type == "concatenation":
+            return "".join(map(self._bare_text, node.children))
+        if not node.child_count and (node.type in _BARE or not node.is_named):
+            return self.text(node)
+        return self.text(node) if node.type == "brace_expression" else "x"
 
     def touching(self, first: Word, second: Word) -> Word:
         """Two words the grammar parts and the shell does not, as nothing stands between them."""

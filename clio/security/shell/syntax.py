@@ -89,12 +89,20 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
     if _STRANGE.search(command):
         walk.unknown.append("it holds a control character, or one that cannot be seen")
     walk.visit(root, Place())
+    if "{" in command:
+        walk.check_braces(root)
     if len(walk.commands) > _MAX_CALLS or any(len(each.written) > _MAX_WORDS for each in walk.commands):
         return CommandLine(unknown=("it has too many words or commands",))
     walk.unknown += walk.disagreements()
     walk.unknown += second_look(root, source, counted)
     if shell_state.refills(walk.commands) or any(shell_state.may_set(each, counted) for each in walk.commands):
         walk.unknown.append(shell_state.CALCULATES)
+    if walk.unknown:
+        walk.second_reading += [
+            SimpleCommand(words=call, written=call, folders=None)
+            for at, call in walk.outline.calls.items()
+            if at not in walk.seen_calls or (call[0].glob and walk.seen_calls[at][0].text != call[0].text)
+        ]
     if root.has_error and not walk.unknown:
         walk.unknown.append("the shell grammar cannot read all of it")
     return replace(walk.result(), text=command)

@@ -90,6 +90,8 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     arguments: what shells inside the line are given as `$0`, `$1` and so on, each call's words by themselves.
     late_scripts: texts that a shell inside the line reads and that are only known when it runs.
     fork_bomb: it defines a function that starts itself without end.
+    second_reading: the calls that only a second reader of the line finds, where the two do not agree.
+    hidden_programs: why programs may run that the line does not name, such as those in a text a pipe brings to a shell.
     loops: each `for name in …` with the words it goes through, of the line itself and not of scripts in it.
     """
 
@@ -101,6 +103,8 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     text: str = ""
     arguments: tuple[tuple[Word, ...], ...] = ()
     late_scripts: tuple[Word, ...] = ()
+    second_reading: tuple[SimpleCommand, ...] = ()
+    hidden_programs: tuple[str, ...] = ()
 
 
 _WORD_ESCAPE = LatePattern(r"\\(\n|.)", re.DOTALL)

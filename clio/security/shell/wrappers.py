@@ -579,6 +579,11 @@ def is_loader(name: str) -> bool:
     return _LOADER.fullmatch(name) is not None
 
 
+def is_wrapper(name: str) -> bool:
+    """Whether some calls of a program start another one that its arguments name."""
+    return name in _WRAPPERS or is_loader(name)
+
+
 def peel(words: Words) -> Peeled | None:
     """What a call starts instead of, or besides, itself; None where the call is what it seems."""
     if not words or words[0].dynamic:
