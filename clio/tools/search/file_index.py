@@ -5,7 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -98,26 +98,32 @@ def _with_ripgrep(
 ) -> list[str] | None:
     """None where ripgrep cannot be run, takes longer, or would wait for a file of rules."""
     command = [program, "--files", "--null", *ripgrep_options(root, folder, hidden=hidden), "./"]
-    with tempfile.TemporaryFile() as output:  # a pipe would have to be read while the folders are looked through
+    try:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return None
+    ends = time.monotonic() + limit_s
+    costly = threading.Event()
+
+    def watch() -> None:
+        if has_costly_rules(folder, lambda: process.poll() is not None or time.monotonic() > ends):
+            costly.set()
+            process.kill()
+
+    watcher = threading.Thread(target=watch, name="ignore-rules", daemon=True)
+    with process:
+        watcher.start()
         try:
-            process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL
-            )
-        except OSError:
+            listed = process.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
             return None
-        with process:
-            try:
-                ends = time.monotonic() + limit_s
-                if has_costly_rules(folder, lambda: process.poll() is not None or time.monotonic() > ends):
-                    return None
-                process.wait(max(ends - time.monotonic(), 0))
-            except subprocess.TimeoutExpired:
-                return None
-            finally:
-                if process.poll() is None:
-                    process.kill()
-        output.seek(0)
-        listed = output.read()
+        finally:
+            watcher.join()
+    if costly.is_set():
+        return None
     if process.returncode not in (0, 1) and not listed:
         return None
     names = os.fsdecode(listed).replace(os.sep, "/").split("\0")
