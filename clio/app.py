@@ -303,8 +303,9 @@ class App:
 
         at_start: a model's own name means the server clio was started with.
         """
-        self.config, self.provider = self._providers.switch(model, at_start=at_start)
-        self._current.leave()
+        config, provider = self._providers.switch(model, at_start=at_start)
+        self._current.leave()  # while the provider is still the one that is left
+        self.config, self.provider = config, provider
         self._model_name = model
         self.session.set_model(model)
 

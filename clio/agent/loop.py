@@ -259,10 +259,12 @@ class Loop:
         """Whether an answer without calls was cut off and is to be continued."""
         if said := _REFUSED.get(message.finish_reason):
             self._emit(Notice(text=f"{said}: {_REFUSED_STEP}", level="warning"))
-        if message.finish_reason == "pause_turn" and message.content.strip() and turn.continuations < MAX_CONTINUATIONS:
+        pauses = message.finish_reason == "pause_turn"
+        resends = getattr(self._provider, "protocol", "") == "messages"
+        if pauses and resends and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1
-            return True  # Anthropic's word for: send the answer back, and it goes on
-        if message.finish_reason not in _CUT_OFF:
+            return True  # over Messages the answer is sent back as it is, and it goes on
+        if message.finish_reason not in _CUT_OFF and not pauses:
             return False
         if self._mailbox.waiting:
             return True  # the person says how to go on

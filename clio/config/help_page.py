@@ -10,8 +10,7 @@ usage: clio [options]               a conversation in the current project; type 
 """
 _ENDING = """\
 example: git diff | clio -p "review this change"
-exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context cannot fit,
-  4 approval needed, 5 --max-cost reached, 6 a hook refused, 7 --json-schema unmet, 130 interrupted
+exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval needed, 5 cost, 6 hook, 7 schema, 130 stopped
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
 FAMILIES = {

@@ -152,7 +152,6 @@ PRESETS: tuple[Preset, ...] = (
         key_variable="MOONSHOT_API_KEY",
         host_suffixes=(".moonshot.cn",),
         default_model="kimi-k3",
-        quirks=Quirks(echo_reasoning=True),
     ),
     Preset(
         name="zai",
@@ -160,7 +159,6 @@ PRESETS: tuple[Preset, ...] = (
         key_variable="ZAI_API_KEY",
         other_key_variables=("Z_AI_API_KEY",),
         default_model="glm-5.2",
-        quirks=Quirks(echo_reasoning=True),
     ),
     Preset(
         name="minimax",
@@ -168,7 +166,6 @@ PRESETS: tuple[Preset, ...] = (
         key_variable="MINIMAX_API_KEY",
         host_suffixes=(".minimaxi.com",),
         default_model="MiniMax-M3",
-        quirks=Quirks(echo_reasoning=True),
     ),
     Preset(
         name="azure",

@@ -315,7 +315,7 @@ FAILED = [
     (_in_stream("response.failed", response={"status": "failed", "error": {"code": "invalid_prompt", "message": "no"},
                                              "instructions": "prompt is too long"}), ServerFailed, False),
     (_in_stream("response.failed", response={"status": "failed", "error": {"code": "bio_policy", "message": "no"}}),
-     ServerFailed, False),
+     ProviderRefused, None),
     (_in_stream("response.failed", response={"status": "failed", "error": None}), ServerFailed, True),
     (_in_stream("response.failed", response={"status": "failed",
                                              "error": {"code": "insufficient_quota", "message": "billing"}}),
