@@ -22,8 +22,7 @@ from bench.fidelity import fidelity
 from bench.histories import generated, next_step, stored, window_of
 from clio.context.budget import PROACTIVE
 from clio.messages import UserMessage
-from clio.providers.encode import Encoder
-from clio.providers.profiles import Quirks
+from clio.providers.chat_requests import ChatProtocol
 
 PARTS = ("cost", "fidelity", "cache", "run", "growth")
 USUAL = PARTS[:-1]  # growth takes half a minute
@@ -123,13 +122,13 @@ def cache() -> None:
         with tempfile.TemporaryDirectory() as folder:
             session = stored(messages[:start], Path(folder))
             window = window_of(session, tokens, system="The system prompt. " * 400)
-            encoder, quirks = Encoder("model"), Quirks()
-            bodies = [encoder.request(window.build().request, quirks)]
+            encoder = ChatProtocol("model")
+            bodies = [encoder.encode(window.build().request)]
             rest = iter(messages[start:] + messages[:start])
             while len(bodies) < 201:
                 for message in next_step(rest):
                     session.append(message)
-                bodies.append(encoder.request(window.build().request, quirks))
+                bodies.append(encoder.encode(window.build().request))
             shares = [common(one, two) / len(two) for one, two in itertools.pairwise(bodies)]
             trims = len(session.trims)
         print(f"| {tokens:,} | {statistics.median(shares):.1%} | {statistics.mean(shares):.1%} | {trims} of 200 |")

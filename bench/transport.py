@@ -28,7 +28,7 @@ EVENTS, REQUESTS = 20_000, 1_000
 async def stream(transport: Transport, most: int = EVENTS) -> None:
     """One answer, or its first events."""
     seen = 0
-    async with aclosing(transport.events(b"{}")) as events:
+    async with aclosing(transport.events("/chat/completions", b"{}", lambda: False)) as events:
         async for together in events:
             seen += len(together)
             if seen >= most:

@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
+from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Event, Notice, TurnFinished
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
@@ -31,13 +31,15 @@ from clio.context.ratios import RatioBook
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
 from clio.delegation import Delegation
-from clio.errors import ClioError
+from clio.errors import ClioError, ConfigError
 from clio.hooks.hooks import Hooks
 from clio.mcp.opening import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.providers.base import Provider
+from clio.providers.aliases import resolve_alias
+from clio.providers.base import OFFLINE, Provider
+from clio.providers.lesson_book import LessonBook
 from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
 from clio.sandbox.confinement import open_confinement
@@ -45,6 +47,7 @@ from clio.sandbox.sandbox import open_sandbox
 from clio.security.approval import Approver
 from clio.security.opening import open_policy
 from clio.security.path_policy import Workspace
+from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.settings import redactor_for
 from clio.sessions.opening import open_store
 from clio.sessions.session import Session
@@ -72,18 +75,22 @@ class App:
         env: Mapping[str, str],
         now: Callable[[], float] = time.time,
         shelf: Shelf | None = None,
+        book: LessonBook | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.shelf = shelf or Shelf()
         self.loaded = loaded
-        self.config = loaded.config
+        self.config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
         self._env = env
         self.provider = provider
-        self._providers = OpenedProviders(self.config, env, provider)
+        self._model_name = loaded.config.model or provider.model  # as it was asked for: an alias or a model
+        self.redactor = redactor or redactor_for(self.config, env)
+        self._providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
+        self._light: Provider | None = None
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
-        self.redactor = redactor_for(self.config, env)
 
         def clean(text: str) -> str:
             return self.redactor.redact(text).text
@@ -121,6 +128,10 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
+        self.efforts = EffortChoices(self.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+        self.fallback = FallbackModels(
+            self.config.fallback, self._providers.open, cooldown_s=self.config.fallback_cooldown_s, warn=self._warn
+        )
         self._assembly = Assembly(
             project=self.project,
             home=self.home,
@@ -135,6 +146,7 @@ class App:
             turn_files=self.turn_files,
             mailbox=self.mailbox,
             spending=self.spending,
+            efforts=self.efforts,
             planning=self.planning,
             shelf=self.shelf,
             asked=AskedByFiles(
@@ -156,6 +168,8 @@ class App:
             delegate_tool=lambda config, provider, limits, estimator: self._delegation.tool(
                 config, provider, limits, estimator
             ),
+            fallback=self.fallback,
+            light=lambda: self.light_provider,
             now=now,
         )
         learned = None if self.config.incognito else loaded.home
@@ -210,8 +224,9 @@ class App:
         """A turn of words that stand for others, with the model and the tools these ask for."""
         from clio.commands.meaning import chip, meant_fragment
 
-        before = self.provider.model
-        if meaning.model not in ("", before):
+        before = (self.config, self.provider, self._model_name)
+        switches = meaning.model not in ("", self.provider.model, self._model_name)
+        if switches:
             self.set_model(meaning.model)
         try:
             window = await self.window()
@@ -222,8 +237,11 @@ class App:
         finally:
             self.shelf.take_meant()
             self.tool_limit.end()
-            if meaning.model not in ("", before):
-                self.set_model(before)
+            if switches:
+                self._current.leave()
+                self.config, self.provider, self._model_name = before
+                self._providers.resume(self.config)
+                self.session.set_model(self._model_name)
 
     @property
     def added(self) -> "AddedCommands":
@@ -273,16 +291,43 @@ class App:
         for warning in session.warnings:
             self._warn(warning)
         asked = self.loaded.origins.get("model", "").startswith("flag")
-        if session.model and session.model != self.provider.model and not asked:
-            self.set_model(session.model)
+        if session.model and session.model not in (self.provider.model, self._model_name) and not asked:
+            try:
+                self.set_model(session.model, at_start=True)
+            except ConfigError as error:
+                self._warn(f"the session's model {session.model!r} does not answer: {error}")
         return session
 
-    def set_model(self, model: str) -> None:
-        """Talk to another model of the same server from the next turn on."""
-        self._current.leave()
-        self.config = msgspec.structs.replace(self.config, model=model)
-        self.provider = self._providers.open(model)
+    def set_model(self, model: str, *, at_start: bool = False) -> None:
+        """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError.
+
+        at_start: a model's own name means the server clio was started with.
+        """
+        config, provider = self._providers.switch(model, at_start=at_start)
+        self._current.leave()  # while the provider is still the one that is left
+        self.config, self.provider = config, provider
+        self._model_name = model
         self.session.set_model(model)
+
+    @property
+    def answering(self) -> Provider:
+        """The model that would take the next step: the chosen one, or one of `fallback` while its server is away."""
+        return self.fallback.pick(self.provider) or self.provider
+
+    @property
+    def light_provider(self) -> Provider:
+        """The model for questions beside the conversation: `light_model`, else the one that answers."""
+        name = self.config.light_model
+        if not name or self.provider.name == OFFLINE:
+            return self.provider
+        if self._light is None:
+            try:
+                self._light = self._providers.open(name)
+                self.spending.check_start(self._light)
+            except ConfigError as error:
+                self._warn(f"light_model {name!r} is not used: {error}")
+                self._light = self.provider
+        return self._light
 
     async def reload_servers(self) -> None:
         """Start the MCP servers anew; the next request has the tools they offer then."""
@@ -345,5 +390,18 @@ def build_app(
     shelf: Shelf | None = None,
 ) -> App:
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
-    provider = make_provider(loaded.config, env)
-    return App(loaded, provider=provider, approver=approver, asker=asker, emit=emit, env=env, shelf=shelf)
+    home = None if loaded.config.incognito else loaded.home
+    book = LessonBook(home, lambda text: emit(Notice(text=text, level="warning")))
+    redactor = redactor_for(loaded.config, env)
+    provider = make_provider(loaded.config, env, book=book, learn_secret=redactor.learn_secret)
+    return App(
+        loaded,
+        provider=provider,
+        approver=approver,
+        asker=asker,
+        emit=emit,
+        env=env,
+        shelf=shelf,
+        book=book,
+        redactor=redactor,
+    )

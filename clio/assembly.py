@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Notice
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.mentioned import Mentioned
@@ -24,9 +26,10 @@ from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.context.asked_by_files import AskedByFiles
+from clio.context.background_fetch import BackgroundFetch
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.calibrate import Calibration, prefix_texts
-from clio.context.encodings import encoding_folders, encoding_for, find_encoding
+from clio.context.encodings import encoding_folders, encoding_for, find_encoding, is_hosted_openai
 from clio.context.shelf import Shelf
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
@@ -37,6 +40,7 @@ from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.providers.base import Limits, Provider
+from clio.providers.http_provider import HttpProvider
 from clio.providers.pictures import takes_images
 from clio.providers.registry import OFFLINE
 from clio.security.approval import Approver, Policy
@@ -74,7 +78,9 @@ class Assembly(Struct, kw_only=True, frozen=True):
     """What every loop of one running clio has in common, and the way to put one together.
 
     asked: what files ask of agents. session_of: the running session, whichever that is by then.
-    remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends sub-agents.
+    fallback: the models that answer while the chosen one's server does not. light: gives the one for questions beside
+    the conversation. remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends
+    sub-agents.
     """
 
     project: Path
@@ -90,6 +96,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     turn_files: TurnFiles
     mailbox: Mailbox
     spending: Spending
+    efforts: EffortChoices
     planning: Planning
     shelf: Shelf
     asked: AskedByFiles
@@ -102,13 +109,15 @@ class Assembly(Struct, kw_only=True, frozen=True):
     session_of: Callable[[], Session]
     remember_rule: Callable[[str], None]
     delegate_tool: Callable[[Config, Provider, Limits, TokenEstimator], Tool]
+    fallback: FallbackModels
+    light: Callable[[], Provider]
     now: Callable[[], float]
 
     def make_loop(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
-    ) -> tuple[Loop, Calibration | None]:
-        """A loop for the running session, and a count of its prompt that may begin once the server has answered."""
-        side = SideQuestion(lambda: provider, asyncio.get_running_loop(), self.spending)
+    ) -> tuple[Loop, Calibration | BackgroundFetch | None]:
+        """A loop for the running session, and what may begin once the server has answered: see `_calibration`."""
+        side = SideQuestion(self.light, asyncio.get_running_loop(), self.spending, self.efforts.effort_of)
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 
@@ -123,7 +132,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
         hooks = TurnHooks(self.hooks, session, estimator)
         folders = self.asked.for_folders(config, limits, estimator)
-        calibration = self._calibration(provider, builder, estimator)
+        calibration = self._calibration(config, provider, builder, estimator)
         page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
@@ -147,6 +156,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 hooks=hooks,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+                takes_images=is_shown_images(config, provider),
             ),
             session=session,
             context=ContextWindow(
@@ -165,6 +175,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
             hooks=hooks,
             now=self.now,
             take_images=mentioned.take_images,
+            fallback=self.fallback,
+            effort_of=self.efforts.effort_of,
         )
         return loop, calibration
 
@@ -185,8 +197,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def _mentioned(
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> Mentioned:
-        images = provider.name != OFFLINE and takes_images(config, provider.model)
-
         def look_up(most_tokens: int) -> "MentionLookup":
             from clio.agent.mention_lookup import MentionLookup
 
@@ -200,7 +210,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 estimator=estimator,
                 session_tokens=most_tokens,
                 model=provider.model,
-                takes_images=images,
+                takes_images=is_shown_images(config, provider),
                 pasted=self.shelf.images,
                 servers=self.servers,
             )
@@ -235,18 +245,24 @@ class Assembly(Struct, kw_only=True, frozen=True):
             estimator=estimator,
             turn_fragments=lambda text: self._turn_fragments(text, mentioned),
             named_fragments=mentioned.fragments,
-            read_image=self._read_image,
+            read_image=lambda handle: read_stored_image(self.session_of(), handle),
         )
 
     def _calibration(
-        self, provider: Provider, builder: ContextBuilder, estimator: TokenEstimator
-    ) -> Calibration | None:
-        """A count of the prompt by a tokeniser, for a model that no bill has taught; None where none is on disk."""
+        self, config: Config, provider: Provider, builder: ContextBuilder, estimator: TokenEstimator
+    ) -> Calibration | BackgroundFetch | None:
+        """A count of the prompt by a tokeniser, for a model that no bill has taught; where its file is not on disk, the
+        download of it, as far as that is allowed.
+        """
         if estimator.is_taught or provider.name == OFFLINE:
             return None
         encoding = encoding_for(provider.model)
         path = find_encoding(encoding, encoding_folders(self.env, self.home))
-        return Calibration(estimator, prefix_texts(builder.prefix), encoding, path) if path else None
+        if path is not None:
+            return Calibration(estimator, prefix_texts(builder.prefix), encoding, path)
+        if config.incognito or config.fetch_encodings == "off" or not isinstance(provider, HttpProvider):
+            return None
+        return BackgroundFetch(encoding, self.home) if is_hosted_openai(provider.base_url) else None
 
     def _usable_skills(self) -> tuple[Skill, ...]:
         """The skills of a whole session; what lies in the person's own may be read."""
@@ -299,18 +315,25 @@ class Assembly(Struct, kw_only=True, frozen=True):
         named = [*self.hooks.take_notes(), *self.shelf.take_offered(), *mentions, *meant]
         return [*self.planning.begin_turn(), *await asyncio.to_thread(self.turn_files.fragments), *fragments, *named]
 
-    def _read_image(self, handle: str) -> bytes | None:
-        try:
-            return self.session_of().read_data(handle)
-        except (BlobNotFound, OSError):  # its message then says that it is gone
-            return None
-
     def _tell_of_memory(self) -> None:
         for sentence in self.memory.take_notices():
             self._warn(sentence)
 
     def _warn(self, text: str) -> None:
         self.emit(Notice(text=text, level="warning"))
+
+
+def is_shown_images(config: Config, provider: Provider) -> bool:
+    """Whether pictures are sent to the model that answers."""
+    return provider.name != OFFLINE and takes_images(config, provider.model)
+
+
+def read_stored_image(session: Session, handle: str) -> bytes | None:
+    """The bytes of a picture of the session; None where they are gone, which its message then says."""
+    try:
+        return session.read_data(handle)
+    except (BlobNotFound, OSError):
+        return None
 
 
 def project_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:

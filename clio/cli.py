@@ -216,7 +216,13 @@ def _doctor(arguments: "Arguments") -> int:
     from clio.config.options import make_options
     from clio.entrypoints.doctor import report
 
-    return report.run(make_options(arguments), os.environ, fetch=arguments.fetch_encodings, json=arguments.json)
+    return report.run(
+        make_options(arguments),
+        os.environ,
+        fetch=arguments.fetch_encodings,
+        live=arguments.live,
+        json=arguments.json,
+    )
 
 
 def _completions(arguments: "Arguments") -> int:

@@ -15,7 +15,7 @@ from clio.agent.events import Emit, Event, Notice, StepStarted, ToolFinished, To
 from clio.agent.loop import Loop
 from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
-from clio.assembly import Assembly
+from clio.assembly import Assembly, is_shown_images, read_stored_image
 from clio.config.schema import Config
 from clio.context.builder import ContextBuilder, Prefix, make_prefix
 from clio.context.found_windows import WindowBook
@@ -155,7 +155,12 @@ class Delegation:
                 head="system/agent",
             )  # fmt: skip
 
-        builder = ContextBuilder(project=shared.project, prefixes=[prefix], estimator=estimator)
+        builder = ContextBuilder(
+            project=shared.project,
+            prefixes=[prefix],
+            estimator=estimator,
+            read_image=lambda handle: read_stored_image(session, handle),
+        )
         return Loop(
             provider=provider,
             runner=ToolRunner(
@@ -173,6 +178,7 @@ class Delegation:
                 alone=self._changing,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=MAX_RESULT_CHARS,
+                takes_images=is_shown_images(config, provider),
             ),
             session=session,
             context=ContextWindow(session, builder, limits, now=shared.now),
@@ -181,6 +187,8 @@ class Delegation:
             max_steps=min(config.max_steps, task.agent.max_steps if task.agent else config.max_steps),
             spending=shared.spending,
             now=shared.now,
+            fallback=shared.fallback,
+            effort_of=shared.efforts.effort_of,
         )
 
     def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:

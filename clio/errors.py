@@ -60,7 +60,14 @@ class SessionLocked(UserError):
 
 
 class ProviderRefused(UserError):
-    """The server refused for a reason that trying again does not change."""
+    """The server refused for a reason that trying again does not change.
+
+    exhausted: the account's quota or credit is used up, which another server's account may have.
+    """
+
+    def __init__(self, message: str, *, exhausted: bool = False) -> None:
+        super().__init__(message)
+        self.exhausted = exhausted
 
 
 class ApprovalNeeded(UserError):

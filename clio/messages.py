@@ -21,17 +21,29 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens a server billed for one request, or for several added up. `cached_tokens` are part of `prompt_tokens`."""
+    """Tokens a server billed for one request, or for several added up.
+
+    cached_tokens: part of `prompt_tokens` that was read from the server's prompt cache.
+    cache_write_tokens: part of `prompt_tokens` that was written to it, at a higher price.
+    cache_write_1h_tokens: part of `cache_write_tokens` that was written for an hour, at a higher price still.
+    reasoning_tokens: part of `completion_tokens`.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cache_write_1h_tokens=self.cache_write_1h_tokens + other.cache_write_1h_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -76,11 +88,30 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
     created: float = 0.0
 
 
+class ReasoningItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of reasoning as the server sent it, to be returned unchanged with the answer it belongs to.
+
+    data: the JSON text of the item. text: how many characters of the answer's text came before it.
+    calls: how many of the answer's tool calls came before it.
+    """
+
+    data: str
+    text: int = 0
+    calls: int = 0
+
+
 class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="assistant"):
-    """One answer of the model. `finish_reason` is the server's word, or "interrupted"."""
+    """One answer of the model. `finish_reason` is the server's word, or "interrupted".
+
+    reasoning: what the model thought, as text for the screen.
+    reasoning_items: what its server wants back with this answer in later requests, in order.
+    reasoning_origin: the protocol, host and model they came from; no other gets them.
+    """
 
     content: str = ""
     reasoning: str = ""
+    reasoning_items: tuple[ReasoningItem, ...] = ()
+    reasoning_origin: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     model: str = ""
     finish_reason: str = ""
@@ -121,10 +152,14 @@ class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="tool"):
-    """The result of one tool call. `blob` is the handle of the whole output where `content` is only a preview."""
+    """The result of one tool call. `blob` is the handle of the whole output where `content` is only a preview.
+
+    images: pictures that belong to the result.
+    """
 
     tool_call_id: str
     content: str
+    images: tuple[ImagePart, ...] = ()
     name: str = ""
     ok: bool = True
     summary: str = ""
@@ -157,7 +192,7 @@ def text_of(message: Message) -> str:
 
 def blobs_of(message: Message) -> tuple[str, ...]:
     """The handles of everything stored beside a message."""
-    pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage) else ()
+    pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage | ToolMessage) else ()
     whole = message.blob if isinstance(message, UserMessage | ToolMessage) else None
     return (*pictures, whole) if whole else pictures
 

@@ -49,7 +49,7 @@ def message_units(message: Message) -> float:
     elif isinstance(message, AssistantMessage):
         units += sum(_CALL_UNITS + len(call.name) + text_units(call.arguments) for call in message.tool_calls)
     elif isinstance(message, ToolMessage):
-        units += _MESSAGE_UNITS
+        units += _MESSAGE_UNITS + IMAGE_TOKENS * DEFAULT_RATIO * len(message.images)
     return units
 
 

@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -38,6 +39,11 @@ from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
+from clio.providers.http_provider import HttpProvider  # noqa: E402
+from clio.providers.pictures import takes_images  # noqa: E402
+from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
+from clio.providers.registry import make_provider  # noqa: E402
+from clio.providers.request_facts import read_request_facts  # noqa: E402
 from clio.security.readonly.judge import listed_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
@@ -53,6 +59,7 @@ PAGES = (
     "docs/keys.md",
     "docs/themes.md",
     "docs/approvals.md",
+    "docs/providers.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -109,6 +116,26 @@ def settings() -> str:
         for name, field in MODEL_FIELDS.items()
     ]
     return table(("key", "value", "default", "meaning"), rows)
+
+
+def servers() -> str:
+    """Every named server, in the order in which keys are looked for."""
+    addresses = {
+        "azure": "`https://RESOURCE.openai.azure.com/openai/v1`",
+        "bedrock": "`https://bedrock-runtime.REGION.amazonaws.com/openai/v1`",
+        "vertex": "`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/endpoints/openapi`",
+    }
+    rows = [
+        (
+            f"`{preset.name}`",
+            preset.protocol,
+            f"`{preset.base_url}`" if preset.base_url else addresses[preset.name],
+            ", ".join(f"`{name}`" for name in preset.key_variables),
+            f"`{preset.default_model}`" if preset.default_model else "",
+        )
+        for preset in PRESETS
+    ]
+    return table(("`provider`", "protocol", "address", "key", "default model"), rows)
 
 
 def variables() -> str:
@@ -188,6 +215,44 @@ def programs() -> str:
     return "\n".join(wrap(", ".join(f"`{name}`" for name in listed_programs()), 120, break_on_hyphens=False))
 
 
+def providers() -> str:
+    """Every named provider: what its requests hold, read from requests to its default model, and how it was checked."""
+    columns = ("provider", "protocol", "key", "effort is sent as", "caching", "images", "checked how")
+    return table(columns, [_provider_row(preset) for preset in PRESETS])
+
+
+def _provider_row(preset: Preset) -> tuple[str, ...]:
+    key = f"`{preset.key_variable}`" if preset.key_required else "not needed"
+    model = preset.default_model or "a-model"
+    config = Config(provider=preset.name, model=model, base_url=None if preset.base_url else "https://example.com/v1")
+    provider = make_provider(config, {preset.key_variable: "key"})
+    assert isinstance(provider, HttpProvider)
+    facts = read_request_facts(provider, "high")
+    images = "by the model's name" if preset.default_model is None else "yes" if takes_images(config, model) else "no"
+    kinds = _recorded().get(preset.name, [])
+    recorded = f"recordings ({', '.join(kinds)}), loopback server" if kinds else "loopback server"
+    return (
+        f"`{preset.name}`",
+        f"`{provider.protocol}`",
+        key,
+        "<br>".join(f"`{field}`" for field in facts.effort) or "not sent",
+        ", ".join(f"`{field}`" if " " not in field else field for field in facts.cache) or "by the server alone",
+        images,
+        recorded,
+    )
+
+
+@cache
+def _recorded() -> dict[str, list[str]]:
+    """The protocols in which streams of a provider's own host were recorded, by its name."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests" / "fixtures" / "recorded_streams").glob("*.jsonl")):
+        urls = {str(json.loads(line)["url"]) for line in path.read_text(encoding="utf-8").splitlines()}
+        for name in {preset.name for url in urls if (preset := preset_at(url)) is not None}:
+            found.setdefault(name, []).append(path.stem)
+    return found
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
@@ -199,6 +264,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "prefs_commands": prefs_commands,
     "session_commands": session_commands,
     "programs": programs,
+    "servers": servers,
+    "providers": providers,
     "sessions_door": sessions_door,
     "settings": settings,
     "variables": variables,

@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("memory", "skills", "repository"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
-    ("config", "messages", "prompt_files"),
+    ("config", "images", "messages", "prompt_files"),
     ("git_looking",),
     ("storage",),
     ("algorithms", "children", "fragments", "errors", "ids"),
@@ -36,6 +36,7 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
     "httpx2": {"clio.providers.openai_transport", "clio.mcp.wire"},
+    "truststore": {"clio.providers.dial"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file"},
     "tiktoken": {"clio.context.calibrate_child"},

@@ -105,6 +105,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
         "'clio completions' needs one more word: completions bash, completions zsh, completions fish",
     ),
     (["--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
+    (["--live"], "--live belongs to 'clio doctor'"),
     (["config", "show", "--fetch-encodings"], "--fetch-encodings belongs to 'clio doctor'"),
     (["config", "show", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
     (["config", "show", "--cwd", "README.md"], "--cwd 'README.md': that is not a folder"),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from clio.agent.events import Event, StepFinished, TurnFinished
 from clio.agent.loop import Loop
+from clio.context.background_fetch import BackgroundFetch
 from clio.context.calibrate import Calibration
 from clio.context.found_windows import WindowBook
 from clio.context.ratios import RatioBook
@@ -14,8 +15,8 @@ from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
 from clio.tools.files.read_log import ReadLog
 
-Make = Callable[[Limits, TokenEstimator, ReadLog], tuple[Loop, Calibration | None]]
-"""Puts a loop together for the running session and model, and a count of its prompt."""
+Make = Callable[[Limits, TokenEstimator, ReadLog], tuple[Loop, Calibration | BackgroundFetch | None]]
+"""Puts a loop together for the running session and model, and a count of its prompt or a download for later ones."""
 
 
 class CurrentLoop:
@@ -38,7 +39,7 @@ class CurrentLoop:
         self._ratios = ratios
         self._windows = windows
         self._loop: Loop | None = None
-        self._calibration: Calibration | None = None
+        self._calibration: Calibration | BackgroundFetch | None = None
         self._estimator = TokenEstimator()  # of this session and model, once there is a loop
         self._read_log = ReadLog()  # of this session: what another one read, this one's model has not seen
 

@@ -40,7 +40,8 @@ class Keeping:
         No two calls of a session have the same id.
         """
         calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
-        message = whole_message(answer, calls, self._redactor, model=self._model, now=self._now())
+        model = answer.model or self._model
+        message = whole_message(answer, calls, self._redactor, model=model, now=self._now())
         self._call_ids.update(call.id for call in calls)
         self.add(message)
         return message, calls
@@ -48,10 +49,9 @@ class Keeping:
     def broken_off(self, partial: Answer | None) -> None:
         """The words of an answer that broke off, without its unfinished calls; calls left open are answered."""
         if partial is not None and partial.text.strip():
+            model = partial.model or self._model
             self.add(
-                whole_message(
-                    partial, (), self._redactor, model=self._model, now=self._now(), finish_reason="interrupted"
-                )
+                whole_message(partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted")
             )
         self.close_calls("interrupted")
 

@@ -22,6 +22,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.keeping import Keeping
 from clio.agent.repetition import RepetitionGuard
@@ -36,7 +37,7 @@ from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
 from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
 from clio.prompt_files import load_prompt
-from clio.providers.base import Provider
+from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
@@ -44,6 +45,13 @@ from clio.sessions.state import Bill
 from clio.tokens import TokenEstimator
 
 MAX_CONTINUATIONS = 3
+_CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
+"""Finish reasons of an answer that ended before it was whole, its last call included."""
+_REFUSED = {
+    "content_filter": "the server's content filter ended this answer",
+    "refusal": "the model declined to answer",
+}
+_REFUSED_STEP = "say it in other words, or go back to an earlier turn with /rewind"
 _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
@@ -78,6 +86,8 @@ class Loop:
 
     mailbox: what a person says into a running turn; what comes too late for it is left there.
     take_images: the pictures that the words name for which a context was made last.
+    fallback: the models that take a step while this one's server does not answer.
+    effort_of: how hard a model is to think, by its name.
     spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
     """
 
@@ -97,6 +107,8 @@ class Loop:
         now: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
+        fallback: FallbackModels | None = None,
+        effort_of: Callable[[str], str] = lambda model: AUTO,
     ) -> None:
         self._provider = provider
         self._take_images = take_images
@@ -119,6 +131,8 @@ class Loop:
             emit,
             now=now,
             rng=rng or random.Random(),
+            fallback=fallback,
+            effort_of=effort_of,
         )
         self._resumed = context.is_trimmed
 
@@ -221,8 +235,13 @@ class Loop:
             turn.count(answer.usage, bill)
             message, calls = self._keeping.answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
+            if answer.finish_reason == "model_context_window_exceeded":
+                self._learn_window(answer.usage)
+            if calls and answer.finish_reason in _REFUSED:
+                self._keeping.close_calls("not run: the answer was refused before it was whole")
+                calls = ()
             if calls:
-                await self._run_calls(calls, answer.finish_reason == "length", guard, turn)
+                await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
             self._keeping.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
             if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
@@ -238,9 +257,14 @@ class Loop:
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and is to be continued."""
-        if message.finish_reason == "content_filter":
-            self._emit(Notice(text="the server's content filter ended this answer", level="warning"))
-        if message.finish_reason != "length":
+        if said := _REFUSED.get(message.finish_reason):
+            self._emit(Notice(text=f"{said}: {_REFUSED_STEP}", level="warning"))
+        pauses = message.finish_reason == "pause_turn"
+        resends = getattr(self._provider, "protocol", "") == "messages"
+        if pauses and resends and turn.continuations < MAX_CONTINUATIONS:
+            turn.continuations += 1
+            return True  # over Messages the answer is sent back as it is, and it goes on
+        if message.finish_reason not in _CUT_OFF and not pauses:
             return False
         if self._mailbox.waiting:
             return True  # the person says how to go on
@@ -252,6 +276,12 @@ class Loop:
         turn.continuations += 1
         self._keeping.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
         return True
+
+    def _learn_window(self, usage: Usage | None) -> None:
+        """Request and answer together filled the window, which is all it holds: the next request is trimmed."""
+        if usage is not None:
+            self._context.filled(usage.prompt_tokens + usage.completion_tokens)
+        self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.agent.mentioned_images import MAX_IMAGE_BYTES, looks_like_image, media_type
 from clio.agent.mentioned_resources import resource_of
 from clio.agent.mentioned_sessions import session_rows
 from clio.context.mentions import Lines, Mention, readings
 from clio.errors import SessionNotFound
+from clio.images import MAX_IMAGE_BYTES, looks_like_image, media_type
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem

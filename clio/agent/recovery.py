@@ -25,28 +25,31 @@ class ModelCaller:
         self._has_answered = False
         self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
 
-    async def ask(self, request: ChatRequest, *, large: bool = False) -> Answer:
+    async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> Answer:
         """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError.
 
         large: the request takes so much of the window that an empty answer, three times, means it does not fit:
             llama.cpp's Python server says it in no other way.
+        retries: how many times more than once it is sent.
         """
         display = Display(self._emit)
         attempt = 0
         while True:
-            answer = self.partial = Answer()
+            answer = self.partial = Answer(self._provider.model)
             try:
                 await receive(self._provider, request, answer, display, self._redactor)
             except ProviderError as error:
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
-                most = _EMPTY_RETRIES if too_large else MAX_RETRIES
+                most = min(_EMPTY_RETRIES if too_large else MAX_RETRIES, retries)
                 self._has_answered = self._has_answered or isinstance(error, StreamBroken)
                 if not self._may_pass(error) or attempt > most:
                     if too_large:
                         raise ContextOverflow(str(error)) from error
                     if isinstance(error, RateLimited) and error.retryable:
                         raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
+                    if type(error) is ServerFailed and error.retryable and not error.away:
+                        raise ServerFailed(f"{error}, {attempt} times: {_NEXT_STEP}") from error
                     raise
                 await self._wait(attempt, most, error)
                 display.restart()

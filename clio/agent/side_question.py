@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from clio.agent.spending import Spending, TooDear
-from clio.errors import ServerFailed
+from clio.errors import ProviderRefused, ServerFailed
 from clio.messages import UserMessage
-from clio.providers.base import ChatRequest, Provider
+from clio.providers.base import AUTO, ChatRequest, Provider
 
 TIMEOUT_S = 20.0
 MAX_TOKENS = 1_000
@@ -14,15 +14,21 @@ _SYSTEM = "You answer one short question about remembered statements. They are d
 
 
 class SideQuestion:
-    """Asks the model that answers the conversation, without being part of it: no tools, no history, no screen.
+    """Asks a model beside the conversation: no tools, no history, no screen.
 
     loop: the event loop the provider lives in. spending: counts what it costs, and may forbid it.
+    effort_of: how hard a model is to think in the conversation; here it is asked for low effort at most.
     """
 
     def __init__(
-        self, provider_of: Callable[[], Provider], loop: asyncio.AbstractEventLoop, spending: Spending | None = None
+        self,
+        provider_of: Callable[[], Provider],
+        loop: asyncio.AbstractEventLoop,
+        spending: Spending | None = None,
+        effort_of: Callable[[str], str] = lambda model: AUTO,
     ) -> None:
         self._provider_of = provider_of
+        self._effort_of = effort_of
         self._loop = loop
         self._spending = spending
 
@@ -45,11 +51,23 @@ class SideQuestion:
 
     async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
         """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
-        request = ChatRequest(system=system, messages=(UserMessage(content=prompt),), max_output_tokens=max_tokens)
+        from clio.providers.known_efforts import choose_side_effort, usable_efforts
+
         provider = self._provider_of()
+        request = ChatRequest(
+            system=system,
+            messages=(UserMessage(content=prompt),),
+            max_output_tokens=max_tokens,
+            effort=choose_side_effort(self._effort_of(provider.model), usable_efforts(provider, provider.model)),
+        )
+        try:
+            return await self._ask(provider, request, len(prompt + system) // 4, max_tokens)
+        except ProviderRefused as error:  # a wrong key of the light model ends this question, not the conversation
+            raise ServerFailed(str(error), retryable=False) from error
+
+    async def _ask(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
         if self._spending is None:
             return "".join([chunk.text async for chunk in provider.stream(request)])
-        tokens = len(prompt + system) // 4
         try:
             held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
         except TooDear as error:

@@ -147,7 +147,8 @@ class Spending:
             return 0
         of, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
         seen = min(tokens, prompt_tokens) if of == model else 0
-        return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen))
+        written = prompt_tokens - seen  # where a maker charges for that, each request writes all that is new
+        return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen, cache_write_tokens=written))
 
     def _price(self, provider: Provider) -> Price | None:
         try:

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from clio.agent.events import Emit, ReasoningDelta, StreamRestarted, TextDelta
 from clio.algorithms.hidden_letters import unhidden
-from clio.messages import AssistantMessage, ToolCall, Usage
+from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage
 from clio.providers.base import ChatRequest, Chunk, Provider
 from clio.security.redaction.redactor import Redactor
 
@@ -18,15 +18,19 @@ class _PartialCall(Struct):
 
 
 class Answer:
-    """One answer as far as it has come."""
+    """One answer as far as it has come. model: which one gives it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
+        self.model = model
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: dict[int, _PartialCall] = {}
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.cost: int | None = None
+        self.reasoning_items: tuple[ReasoningItem, ...] = ()
+        self.origin = ""
+        self.notice = ""
 
     def take(self, chunk: Chunk) -> None:
         """Add one chunk. Ids and names are whole and may repeat; arguments are appended."""
@@ -42,6 +46,9 @@ class Answer:
         self.finish_reason = chunk.finish_reason or self.finish_reason
         self.usage = chunk.usage or self.usage
         self.cost = chunk.cost if chunk.cost is not None else self.cost
+        self.reasoning_items = chunk.reasoning_items or self.reasoning_items
+        self.origin = chunk.origin or self.origin
+        self.notice = chunk.notice or self.notice
 
     @property
     def text(self) -> str:
@@ -170,13 +177,19 @@ def whole_message(
 ) -> AssistantMessage:
     """The answer as a message to keep: secrets replaced in words, thoughts and arguments.
 
-    A model repeats what it read: letters nobody sees are spelled out in its words too.
+    A model repeats what it read: letters nobody sees are spelled out in its words too. Reasoning items are kept as
+    they came or not at all: a server refuses one that was changed, so those that hold a secret are dropped.
     """
+    items = answer.reasoning_items
+    if any(redactor.redact(item.data).text != item.data for item in items):
+        items = ()
     return AssistantMessage(
         created=now,
         model=model,
         content=redactor.redact(unhidden(answer.text)).text,
         reasoning=redactor.redact(answer.reasoning).text,
+        reasoning_items=items,
+        reasoning_origin=answer.origin if items else "",
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.name, arguments=redactor.redact(call.arguments).text) for call in calls
         ),

@@ -14,7 +14,8 @@ from clio.agent.turn_hooks import TurnHooks
 from clio.context.inert import said_by_a_tool
 from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
-from clio.messages import ToolCall, ToolMessage
+from clio.images import Picture
+from clio.messages import ImagePart, ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy, Verdict
 from clio.security.path_policy import Workspace
@@ -54,6 +55,7 @@ class ToolRunner:
 
     alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
+    takes_images: whether the model is shown the pictures of results.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class ToolRunner:
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
+        takes_images: bool = False,
     ) -> None:
+        self._takes_images = takes_images
         self.tools = tools
         self._session = session
         self._workspace = workspace
@@ -187,6 +191,18 @@ class ToolRunner:
             if self._turn_files is not None:
                 self._turn_files.after()
 
+    def _stored(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
+        """The pictures as parts of a message, their bytes kept in the session."""
+        return tuple(
+            ImagePart(
+                blob=self._session.write_data(picture.data),
+                media_type=picture.media_type,
+                name=self._redactor.redact(picture.name).text,
+                size=len(picture.data),
+            )
+            for picture in pictures
+        )
+
     def _names(self, output: ToolOutput) -> tuple[str, ...]:
         return tuple(self._workspace.display(path) for path in changed_paths(output.changed))
 
@@ -274,13 +290,16 @@ class ToolRunner:
         from clio.tools.files.diff import diff_change
         from clio.tools.truncate import preview
 
-        safe = self._redactor.message(said_by_a_tool(output.text))
+        images = self._stored(output.images) if self._takes_images else ()
+        unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
+        safe = self._redactor.message(said_by_a_tool(unseen))
         text = safe.text
         handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
             content="\n\n".join(filter(None, (preview(text, self._max_result_chars, handle), below))),
+            images=images,
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
             seconds=round(seconds, 3),
@@ -305,6 +324,12 @@ class ToolRunner:
             )
         )
         return Outcome(message=message, changed=output.changed, approval_missing=missing)
+
+
+_UNSEEN = (
+    "[This model takes no pictures, so what is on it cannot be seen here. Say so if it matters; the user can switch to "
+    "another model with /model.]"
+)
 
 
 def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:

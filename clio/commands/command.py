@@ -13,6 +13,7 @@ from clio.commands.result import CommandResult
 from clio.config.schema import Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
+    from clio.agent.efforts import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
@@ -93,6 +94,16 @@ class Shell(Protocol):
         ...
 
     @property
+    def answering(self) -> "Provider":
+        """The model that would take the next step: the chosen one, or one that stands in for it."""
+        ...
+
+    @property
+    def light_provider(self) -> "Provider":
+        """The model for questions beside the conversation."""
+        ...
+
+    @property
     def memory(self) -> "MemorySystem":
         """Everything that is remembered."""
         ...
@@ -110,6 +121,11 @@ class Shell(Protocol):
     @property
     def servers(self) -> "Servers":
         """The MCP servers, and what they offer."""
+        ...
+
+    @property
+    def efforts(self) -> "EffortChoices":
+        """How hard each model is asked to think."""
         ...
 
     async def reload_servers(self) -> None:

@@ -16,7 +16,7 @@ from clio.sessions.turn_costs import Sum, sum_of, turn_costs
 
 if TYPE_CHECKING:
     from clio.providers.price_book import PriceBook
-    from clio.providers.prices import Price
+    from clio.providers.prices import Price, Rate
     from clio.sessions.ledger import Spent
 
 TURNS, DAYS = 10, 30
@@ -32,15 +32,17 @@ def show(shell: Shell, argument: str) -> CommandResult:
         return days(shell, "")
     turns = turn_costs(shell.session.messages, shell.session.bills)
     total = sum_of(shell.session.bills)
-    rows = [_row(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
-    rows += [_row(f"session ({_turns(len(turns))})", total)]
+    rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
+    rows += [(f"session ({_turns(len(turns))})", total)]
     spent = _spent(shell)
     recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
-    rows += [_row(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
-    said = [_price_words(shell), _limit_words(shell)] if total.requests else [_price_words(shell)]
+    rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
+    said = [_price_words(shell)]
+    if total.requests:
+        said += [_thinking_words(total), _limit_words(shell)]
     return CommandResult(
         text=" ".join(filter(None, said)),
-        table=Table(columns=("turn", "", "", "", "cost"), rows=tuple(rows), wide=0, cut=True),
+        table=_table("turn", rows),
         data={
             "session": shell.session.id,
             "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
@@ -79,7 +81,7 @@ def prices(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text=f"No prices are known for {code(server)}; write them into {code(SHOWN)}.", data=[])
     return CommandResult(
         text=f"US dollars a million tokens. Your own go into {code(SHOWN)} and win.",
-        table=Table(columns=("model", "in", "cached", "out", "as of"), rows=rows, wide=0),
+        table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide=0),
         data=[_price_data(price) for price in listed],
     )
 
@@ -107,11 +109,11 @@ def _grouped(
     sums = {name: _added(group) for name, group in groups.items()}
     order = sorted(sums, reverse=True) if newest else sorted(sums, key=lambda name: -sums[name].cost.micro_dollars)
     shown = order[:newest]
-    rows = [_row(name, sums[name]) for name in shown]
-    rows += [_row("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
+    rows = [(name, sums[name]) for name in shown]
+    rows += [("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
         text=_damage_words(shell),
-        table=Table(columns=(heading, "", "", "", "cost"), rows=tuple(rows), wide=0, cut=True),
+        table=_table(heading, rows),
         data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
     )
 
@@ -131,14 +133,31 @@ def _added(spent: "Sequence[Spent]") -> Sum:
         requests=sum(one.requests for one in spent),
         prompt_tokens=sum(one.prompt_tokens for one in spent),
         cached_tokens=sum(one.cached_tokens for one in spent),
+        cache_write_tokens=sum(one.cache_write_tokens for one in spent),
+        reasoning_tokens=sum(one.reasoning_tokens for one in spent),
         completion_tokens=sum(one.completion_tokens for one in spent),
         cost=sum((one.cost for one in spent), Cost()),
     )
 
 
-def _row(name: str, sum_: Sum) -> tuple[str, ...]:
-    amounts = (("in", sum_.prompt_tokens), ("cached", sum_.cached_tokens), ("out", sum_.completion_tokens))
-    return (name, *(f"{format_tokens(tokens)} {word}" for word, tokens in amounts), sum_.cost.text or UNKNOWN)
+def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
+    """The sums by name; tokens written to a cache only where there are any."""
+    amounts: list[tuple[str, Callable[[Sum], int]]] = [
+        ("in", lambda sum_: sum_.prompt_tokens),
+        ("cached", lambda sum_: sum_.cached_tokens),
+    ]
+    if any(sum_.cache_write_tokens for _, sum_ in rows):
+        amounts.append(("written", lambda sum_: sum_.cache_write_tokens))
+    amounts.append(("out", lambda sum_: sum_.completion_tokens))
+    return Table(
+        columns=(heading, *("" for _ in amounts), "cost"),
+        rows=tuple(
+            (name, *(f"{format_tokens(count(sum_))} {word}" for word, count in amounts), sum_.cost.text or UNKNOWN)
+            for name, sum_ in rows
+        ),
+        wide=0,
+        cut=True,
+    )
 
 
 def _data(sum_: Sum) -> dict[str, object]:
@@ -146,6 +165,8 @@ def _data(sum_: Sum) -> dict[str, object]:
         "requests": sum_.requests,
         "prompt_tokens": sum_.prompt_tokens,
         "cached_tokens": sum_.cached_tokens,
+        "cache_write_tokens": sum_.cache_write_tokens,
+        "reasoning_tokens": sum_.reasoning_tokens,
         "completion_tokens": sum_.completion_tokens,
         "micro_dollars": sum_.cost.micro_dollars,
         "unpriced_tokens": sum_.cost.unpriced_tokens,
@@ -168,11 +189,23 @@ def _price_words(shell: Shell) -> str:
     rate = price.rate
     amounts = ", ".join(
         f"{format_money(amount)} {name}"
-        for name, amount in (("input", rate.input), ("cached", rate.cached), ("output", rate.output))
+        for name, amount in (
+            ("input", rate.input),
+            ("cached", rate.cached),
+            ("written", rate.write),
+            ("written for an hour", rate.write_1h),
+            ("output", rate.output),
+        )
+        if amount is not None
     )
     day = f", as of {price.as_of}" if price.as_of else ""
     old = f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN)}." if book.is_old(price) else ""
     return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
+
+
+def _thinking_words(total: Sum) -> str:
+    thinking = total.reasoning_tokens
+    return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
 
 
 def _limit_words(shell: Shell) -> str:
@@ -189,10 +222,14 @@ def _damage_words(shell: Shell) -> str:
 
 def _price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
     rate, day = price.rate, f"{price.as_of or '–'}{' (old)' if book.is_old(price) else ''}"
-    yield (price.model, *map(format_money, (rate.input, rate.cached, rate.output)), day)
+    yield (price.model, *_amounts(rate), day)
     if price.long is not None:
-        long = price.long
-        yield (f"– above {format_tokens(price.above)}", *map(format_money, (long.input, long.cached, long.output)), "")
+        yield (f"– above {format_tokens(price.above)}", *_amounts(price.long), "")
+
+
+def _amounts(rate: "Rate") -> tuple[str, ...]:
+    write = rate.input if rate.write is None else rate.write
+    return tuple(map(format_money, (rate.input, rate.cached, write, rate.output)))
 
 
 def _price_data(price: "Price") -> dict[str, object]:
@@ -201,6 +238,8 @@ def _price_data(price: "Price") -> dict[str, object]:
         "model": price.model,
         "input": price.rate.input,
         "cached": price.rate.cached,
+        "write": price.rate.write,
+        "write_1h": price.rate.write_1h,
         "output": price.rate.output,
         "as_of": price.as_of,
         "until": price.until,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.commands.tables import Table
 from clio.config.schema import ApprovalMode
 
 ExportForm = Literal["html", "md", "json"]
@@ -116,3 +117,17 @@ class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     question: str
     then: str
     word: str = ""
+
+
+class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
+    """Let the user choose a row of a table; run the command `then` with its value behind it.
+
+    values: one for each row. start: the row to begin on. Where no list can be drawn, the result's own text and table
+    say how to choose.
+    """
+
+    title: str
+    table: Table
+    values: tuple[str, ...]
+    then: str
+    start: int = 0

@@ -12,6 +12,7 @@ _WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("style", "wording"),
             ("skills", "instructions"),
             ("agents", "helpers"),
+            ("effort", "how hard it thinks"),
             ("scenario", "kind of work"),
         ),
     ),

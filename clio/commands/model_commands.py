@@ -1,18 +1,25 @@
 """Commands about the model that answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import get_args
+
+from msgspec import Struct, structs
 
 from clio.algorithms.counts import format_tokens
-from clio.algorithms.money import format_money
+from clio.algorithms.money import MICROS, format_money
 from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.follow_ups import SetModel
+from clio.commands.follow_ups import Choose, SetModel
 from clio.commands.markdown_code import code
+from clio.commands.matching import nearest
 from clio.commands.result import CommandResult, WaitFor, refuse
 from clio.commands.tables import Table
+from clio.config.schema import Effort
 from clio.errors import ClioError
-from clio.providers.base import OFFLINE, ListsModels
+from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels
+from clio.providers.known_efforts import describe_efforts, usable_efforts
 from clio.providers.limits import configured
+from clio.providers.pictures import takes_images
 from clio.providers.profiles import profile_of
 
 MAX_SHOWN = 100
@@ -35,11 +42,11 @@ async def ask_server(shell: Shell) -> bool:
 
 
 def model(shell: Shell, argument: str) -> CommandResult:
-    """Show the models the server offers, or talk to another one of them."""
+    """Show the models that can be talked to, or talk to another one of them."""
     provider = shell.provider
     if not argument:
         if not isinstance(provider, ListsModels):
-            return CommandResult(text=_told(shell))
+            return _offer(shell, {}, "")
         server = provider
         return CommandResult(
             follow_up=WaitFor(saying=f"asking {provider.name} for its models", work=lambda: _listed(shell, server))
@@ -52,61 +59,95 @@ def model(shell: Shell, argument: str) -> CommandResult:
 
 
 async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
-    """What the server offers as a table; where it does not say, what is known without it, and why."""
+    """What the server offers; where it does not say, what is known without it, and why."""
     name = shell.provider.name
     try:
         offered = await server.offered()
     except ClioError as error:
-        return CommandResult(text=f"{_told(shell)}\n\n{name} did not list its models: {error}")
+        return _offer(shell, {}, f"{name} did not list its models: {error}")
     if not offered:
-        return CommandResult(text=f"{_told(shell)}\n\n{name} lists no models.")
+        return _offer(shell, {}, f"{name} lists no models.")
     SERVED[name] = tuple(one.name for one in offered)
-    windows = {one.name: one.window for one in offered}
+    return _offer(shell, {one.name: one.window for one in offered}, "")
+
+
+def _offer(shell: Shell, windows: Mapping[str, int], problem: str) -> CommandResult:
+    """The models to choose from, with what each costs, holds and takes. windows: of those the server lists."""
+    provider = shell.provider
+    if provider.name == OFFLINE:
+        return CommandResult(text=f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}")
+    running = provider.model
     own = [known for known in _known(shell) if known not in windows]
-    names = [*own, *sorted(windows, key=str.lower)]
-    running = shell.provider.model
-    names.sort(key=lambda one: one != running)  # where there are too many to show, the one that answers is among them
-    rows = [_row(shell, one, windows.get(one, 0)) for one in names[:MAX_SHOWN]]
-    more = len(names) - len(rows)
-    text = f"{code(running)} at {code(name)}. `/model NAME` switches."
-    if more:
-        text += f" {more:,} more are not shown; Tab behind `/model` and a few letters finds them."
-    if own:
+    names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
+    text = f"{_running(shell)} `/model NAME` switches."
+    if len(names) > MAX_SHOWN:
+        text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
+    if own and windows:
         text += " What you have named yourself and the server does not list is marked `not listed`."
-    notes = ["→" if one == running else "" for one in names]
-    table = Table(
-        columns=("", "model", "window", "$ in", "$ out", ""),
-        rows=tuple((note, *row, "not listed" if row[0] in own else "") for note, row in zip(notes, rows, strict=False)),
-        wide=1,
-        cut=True,
+    described = [_describe(shell, one, windows.get(one, 0)) for one in names]
+    rows = tuple(
+        ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
+        for one in described
     )
-    data = [{"name": one.name, "window": one.window or None, "running": one.name == running} for one in offered]
-    return CommandResult(text=text, table=table, data=data)
+    columns = ("", "model", "window", "$ in", "$ out", "$ cached", "takes", "")
+    table = Table(columns=columns, rows=rows, wide=1, cut=True)
+    return CommandResult(
+        text=f"{text}\n\n{problem}" if problem else text,
+        table=structs.replace(table, rows=rows[:MAX_SHOWN]) if windows or len(rows) > 1 else None,
+        data=[one.data | {"running": one.name == running, "listed": one.name in windows} for one in described],
+        follow_up=Choose(
+            title=f"Models at {provider.name} · prices in US dollars per 1M tokens" + (f" · {problem}" * bool(problem)),
+            table=table,
+            values=tuple(names),
+            then="/model",
+        )
+        if len(rows) > 1
+        else None,
+    )
 
 
-def _row(shell: Shell, name: str, window: int) -> tuple[str, ...]:
-    """A model with its window and its price for a million tokens, as far as they are known."""
+def _running(shell: Shell) -> str:
+    provider = shell.provider
+    effort = shell.efforts.effort_of(provider.model)
+    return f"{code(provider.model)} at {code(provider.name)}, effort {code(effort)}."
+
+
+class _Described(Struct, frozen=True, kw_only=True):
+    """One model: what stands in its row, and the same as data."""
+
+    name: str
+    cells: tuple[str, ...]
+    data: dict[str, object]
+
+
+def _describe(shell: Shell, name: str, window: int) -> _Described:
+    """A model with its window, its price for a million tokens, and what it takes, as far as they are known."""
     window = configured(shell.config, name)[0] or window or _profiled(name)
     price = None
     with suppress(ClioError):  # a prices file that is wrong is told by /cost prices
         price = shell.spending.book.price_of(shell.provider.name, name)
-    money = (format_money(price.rate.input), format_money(price.rate.output)) if price else ("", "")
-    return (name, format_tokens(window) if window else "", *money)
+    rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
+    images, efforts = takes_images(shell.config, name), usable_efforts(shell.provider, name)
+    takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
+    money = tuple(map(format_money, rates)) or ("", "", "")
+    cost = dict(zip(("input", "output", "cached"), (rate / MICROS for rate in rates), strict=False))
+    return _Described(
+        name=name,
+        cells=(name, format_tokens(window) if window else "", *money, takes),
+        data={
+            "name": name,
+            "window": window or None,
+            "dollars_per_million": cost or None,
+            "images": images,
+            "efforts": list(efforts) if efforts is not None else None,
+            "effort": shell.efforts.effort_of(name),
+        },
+    )
 
 
 def _profiled(name: str) -> int:
     profile = profile_of(name)
     return profile.context_window if profile else 0
-
-
-def _told(shell: Shell) -> str:
-    provider = shell.provider
-    if provider.name == OFFLINE:
-        return f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}"
-    text = f"{code(provider.model)} at {code(provider.name)}."
-    if others := [name for name in _known(shell) if name != provider.model]:
-        text += " Also known: " + ", ".join(code(name) for name in others[:MAX_SHOWN]) + "."
-    return text + " `/model NAME` switches."
 
 
 def _known(shell: Shell) -> list[str]:
@@ -122,12 +163,83 @@ def suggest_models(shell: Shell) -> Iterable[Suggestion]:
         yield Suggestion(text=name, note="in use" if name == shell.provider.model else "")
 
 
+_LEVELS = {
+    "auto": "the server's default",
+    "none": "no reasoning",
+    "minimal": "as little as possible",
+    "low": "quick and cheap",
+    "medium": "balanced",
+    "high": "for hard problems",
+    "xhigh": "slower and more expensive",
+    "max": "the most the model can do",
+}
+
+
+def effort(shell: Shell, argument: str) -> CommandResult:
+    """Show the levels of effort, or ask the running model with another one."""
+    name, model = shell.provider.name, shell.provider.model
+    if name == OFFLINE:
+        return refuse(f"No language model answers, so there is no effort to set. {_CONNECT}")
+    levels = usable_efforts(shell.provider, model)
+    word = argument.lower()
+    if not word:
+        return _offer_efforts(shell, levels)
+    level = next((one for one in get_args(Effort) if one == word), None)
+    if level is None:
+        return refuse(f"There is no effort {argument!r}; {nearest(word, list(_LEVELS))}")
+    shell.efforts.choose(model, level)
+    text = f"{code(model)} is asked with effort {code(level)} from the next request on."
+    if level != AUTO and levels is not None and level not in levels:
+        taken = ", ".join(levels) or "no effort at all"
+        text += f" It is known to take {taken}; if its server refuses {code(level)}, the nearest one is used."
+    return CommandResult(text=text, data={"model": model, "effort": level})
+
+
+def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResult:
+    model = shell.provider.model
+    current = shell.efforts.effort_of(model)
+    offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
+    text = f"{_running(shell)} `/effort LEVEL` sets it for this model until you leave clio."
+    if levels is None:
+        text += " Which levels it takes is not known; for one that is refused, the nearest is used."
+    elif not levels:
+        text += " As far as is known this model takes no effort setting."
+    rows = tuple(("→" if level == current else "", level, _LEVELS[level]) for level in offered)
+    table = Table(columns=("", "effort", ""), rows=rows, wide=2)
+    return CommandResult(
+        text=text,
+        table=table,
+        data={"model": model, "effort": current, "efforts": list(levels) if levels is not None else None},
+        follow_up=Choose(
+            title=f"Effort of {model}",
+            table=table,
+            values=tuple(offered),
+            then="/effort",
+            start=offered.index(current) if current in offered else 0,
+        ),
+    )
+
+
+def suggest_efforts(shell: Shell) -> Iterable[Suggestion]:
+    """The levels the running model takes, as far as that is known."""
+    levels = usable_efforts(shell.provider, shell.provider.model)
+    for level in (AUTO, *(EFFORTS if levels is None else levels)):
+        yield Suggestion(text=level, note=_LEVELS[level])
+
+
 MODEL = (
     Command(
         name="model",
         argument="[NAME]",
-        summary="the models the server offers, or another one to answer",
+        summary="list or switch models, with what each costs, holds and takes",
         handler=model,
         suggest=suggest_models,
+    ),
+    Command(
+        name="effort",
+        argument="[LEVEL]",
+        summary="how hard the model thinks: auto, none, minimal, low, medium, high, xhigh, max",
+        handler=effort,
+        suggest=suggest_efforts,
     ),
 )

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from clio.commands.called import MakePrompt
 from clio.commands.follow_ups import (
+    Choose,
     ClearScreen,
     Confirm,
     ExportSession,
@@ -87,6 +88,7 @@ FollowUp = (
     | SetTheme
     | GitWork
     | Confirm
+    | Choose
 )
 
 

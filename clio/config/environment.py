@@ -33,6 +33,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_PROVIDER", field="provider"),
     Variable(name="CLIO_BASE_URL", field="base_url"),
     Variable(name="CLIO_API_KEY", field="api_key"),
+    Variable(name="CLIO_API", field="api"),
+    Variable(name="CLIO_EFFORT", field="effort"),
     Variable(name="CLIO_APPROVE", field="approve"),
     Variable(name="CLIO_SANDBOX", field="sandbox"),
     Variable(name="CLIO_MAX_STEPS", field="max_steps"),
@@ -45,6 +47,33 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(name="CLIO_THEME", field="theme"),
     Variable(name="NO_COLOR", field="color", switches_off=True),
 )
+
+SERVER_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "MISTRAL_API_KEY",
+    "GROQ_API_KEY",
+    "XAI_API_KEY",
+    "MOONSHOT_API_KEY",
+    "ZAI_API_KEY",
+    "Z_AI_API_KEY",
+    "MINIMAX_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLOUDSDK_AUTH_ACCESS_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "OLLAMA_API_KEY",
+    "LMSTUDIO_API_KEY",
+    "LLAMA_API_KEY",
+    "VLLM_API_KEY",
+)
+"""Variables with keys of single servers: their values are secrets, whatever their names look like."""
 
 OPENAI = tuple(variable.name for variable in VARIABLES if variable.openai_only)
 

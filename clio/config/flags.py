@@ -30,6 +30,8 @@ class Arguments(argparse.Namespace):
     model: str | None = None
     provider: str | None = None
     base_url: str | None = None
+    api: str | None = None
+    effort: str | None = None
     approve: str | None = None
     allow: Sequence[str] | None = None
     deny: Sequence[str] | None = None
@@ -47,6 +49,7 @@ class Arguments(argparse.Namespace):
     debug: bool = False
     json: bool = False
     fetch_encodings: bool = False
+    live: bool = False
     read_only: bool = False
     yes: bool = False
     dry_run: bool = False
@@ -114,7 +117,11 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
     Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
          field="provider"),
-    Flag("--base-url", "address of an OpenAI-compatible server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--base-url", "address of any other server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
+         field="api"),
+    Flag("--effort", "how hard it thinks: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
+         metavar="LEVEL", field="effort"),
     Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
     Flag(
         "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
@@ -143,6 +150,7 @@ FLAGS: tuple[Flag, ...] = (
          only=("config", "doctor")),
     Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST,
          only=("doctor",)),
+    Flag("--live", "with `doctor`: send the model one tiny request, which costs money", group=_REST, only=("doctor",)),
     Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST, only=("mcp",)),
     Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST, only=("init",)),
     Flag("--dry-run", "with `init`: only say what would be written", group=_REST, only=("init",)),
@@ -272,6 +280,8 @@ def _check(arguments: Arguments) -> None:
         raise UsageError(f"--worktree is for a conversation or -p, not for 'clio {' '.join(arguments.words)}'")
     if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
         raise UsageError("--fetch-encodings belongs to 'clio doctor'")
+    if arguments.live and list(arguments.words) != ["doctor"]:
+        raise UsageError("--live belongs to 'clio doctor'")
     if arguments.read_only and list(arguments.words) != ["mcp"]:
         raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
     for flag, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):

@@ -5,15 +5,12 @@ from clio.config.flags import COMMANDS, FLAGS
 
 _USAGE = """\
 clio, a terminal coding agent that remembers.
-
 usage: clio [options]               a conversation in the current project; type /help there
        clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
 """
 _ENDING = """\
 example: git diff | clio -p "review this change"
-exit codes: 0 done, 1 the turn failed, 2 usage or configuration, 3 the context cannot fit,
-  4 an approval was needed and nobody could give it, 5 --max-cost was reached, 6 a hook refused,
-  7 the answer does not fit --json-schema, 130 interrupted
+exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval needed, 5 cost, 6 hook, 7 schema, 130 stopped
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
 FAMILIES = {

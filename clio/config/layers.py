@@ -33,6 +33,7 @@ from clio.errors import ConfigError, UsageError
 from clio.git_looking import describe_unreadable
 
 DEFAULT = "default"
+_KEYS = ("api_key", "api_key_command")
 Values = dict[tuple[str, ...], list[Setting]]
 """What the layers so far say: for a list its entries, for anything else one setting."""
 
@@ -176,11 +177,21 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
     before, server = _value(values, "provider"), _value(values, "base_url") or _value(values, "provider")
     gone: list[str] = []
     if provider and provider.value != before:
-        gone = ["base_url", "api_key", *(["model"] if before else [])]
+        gone = ["base_url", *_KEYS, *(["model"] if before else [])]
     elif address and address.value != _value(values, "base_url"):
-        gone = [*(["api_key"] if server else []), *([] if before == "openai" else ["provider"])]
+        gone = [*(_KEYS if server else ()), *([] if before == "openai" else ["provider"])]
+    elif any((name,) in layer for name in _KEYS):  # a layer that says where the key is replaces any other place
+        gone = list(_KEYS)
     for name in gone:
         values.pop((name,), None)
+    for key in layer:  # the same for an alias: a key of one address does not go to another
+        if key[0] == "models" and key[2] in ("provider", "base_url") and not _is_known(values, layer[key]):
+            values.pop((*key[:2], "api_key_command"), None)
+
+
+def _is_known(values: Values, setting: Setting) -> bool:
+    known = values.get(setting.key)
+    return known is not None and known[-1].value == setting.value
 
 
 def _value(values: Values, name: str) -> str | int | float | bool | None:

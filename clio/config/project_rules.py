@@ -57,7 +57,13 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "provider": _waits(_SERVER),
     "base_url": _waits(_SERVER),
     "api_key": _waits(_SERVER),
+    "api_key_command": _users("runs a command and decides which key is sent"),
+    "api_key_command_ttl_s": _users("decides how often the user's own command runs"),
+    "api": _waits("decides in which protocol the server is spoken to"),
+    "effort": _waits("decides how many tokens a request may cost"),
+    "cache_ttl": _waits(_SPENDING),
     "transport": _waits("decides which client speaks to the server, and with it which checks of the connection hold"),
+    "fetch_encodings": _users("decides what is downloaded into the home that all projects share"),
     "approve": _narrows("asking more often is narrower", lambda value, lower: _rank(value) < _rank(lower.approve)),
     "allow": _waits("lets commands run without a question"),
     "deny": _narrows("a further refused command is narrower", lambda value, lower: True),
@@ -71,6 +77,9 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "context_window": _waits(_SPENDING),
     "max_output_tokens": _waits(_SPENDING),
     "models": _waits("changes what is asked of a model, and what a turn costs"),
+    "fallback": _waits(_SERVER),
+    "fallback_cooldown_s": _waits(_SPENDING),
+    "light_model": _waits(_SERVER),
     "ltm": _waits(_MEMORY),
     "instructions": _waits("would also switch off the user's own instructions"),
     "hooks": _waits("would also switch off the user's own hooks"),
@@ -113,7 +122,7 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
     A setting without a rule always waits.
     """
     rule = PROJECT_RULES.get(setting.key[0])
-    if rule is not None and rule.standing == "user":
+    if is_users_alone(setting):
         return False
     if _is_same(setting, lower):
         return False
@@ -122,6 +131,8 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
 
 def is_users_alone(setting: Setting) -> bool:
     """Whether a project's value for this setting never counts, trusted or not."""
+    if setting.key[0] == "models":
+        setting = Setting(key=(setting.key[2],), value=setting.value, origin=setting.origin)
     rule = PROJECT_RULES.get(setting.key[0])
     return rule is not None and rule.standing == "user"
 

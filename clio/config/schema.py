@@ -5,10 +5,14 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Sandboxing = Literal["auto", "bwrap", "landlock", "seatbelt", "off"]
+FetchEncodings = Literal["auto", "off"]
 ConfineUnasked = Literal["auto", "off"]
 Editing = Literal["emacs", "vi"]
 ApprovalMode = Literal["ask", "edits", "all", "plan"]
 Embedder = Literal["hashed", "endpoint", "minilm"]
+Api = Literal["auto", "chat", "responses", "messages"]
+CacheLifetime = Literal["5m", "1h"]
+Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
@@ -18,7 +22,21 @@ Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the user knows better than server and profile about one model; keyed by the model's name."""
+    """What the user knows better than server and profile about one model, keyed by the model's name; or an alias.
+
+    An entry with `provider`, `model` or `base_url` is an alias: its key is a name of the user's own for that model.
+    """
+
+    provider: str | None = None
+    """The named server of an alias; the running one where it is not set."""
+    model: str | None = None
+    """The model that an alias stands for, as its server knows it; the alias itself where it is not set."""
+    base_url: str | None = None
+    """The address of an alias's server."""
+    api: Api | None = None
+    """The protocol of an alias's server, where its address does not tell."""
+    api_key_command: str | None = None
+    """The command that prints the key of an alias's server; counts in your own configuration only."""
 
     context_window: PositiveInt | None = None
     """The model's window in tokens."""
@@ -28,6 +46,8 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the model can call tools."""
     images: bool | None = None
     """Whether the model takes pictures, where its name does not tell."""
+    effort: Effort | None = None
+    """How hard this model thinks, in place of `effort`."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,15 +56,32 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: str | None = None
     """The model's name as the server knows it."""
     provider: str | None = None
-    """A named server: openai, anthropic, gemini, openrouter, deepseek, mistral, groq, ollama, lmstudio, llamacpp,
-    vllm, offline."""
+    """A named server: openai, anthropic, gemini, openrouter, deepseek, mistral, groq, xai, moonshot, zai, minimax,
+    azure, bedrock, vertex, github-models, ollama, lmstudio, llamacpp, vllm, offline."""
     base_url: str | None = None
-    """The address of an OpenAI-compatible server, with or without /v1."""
+    """The address of any other server that speaks one of the protocols of `api`, with or without /v1."""
     api_key: str | None = None
     """The key sent to the server; better kept in the environment."""
+    api_key_command: str | None = None
+    """A command that prints the key, such as "op read op://vault/openai/key"; run without a shell, in your home
+    folder, for at most 30 seconds. Counts in your own configuration only."""
+    api_key_command_ttl_s: PositiveInt = 3_300
+    """Seconds for which the key it printed is used before it is run again; a key that is refused is asked for anew."""
+    api: Api = "auto"
+    """The protocol the server speaks: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
+    Messages), auto (as the provider and its address tell)."""
+    effort: Effort = "auto"
+    """How hard the model thinks before it answers: auto (the server's default), none, minimal, low, medium, high,
+    xhigh, max."""
+    cache_ttl: CacheLifetime = "5m"
+    """How long Anthropic keeps what it cached of a conversation: 5m, or 1h, which costs more to write and pays off
+    where pauses between messages are longer than five minutes."""
     transport: TransportKind = "auto"
     """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
     all that the second would)."""
+    fetch_encodings: FetchEncodings = "auto"
+    """Whether the file that counts tokens exactly (4 MB) is downloaded once, in the background, where a model of OpenAI
+    answers: auto, off."""
     approve: ApprovalMode = "ask"
     """Who decides about writes and commands: ask, edits, all, plan."""
     allow: tuple[str, ...] = ()
@@ -72,7 +109,14 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_output_tokens: PositiveInt | None = None
     """The longest answer to ask for, in tokens."""
     models: dict[str, ModelSettings] = {}
-    """Settings of single models by name."""
+    """Settings of single models by name, and aliases."""
+    fallback: tuple[str, ...] = ()
+    """Models or aliases that answer in this order while the chosen one's server does not."""
+    fallback_cooldown_s: PositiveInt = 300
+    """Seconds after which a server that did not answer is tried again."""
+    light_model: str | None = None
+    """The model or alias for questions beside the conversation, such as commit messages and duplicate memories; the
+    one that answers where it is not set."""
     ltm: bool = True
     """Whether project knowledge is put before the conversation."""
     instructions: bool = True

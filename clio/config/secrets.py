@@ -14,6 +14,8 @@ def masked(name: str, value: str) -> str:
     """The text of a setting without its secret: of a key at most the last four characters stay."""
     if name == "api_key":
         return "…" + value[-4:] if len(value) >= 16 else "…"
+    if name.rpartition(".")[2] == "api_key_command":
+        return value.split(maxsplit=1)[0] + (" …" if len(value.split()) > 1 else "")
     if name in ("base_url", "embedding_base_url"):
         return _SECRET_QUERY.sub(r"\1…", _PASSWORD.sub("…@", value))
     return value

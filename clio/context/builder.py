@@ -11,7 +11,7 @@ from clio.context.fragments import is_cut, render_fragment
 from clio.context.inert import closes_nothing
 from clio.context.workspace_state import working_tree
 from clio.fragments import Fragment
-from clio.messages import Message, UserMessage
+from clio.messages import Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
 from clio.tokens import TokenEstimator, text_units
@@ -208,7 +208,12 @@ class ContextBuilder:
 
     def _images_of(self, messages: Sequence[Message]) -> Mapping[str, bytes]:
         """The pictures of these messages, each read once for as long as requests hold it."""
-        wanted = {part.blob for message in messages if isinstance(message, UserMessage) for part in message.images}
+        wanted = {
+            part.blob
+            for message in messages
+            if isinstance(message, UserMessage | ToolMessage)
+            for part in message.images
+        }
         self._images = {handle: data for handle, data in self._images.items() if handle in wanted}
         for handle in wanted - self._images.keys():
             data = self._read_image(handle)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clio.providers.urls import host_of
+
 FOLDER_NAME = "encodings"
 _SERVER = "https://openaipublic.blob.core.windows.net/encodings"
 _TEMP_FOLDERS = ("/tmp", "/var/tmp", "/usr/tmp") if os.name != "nt" else ()
@@ -43,6 +45,12 @@ def encoding_for(model: str) -> Encoding:
     """The tokeniser that counts for a model: its own where it is known, else o200k_base as the nearest guess."""
     name = model.rpartition("/")[2].lower()
     return CL100K if name == "gpt-4" or name.startswith(_OLDER_MODELS) else O200K
+
+
+def is_hosted_openai(base_url: str) -> bool:
+    """Whether OpenAI itself, or Azure, answers there: only their models are counted exactly by these tokenisers."""
+    host = host_of(base_url)
+    return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
 
 
 def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from clio.context.learned_file import LearnedFile
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
 from clio.storage.document import Format
+from clio.storage.learned_file import LearnedFile
 
 FILE_NAME = "windows.json"
 MAX_WINDOWS = 200

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.context.learned_file import LearnedFile
 from clio.sessions.session import Session
 from clio.storage.document import Format
+from clio.storage.learned_file import LearnedFile
 from clio.tokens import TokenEstimator
 
 FILE_NAME = "token_ratios.json"

@@ -20,6 +20,9 @@ LEAST_CHARS = 160
 _WORTHWHILE = 400  # characters; a placeholder in place of less would free next to nothing
 _TOOL_FLOOR = 600  # down to here tool outputs alone give way, then arguments and answers too
 _NOTICE_CHARS = 240
+IMAGE_CHARS = 4_000
+"""What a picture of a tool's result counts as: it is left out where texts of that length are cut."""
+_NO_IMAGE = "[its picture is left out; read it again to see it]"
 _READERS = frozenset({"read_file", "read", "view", "open_file", "cat"})
 _REPEATED = _READERS | {
     *("run_command", "bash", "shell", "terminal_operations", "execute", "git", "version_control", "web_fetch"),
@@ -46,7 +49,7 @@ def stale_results(units: Sequence[Unit]) -> list[str]:
             continue
         is_reading = call.name in _READERS
         key = (call.name, _canonical(call))
-        if len(result.content) < _WORTHWHILE:
+        if len(result.content) < _WORTHWHILE and not result.images:
             again |= {key} if result.ok or not is_reading else set()
         elif key in again:
             found.append(result.id)
@@ -71,7 +74,11 @@ def shortened(message: Message, chars: int) -> Message:
     match message:
         case ToolMessage():
             text = _placeholder(message) if chars == STALE else cut_text(message.content, chars, _way(message))
-            return msgspec.structs.replace(message, content=text)
+            if message.images and chars < IMAGE_CHARS:
+                text, images = f"{text}\n{_NO_IMAGE}", ()
+            else:
+                images = message.images
+            return msgspec.structs.replace(message, content=text, images=images)
         case AssistantMessage() if chars > STALE:
             way = _way(message)
             calls = tuple(_shorter_call(call, chars, way) for call in message.tool_calls)
@@ -114,7 +121,9 @@ def longest_text(message: Message) -> int:
     """Characters of the longest text in a message that may be cut."""
     if isinstance(message, AssistantMessage):
         return max([len(message.content), *(len(call.arguments) for call in message.tool_calls)])
-    return len(message.content) if isinstance(message, ToolMessage) else 0
+    if isinstance(message, ToolMessage):
+        return max(len(message.content), IMAGE_CHARS if message.images else 0)
+    return 0
 
 
 def _apply(
@@ -135,6 +144,8 @@ def _apply(
 
 def _placeholder(message: ToolMessage) -> str:
     count = len(message.content)
+    if count < _WORTHWHILE:  # a picture: its text is kept
+        return message.content
     return f"[{count:,} characters left out: a later call gave the newer state; {_way(message)}]"
 
 

@@ -8,7 +8,8 @@ records and the messages, so that a resumed session goes on with the window it h
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from clio.context.budget import REACTIVE, nothing_smaller
@@ -82,6 +83,21 @@ class ContextWindow:
         """Of the model, as far as is known by now."""
         return self._room.limits
 
+    @contextmanager
+    def fitted_to(self, limits: Limits | None) -> Generator[None]:
+        """Build requests that another model takes as well, meanwhile; None changes nothing.
+
+        What its server says about its window is forgotten afterwards: it says nothing about this window's model.
+        """
+        before = self._room.copy_state()
+        if limits is not None:
+            self._room.narrow(limits)
+        try:
+            yield
+        finally:
+            if limits is not None:
+                self._room.restore_state(before)
+
     @property
     def last_billed(self) -> Compared | None:
         """The newest request a server billed, and what it was taken for; None where none was."""
@@ -146,6 +162,10 @@ class ContextWindow:
                 raise nothing_smaller(error, self._room.budget, self._estimator.tokens(built.conversation))
             built = self._assemble(self._units(), trimmed, hard)
         return built
+
+    def filled(self, tokens: int) -> None:
+        """Learn from an answer that ended because request and answer together took this much, all of the window."""
+        self._room.filled(tokens)
 
     def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
         """Learn from a request a server took, and from its bill; says whether the ratio changed."""

@@ -34,6 +34,21 @@ class WindowRoom:
         """Of the model, as far as is known by now."""
         return self._limits
 
+    def narrow(self, limits: Limits) -> None:
+        """Take no more than another model can as well."""
+        window = min(limits.context_window, self._limits.context_window)
+        output = min(limits.max_output_tokens, self._limits.max_output_tokens)
+        self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
+        self._refused_units = 0.0
+
+    def copy_state(self) -> tuple[Limits, float]:
+        """What is known about the window, for `restore_state`."""
+        return self._limits, self._refused_units
+
+    def restore_state(self, state: tuple[Limits, float]) -> None:
+        """Know what was known when the state was copied."""
+        self._limits, self._refused_units = state
+
     @property
     def budget(self) -> Budget:
         """The window divided up, in tokens."""
@@ -81,6 +96,11 @@ class WindowRoom:
             self._lower(limit, NAMED)
         else:
             self._refused_units = min(self._refused_units or built.units, built.units)
+
+    def filled(self, tokens: int) -> None:
+        """Learn that a request and its answer took the whole window, and how many tokens that was."""
+        if tokens >= SMALLEST_WINDOW:
+            self._lower(tokens, NAMED)
 
     def accepted(self, built: Built, prompt_tokens: int) -> bool:
         """Learn from a request a server took, and from its bill; says whether the ratio changed.

@@ -177,7 +177,12 @@ class Committing:
             before=before,
             clean=self._clean,
         )
-        side = SideQuestion(lambda: self._app.provider, asyncio.get_running_loop(), self._app.spending)
+        side = SideQuestion(
+            lambda: self._app.light_provider,
+            asyncio.get_running_loop(),
+            self._app.spending,
+            self._app.efforts.effort_of,
+        )
         question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
         try:
             answer = await self._wait("writing the message", question)

@@ -58,9 +58,11 @@ def _key_place(loaded: Loaded, env: Mapping[str, str], server: str) -> str:
     """The variable or the file that the key is from, "" where there is none."""
     if loaded.config.api_key:
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
+    if loaded.config.api_key_command:
+        return "api_key_command"
     preset = preset_named(server)
-    variable = preset.key_variable if preset else "OPENAI_API_KEY"
-    return variable if variable and env.get(variable, "").strip() else ""
+    variable, key = preset.find_key(env) if preset else ("OPENAI_API_KEY", env.get("OPENAI_API_KEY", "").strip())
+    return variable if key else ""
 
 
 def _git(project: Path) -> str:

@@ -12,6 +12,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 
 if TYPE_CHECKING:
+    from clio.agent.efforts import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
@@ -44,12 +45,10 @@ class LightShell:
     @property
     def redactor(self) -> "Redactor":
         """As a conversation has it."""
-        from clio.security.redaction.names import env_secrets
-        from clio.security.redaction.redactor import Redactor
+        from clio.security.redaction.settings import redactor_for
 
         if self._redactor is None:
-            secrets = env_secrets(dict(os.environ))
-            self._redactor = Redactor(self.config.redact_patterns, secrets, enabled=self.config.redact)
+            self._redactor = redactor_for(self.config, os.environ)
         return self._redactor
 
     @property
@@ -71,6 +70,13 @@ class LightShell:
         if self._spending is None:
             self._spending = open_spending(self.loaded)
         return self._spending
+
+    @property
+    def efforts(self) -> "EffortChoices":
+        """As a conversation has them; no model is asked here."""
+        from clio.agent.efforts import EffortChoices
+
+        return EffortChoices(self.config)
 
     @property
     def servers(self) -> "Servers":
@@ -125,6 +131,16 @@ class LightShell:
 
     @property
     def provider(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def answering(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def light_provider(self) -> "Provider":
         """Raises UserError: there is none."""
         raise needs_a_conversation()
 

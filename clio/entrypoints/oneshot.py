@@ -17,7 +17,7 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
-from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
@@ -83,7 +83,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
     desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
     app = build_app(loaded, approver=approver, asker=asker, emit=listen, env=os.environ)
-    if isinstance(app.provider, OpenAIChatProvider):  # certificates are read while the prompt is put together
+    if isinstance(app.provider, HttpProvider):  # certificates are read while the prompt is put together
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if desk is not None:
         desk.clean, desk.display = lambda text: app.redactor.redact(text).text, app.workspace.display

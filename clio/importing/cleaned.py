@@ -56,7 +56,16 @@ class Cleaner:
                 output, blob = self._bounded(whole, self._max_chars)
                 deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), Deeds)
                 summary, name = self.text(message.summary), self.text(message.name)
-                return structs.replace(message, content=output, blob=blob, summary=summary, name=name, deeds=deeds)
+                images, unshown = self._pictures(said.pictures)
+                return structs.replace(
+                    message,
+                    content="\n".join([output, *unshown]),
+                    images=images,
+                    blob=blob,
+                    summary=summary,
+                    name=name,
+                    deeds=deeds,
+                )
             case SystemMessage():
                 return structs.replace(message, content=self.text(message.content))
 

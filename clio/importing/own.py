@@ -51,7 +51,7 @@ def _said(key: str, message: Message, blobs: BlobStore) -> Said:
     if isinstance(message, UserMessage | ToolMessage) and message.blob:
         with suppress(BlobNotFound, OSError):
             whole = blobs.read(message.blob)
-    if isinstance(message, UserMessage):
+    if isinstance(message, UserMessage | ToolMessage):
         for part in message.images:
             with suppress(BlobNotFound, OSError):
                 data = base64.b64encode(blobs.read_data(part.blob)).decode()
@@ -59,6 +59,4 @@ def _said(key: str, message: Message, blobs: BlobStore) -> Said:
         message = structs.replace(message, images=(), blob=None)
     elif isinstance(message, AssistantMessage):
         message = structs.replace(message, reasoning="", usage=None)
-    elif isinstance(message, ToolMessage):
-        message = structs.replace(message, blob=None)
     return Said(key=key, message=message, pictures=tuple(pictures), whole=whole)

@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
+from clio.images import Picture
+
 Progress = Callable[[str], None]
 """Called with a short line of news while a call runs."""
 State = Literal["not started", "starting", "running", "failed"]
@@ -59,10 +61,14 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a call, a resource or a prompt gave, as one text. ok: False where the server calls it an error."""
+    """What a call, a resource or a prompt gave, as one text. ok: False where the server calls it an error.
+
+    images: the pictures of a call's answer; the text names them.
+    """
 
     text: str
     ok: bool = True
+    images: tuple[Picture, ...] = ()
 
 
 class Question(Struct, frozen=True, kw_only=True):

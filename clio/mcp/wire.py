@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from clio import __version__
 from clio.config.server import Server
-from clio.mcp.blocks import blocks_text, prompt_text, resource_text
+from clio.mcp.blocks import blocks_pictures, blocks_text, prompt_text, resource_text
 from clio.mcp.launch import Launch
 from clio.mcp.pipe import Ended, pipe_transport
 from clio.mcp.server_log import ServerLog
@@ -87,7 +87,11 @@ class Wire:
 
         with _errors():
             result = await self._client.call_tool(tool, arguments, progress_callback=on_progress)
-        return Reply(text=blocks_text(result.content, result.structured_content), ok=not result.is_error)
+        return Reply(
+            text=blocks_text(result.content, result.structured_content),
+            ok=not result.is_error,
+            images=blocks_pictures(result.content),
+        )
 
     async def read(self, uri: str) -> Reply:
         """The text of a resource. Raises as `call`."""

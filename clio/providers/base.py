@@ -5,7 +5,11 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
 
-from clio.messages import Message, Usage
+from clio.messages import Message, ReasoningItem, Usage
+
+AUTO = "auto"
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How hard a model can be asked to think, from the least to the most. No model takes all of them."""
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
@@ -20,6 +24,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     """One request. `system` comes before `messages`; both it and `tools` are the same in a whole session.
 
     images: the bytes of the pictures the messages name, by handle; one that is missing is sent as its name.
+    effort: how hard the model is to think, one of EFFORTS, or "auto" for the server's default.
+    cache_key: what the requests of one session share, so that a server sends them to the same prompt cache.
     """
 
     system: str
@@ -27,6 +33,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
     images: Mapping[str, bytes] = {}
+    effort: str = AUTO
+    cache_key: str = ""
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):
@@ -42,6 +50,8 @@ class Chunk(Struct, frozen=True, kw_only=True):
     """One piece of an answer, free of any server's habits. `finish_reason` and `usage` come once, near the end.
 
     cost: what the server says the answer cost, in micro-dollars; None where it does not.
+    reasoning_items, origin: see `AssistantMessage`; they come once, near the end.
+    notice: a sentence for the user about how the request was changed so that the server took it.
     """
 
     text: str = ""
@@ -50,6 +60,9 @@ class Chunk(Struct, frozen=True, kw_only=True):
     finish_reason: str = ""
     usage: Usage | None = None
     cost: int | None = None
+    reasoning_items: tuple[ReasoningItem, ...] = ()
+    origin: str = ""
+    notice: str = ""
 
 
 NAMED, REFUSED = "named", "refused"

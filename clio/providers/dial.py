@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -25,18 +26,26 @@ _BUNDLES = (
 )
 """Where distributions keep the certificates they trust, for a Python whose OpenSSL was built to look elsewhere."""
 
+SYSTEM_STORES = ("darwin", "win32")
+"""Systems whose certificates are not in files."""
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def trusting_context() -> ssl.SSLContext:
+def trusting_context(platform: str = sys.platform) -> ssl.SSLContext:
     """A TLS context that trusts what the system trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name.
 
-    Takes 1 to 50 ms, by how the certificates are kept. Raises OSError for a file that is none.
+    macOS and Windows keep their certificates elsewhere than in files: there the system itself checks those of a
+    server. Takes 1 to 50 ms, by how the certificates are kept. Raises OSError for a file that is none.
     """
     if named := os.environ.get("SSL_CERT_FILE"):
         return ssl.create_default_context(cafile=named)
     if named := os.environ.get("SSL_CERT_DIR"):
         return ssl.create_default_context(capath=named)
+    if platform in SYSTEM_STORES:
+        import truststore  # not a part of every installation: see `transport.needs_package`
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     built_in = ssl.get_default_verify_paths()
     cafile = built_in.openssl_cafile if Path(built_in.openssl_cafile).is_file() else None
     capath = built_in.openssl_capath if _holds_certificates(built_in.openssl_capath) else None
@@ -87,7 +96,7 @@ class Dialler:
             if self._secure and self._context is None:
                 try:
                     self._context = trusting_context()
-                except OSError as error:
+                except (OSError, ImportError) as error:
                     raise _failed("tls", f"no certificates could be read: {error}") from error
 
     async def open(self, timeout_s: float) -> Streams:

@@ -143,7 +143,7 @@ def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) ->
     if not model:
         raise ConfigError(f"no model for embeddings at {without_login(url)} is named: set embedding_model")
     preset = preset_at(url)
-    key = env.get(preset.key_variable if preset else "OPENAI_API_KEY", "").strip()
+    key = preset.find_key(env)[1] if preset else env.get("OPENAI_API_KEY", "").strip()
     if config.api_key and chat and host_of(normalise_base_url(chat)) == host_of(url):
         key = config.api_key
     return EmbeddingServer(url, key, model, dimensions)

@@ -26,6 +26,17 @@ def with_images(text: str, parts: Sequence[ImagePart], images: Mapping[str, byte
     return rows
 
 
+def name_images(text: str, parts: Sequence[ImagePart]) -> str:
+    """The text with the names of its pictures, for a model that takes none."""
+    named = [f"[the picture {part.name} is not shown: this model takes no pictures]" for part in parts]
+    return "\n\n".join([text, *named] if text else named)
+
+
+def show_results(pictures: Sequence[bytes]) -> bytes:
+    """An encoded message of the user with the pictures of tool results, each given as encoded parts."""
+    return _PARTS + b",".join(pictures) + b"]}"
+
+
 def join_parts(before: bytes, row: bytes) -> bytes:
     """Two encoded messages of the user, at least one of them with pictures, as one; b"" where they are not that."""
     if not (before.startswith(_USER) and row.startswith(_USER)):

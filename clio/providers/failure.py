@@ -16,13 +16,15 @@ Kind = Literal[
     "broken",
     "malformed",
     "endless",
+    "key",
 ]
 
 
 class Failure(Struct, frozen=True, kw_only=True):
     """A failed request, as seen on the wire.
 
-    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer.
+    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer, with the
+    status that is like it where the object itself names none.
     headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
     """
 
@@ -41,11 +43,22 @@ class TransportFailed(Exception):
         self.failure = failure
 
 
+KEY_COMMAND = "api_key_command"
+"""The setting that names a command, as `Endpoint.key_variable`."""
+
+
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Whom a request was for. `key_variable` is the environment variable its key is expected in."""
+    """Whom a request was for.
+
+    key_variable: the environment variable its key is expected in, or KEY_COMMAND where a command prints it.
+    address_setting: what the user would change to reach another address. doubtful_address: whether it was made of a
+    region that is not known, so that a host name without an address means a wrong region.
+    """
 
     name: str
     base_url: str
     model: str
     key_variable: str = "OPENAI_API_KEY"
     has_key: bool = True
+    address_setting: str = "--base-url"
+    doubtful_address: bool = False

@@ -15,13 +15,47 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.providers.error_body import ErrorBody
-from clio.providers.failure import Endpoint, Failure
+from clio.providers.failure import KEY_COMMAND, Endpoint, Failure
 from clio.providers.overflow import find_overflow
 from clio.providers.retry import LONGEST_WAIT_S, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
 
 _MAX_QUOTE = 300
 _KEY = LatePattern(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
+# Words and codes by what they mean, whatever the status they come with.
+_NO_MONEY = LatePattern(
+    r"insufficient[_ ](?:quota|balance|credit|fund)|credit balance|exceeded_current_quota|exceeded your current quota"
+    r"|(?:any|available|prepayment|included) credits|\bno credits? (?:left|remain|available)|out of credits?"
+    r"|credits? (?:are|is) (?:depleted|exhausted)|spending limit|arrearage|good standing|billing_error"
+    r"|billing_hard_limit|please recharge",
+    re.I,
+)
+_ALLOWANCE = LatePattern(
+    r"per[ _-]?(?:day|month|week)\b|\b(?:daily|weekly|monthly)\b|usage limits?\b.{0,60}(?:reached|exceeded)"
+    r"|(?:reached|exceeded).{0,60}usage limit|usage limit reached|will regain access",
+    re.I,
+)
+_FILTERED = LatePattern(
+    r"content[_ ]?filter|content management policy|invalid_prompt|cyber_policy|usage polic|content_policy|flagged"
+    r"|content exists risk|considered high risk|sensitive content|new_sensitive|data_inspection_failed"
+    r"|inappropriate content|prohibited_content|safety (?:system|filter|polic)",
+    re.I,
+)
+_BROKEN_CALL = LatePattern(
+    r"tool_use_failed|tool call validation failed|failed to call a function|output_parse_failed", re.I
+)
+_NO_TOOLS = LatePattern(
+    r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool|support tool use",
+    re.I,
+)
+_NO_IMAGES = LatePattern(
+    r"does(?:n't| not) support (?:image|vision)|images? (?:input )?(?:is|are) not supported|support image input"
+    r"|not a (?:multimodal|vision) model|image_url is only supported",
+    re.I,
+)
+_NOT_HERE = LatePattern(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
+_NO_MEMORY = LatePattern(r"requires more system memory|out of memory|failed to allocate", re.I)
+_AFFORDS = LatePattern(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re.S)
 _TOKEN_BUDGET = LatePattern(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -30,6 +64,8 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
     match failure.kind:
         case "status" | "in_stream":
             return _explain_answer(failure, at, models, now)
+        case "key":
+            return ProviderRefused(failure.detail)
         case "broken":
             return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
         case "endless":
@@ -43,14 +79,18 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
             return _explain_connection(failure, at)
 
 
-def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
+def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
     place = _place(at.base_url)
     host = host_of(at.base_url)
     match failure.kind:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+        case "dns" if at.doubtful_address:
+            return ProviderRefused(
+                f"{at.name} is not in this region: {host!r} has no address; correct {at.address_setting}"
+            )
         case "dns":
-            text = f"the host name {host!r} has no address: check --base-url, or the network"
+            text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
         case "tls":
             hint = (
                 "the server speaks plain HTTP, so use http:// in --base-url"
@@ -71,7 +111,7 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed:
 
 def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:
     error = ErrorBody(failure.body)
-    status = failure.status if failure.kind == "status" else error.status
+    status = error.status or failure.status if failure.kind == "in_stream" else failure.status
     wait_s = retry_after(failure.headers, now)
     if status not in (401, 403, 404) and (status != 429 or "context_length" in failure.body):
         overflow = find_overflow(f"{error.message} {failure.body}")
@@ -87,15 +127,17 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         return ProviderRefused(
             f"{without_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
         )
+    if (found := _explain_words(status, error, at, wait_s)) is not None:
+        return found
     match status:
         case 401 | 403 | 407:
             return _refused_access(status, error, at)
         case 402:
-            return ProviderRefused(f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up")
+            return _no_money(error, at)
         case 404 | 410:
             return _not_found(failure, error, at, models)
         case 429 | 413:
-            return _rate_limited(error, at, failure.body, wait_s)
+            return _rate_limited(error, at, wait_s)
         case 408 | 409 | 425:
             return ServerFailed(
                 f"{at.name} was not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
@@ -104,7 +146,55 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             return _bad_request(error, at, models)
         case _:
             said = f"status {status}" if status else "an error"
+            if _NO_MEMORY.search(error.message):
+                memory = f"{at.name} has too little memory for {at.model!r}{_quoted(error.message)}"
+                return ServerFailed(f"{memory}: choose a smaller model with --model", retryable=False)
             return ServerFailed(f"{at.name} failed{_quoted(error.message, said)}", retry_after_s=wait_s)
+
+
+def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
+    """What codes and words say plainly, whatever the status; None where they do not."""
+    said = f"{error.type} {error.code} {error.message}"
+    if status in (0, 400, 422) and _BROKEN_CALL.search(said):
+        return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quoted(error.message)}")
+    if status in (0, 400, 403, 422, 451) and (_FILTERED.search(said) or "ResponsibleAIPolicy" in error.raw):
+        return ProviderRefused(
+            f"the content filter of {at.name} refused the request{_quoted(error.message)}:"
+            " say it in other words, or go back to an earlier turn with /rewind"
+        )
+    if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(said):
+        wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+        hopeless = wait_s is None or "insufficient" in said.lower() or re.search(r"\blimit: 0\b", said)
+        return _no_money(error, at) if hopeless else None  # Gemini says so of a minute's budget too
+    if status == 400 and _NOT_HERE.search(said):
+        return ProviderRefused(f"{at.name} does not serve this place{_quoted(error.message)}: choose another provider")
+    if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
+        return ProviderRefused(
+            f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
+            f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
+        )
+    if status in (400, 404, 415, 422) and _NO_IMAGES.search(error.message):
+        return ProviderRefused(
+            f"the model {at.model!r} at {at.name} takes no pictures: choose another with --model,"
+            f" or set `models: {{{at.model}: {{images: false}}}}` in the configuration"
+        )
+    if re.search(r"only\b.{0,30}v1/responses", error.message) and status in (400, 404):
+        return ProviderRefused(f"{at.model!r} at {at.name} speaks another protocol: set `api: responses` (--api)")
+    if re.search(r"not a chat model", error.message, re.I):
+        return ProviderRefused(f"{at.model!r} at {at.name} is no chat model: choose another with --model")
+    return None
+
+
+def _no_money(error: ErrorBody, at: Endpoint) -> ProviderRefused:
+    if affords := _AFFORDS.search(error.message):
+        return ProviderRefused(
+            f"the credit at {at.name} pays for {affords[1]} tokens of answer:"
+            f" top it up, or set max_output_tokens to {affords[1]} or less",
+            exhausted=True,
+        )
+    return ProviderRefused(
+        f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+    )
 
 
 def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
@@ -113,6 +203,10 @@ def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefu
     if status == 403:
         return ProviderRefused(
             f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+        )
+    if at.key_variable == KEY_COMMAND:
+        return ProviderRefused(
+            f"{at.name} does not accept the key that api_key_command prints: log in anew, or correct the command"
         )
     return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
 
@@ -140,9 +234,7 @@ def nearest(model: str, models: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*within, *difflib.get_close_matches(model, names, n=3, cutoff=0.5)]))[:3] or names[:3]
 
 
-def _rate_limited(error: ErrorBody, at: Endpoint, body: str, wait_s: float | None) -> ClioError:
-    if re.search(r"insufficient_quota|exceeded your current quota|billing|credit balance", body, re.IGNORECASE):
-        return ProviderRefused(f"the quota of the account at {at.name} is used up{_quoted(error.message)}")
+def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError:
     budget = _TOKEN_BUDGET.search(error.message)
     if budget and int(budget[2]) > int(budget[1]):
         limited = RateLimited(
@@ -158,31 +250,39 @@ def _rate_limited(error: ErrorBody, at: Endpoint, body: str, wait_s: float | Non
         )
         limited.retryable = False
         return limited
+    if wait_s is None and _ALLOWANCE.search(error.message):
+        limited = RateLimited(
+            f"the allowance at {at.name} is used up{_quoted(error.message)}: try again later, or choose another --model"
+        )
+        limited.retryable = False
+        return limited
     return RateLimited(f"{at.name} asks to slow down{_quoted(error.message)}", wait_s)
 
 
 def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
-    if re.search(
-        r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool",
-        error.message,
-        re.I,
-    ):
-        return ProviderRefused(
-            f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
-            f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
-        )
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
         return _unknown_model(at, [pinned[1]])
+    if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
+        return ProviderRefused(
+            f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+        )
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if re.search(
-        r"(?:invalid|incorrect|missing|expired)\W+(?:\w+\W+)?api.?key|api.?key not valid|api_key_invalid",
+        r"(?:invalid|incorrect|missing|expired)\W+(?:\w+\W+)?api.?key|api.?key (?:not valid|expired)|api_key_invalid",
         error.raw,
         re.I,
     ):
         return _refused_access(401, error, at)
+    if _ALLOWANCE.search(error.message):
+        return _rate_limited(error, at, None)
+    if re.search(r"capacity", f"{error.type} {error.message}", re.I):
+        return ServerFailed(f"{at.name} has no capacity left{_quoted(error.message)}")
     # No setting is to blame that could be named, so it is a failure of this turn, not of the configuration.
-    return ServerFailed(f"{at.name} refused the request{_quoted(error.message)}", retryable=False)
+    return ServerFailed(
+        f"{at.name} refused the request{_quoted(error.message)}: try again, or choose another model with --model",
+        retryable=False,
+    )
 
 
 def _is_budget(body: str) -> bool:

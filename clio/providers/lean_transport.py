@@ -7,13 +7,14 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from clio import __version__
+from clio.providers.auth import Auth
 from clio.providers.dial import Dialler, Streams
 from clio.providers.error_body import torn_error
 from clio.providers.event_stream import EventStream, EventTooLong
@@ -81,9 +82,9 @@ class _Connection:
 class LeanTransport:
     """One server over HTTP/1.1; see `Transport`. Bounded in all it reads."""
 
-    def __init__(self, base_url: str, key: str | None) -> None:
+    def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
-        self._key = key
+        self._auth = auth
         self._dialler: Dialler | None = None
         self._resting: list[_Connection] = []
         self._age = 0
@@ -97,9 +98,9 @@ class LeanTransport:
             self._dialler = Dialler(self._base_url)
         return self._dialler
 
-    async def events(self, body: bytes) -> AsyncGenerator[list[object]]:
+    async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
         """See `Transport`."""
-        async with self._asked("POST", "/chat/completions", body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
+        async with self._asked("POST", path, body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
             if head.content_type == "application/json":
                 yield [_decoded(await _whole(pieces, streaming=True))]
                 return
@@ -115,6 +116,7 @@ class LeanTransport:
                 begun = begun or done or bool(found)
                 if found:
                     yield found
+                    done = done or is_finished()
             if done:
                 await _finish(answer)
                 return
@@ -150,7 +152,7 @@ class LeanTransport:
         Raises TransportFailed, for every status but 200 to 299 with the body in it.
         """
         age = self._age
-        request = self._head(method, path, len(body)) + body
+        request = self._head(method, path, len(body), await self._auth.headers()) + body
         connection, head = await self._send(request, silence_s)
         keeps = False
         try:
@@ -218,11 +220,12 @@ class LeanTransport:
         connection.rest()
         self._resting.append(connection)
 
-    def _head(self, method: str, path: str, length: int) -> bytes:
+    def _head(self, method: str, path: str, length: int, auth: Mapping[str, str]) -> bytes:
         base = urlsplit(without_login(self._base_url))
         wanted = urlsplit(path)
         where = wanted.path if wanted.netloc else base.path + wanted.path
-        target = quote(where, safe="/%:@!$&'()*+,;=-._~") + (f"?{wanted.query}" if wanted.query else "")
+        query = wanted.query or base.query
+        target = quote(where, safe="/%:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
         dialler = self._ready()
         lines = [
             f"{method} {f'{base.scheme}://{base.netloc}' if dialler.through_plain_proxy else ''}{target} HTTP/1.1",
@@ -232,8 +235,7 @@ class LeanTransport:
             "Connection: keep-alive",
             f"User-Agent: clio/{__version__}",
         ]
-        if self._key is not None:
-            lines.append(f"Authorization: Bearer {self._key}")
+        lines += [f"{name}: {value}" for name, value in auth.items()]
         if method == "POST":
             lines += ["Content-Type: application/json", f"Content-Length: {length}"]
         if dialler.through_plain_proxy:

@@ -7,13 +7,14 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from clio.providers.encode import encode_json
+from clio.providers.auth import Auth
 from clio.providers.error_body import torn_error
 from clio.providers.event_stream import MAX_EVENT_BYTES
 from clio.providers.failure import Failure, TransportFailed
+from clio.providers.json_text import encode_json
 from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import host_of, is_loopback
 
@@ -38,11 +39,10 @@ def _import_openai() -> None:
 class OpenAITransport:
     """One server through AsyncOpenAI; see `Transport`."""
 
-    def __init__(self, base_url: str, key: str | None) -> None:
+    def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
-        self._key = key
+        self._auth = auth
         self._client: AsyncOpenAI | None = None
-        self._headers: dict[str, str | Omit] = {}
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
@@ -72,12 +72,10 @@ class OpenAITransport:
         http_client = DefaultAsyncHttpxClient(
             follow_redirects=False, transport=direct, event_hooks={"response": [_bounded]}
         )
-        if self._key is None:
-            self._headers = {"Authorization": Omit()}
         # Read from the environment by the package; nobody else's business.
         private = {} if host.endswith("openai.com") else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         return AsyncOpenAI(
-            api_key=self._key or "none",
+            api_key=self._auth.key or "none",
             base_url=self._base_url,
             max_retries=0,
             timeout=Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
@@ -85,12 +83,18 @@ class OpenAITransport:
             http_client=http_client,
         )
 
+    async def _headers(self) -> "dict[str, str | Omit]":
+        from openai import Omit
+
+        headers = await self._auth.headers()
+        return {"Authorization": Omit(), **headers}
+
     async def _ready(self) -> "AsyncOpenAI":
         if self._client is None:
             await asyncio.to_thread(self.warm_up)
         return cast("AsyncOpenAI", self._client)
 
-    async def events(self, body: bytes) -> AsyncGenerator[list[object]]:
+    async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
         """See `Transport`. The package gives them one by one."""
         client = await self._ready()
         from httpx2 import HTTPError
@@ -98,10 +102,10 @@ class OpenAITransport:
 
         try:
             stream: AsyncStream[object] = await client.post(
-                "/chat/completions",
+                path,
                 cast_to=object,
                 content=body,
-                options={"headers": self._headers},
+                options={"headers": await self._headers()},
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
@@ -110,6 +114,8 @@ class OpenAITransport:
         try:
             async for event in _decoded(stream):
                 yield [event]
+                if is_finished():
+                    break
         except APIError as error:
             raise TransportFailed(_read(error, streaming=True)) from error
         except HTTPError as error:  # of an answer read past the package's own stream
@@ -127,7 +133,9 @@ class OpenAITransport:
         from openai import APIError
 
         try:
-            return await client.get(path, cast_to=object, options={"timeout": timeout_s, "headers": self._headers})
+            return await client.get(
+                path, cast_to=object, options={"timeout": timeout_s, "headers": await self._headers()}
+            )
         except APIError as error:
             raise TransportFailed(_read(error)) from error
         except ValueError as error:

@@ -38,10 +38,16 @@ _WORDINGS = (
     r"maximum context length (?:is|of) <limit> tokens?.{0,60}?(?:requested(?: about)?|resulted in|"
     r"request has|contains(?: at least)?|prompt (?:has|is)|you passed|input (?:has|is)) <sent>",
     r"maximum context length (?:is|of) <limit>",
+    r"you passed <sent> input tokens.{0,120}?context length is only <limit> tokens",  # vLLM
+    r"prompt is too long: <sent>, model maximum context length: <limit>",  # Fireworks
+    r"prompt tokens? limit exceeded: <sent> > <limit>",  # OpenRouter, where the credit left pays for no more
+    r"request body too large for .{1,80}? max size: <limit> tokens",  # GitHub Models
+    r"prompt tokens \(<sent>\) exceeds? (?:the )?context size \(<limit>\)",
     r"configured limit of <limit> tokens.{0,60}?resulted in <sent> tokens",  # OpenAI, newer
     r"prompt is too long: <sent> tokens > <limit> maximum",  # Anthropic
     r"input length and `?max_tokens`? exceed context limit: <sent> \+ [\d,]+ > <limit>",  # Anthropic, with the output
     r"input token count \(<sent>\) exceeds the maximum number of tokens allowed \(<limit>\)",  # Gemini
+    r"input token count exceeds the maximum number of tokens allowed \(?<limit>",  # Gemini, newer
     r"input token count.{0,40}exceeds the maximum",
     r"prompt contains <sent> tokens.{0,80}?model with <limit> maximum",  # Mistral
     r"too large for model with <limit> maximum context length",  # Mistral
@@ -70,6 +76,7 @@ _WORDINGS = (
     r"context window (?:exceeded|is full)|contextwindowexceeded",  # litellm
     r"context[_ ]length[_ ]exceeded|context_window_exceeded|exceed_context_size|model_context_window_exceeded",
     r"input is too long for (?:the )?requested model",  # Bedrock
+    r"prompt exceeds (?:the )?max(?:imum)? length",  # Z.ai
     r"too many input tokens|too many total text bytes|prompt is too long|input is too long|prompt too long",
     r"request_too_large|request exceeds the maximum (?:size|allowed number of bytes)",  # Anthropic, by bytes
     r"longer than the maximum number of tokens|token indices sequence length is longer",  # transformers

@@ -21,11 +21,30 @@ _SAME_MODEL = LatePattern(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-
 
 
 class Rate(Struct, frozen=True, kw_only=True):
-    """Micro-dollars a million tokens. cached: of the input the server had seen before."""
+    """Micro-dollars a million tokens.
+
+    cached: of input that is read from the server's prompt cache. write, write_1h: of input that is written to it, for
+    minutes or for an hour; None where that costs as much as other input.
+    """
 
     input: int
     cached: int
     output: int
+    write: int | None = None
+    write_1h: int | None = None
+
+    def input_cost(self, usage: Usage) -> int:
+        """What a request's input costs, in millionths of a micro-dollar."""
+        cached = min(usage.cached_tokens, usage.prompt_tokens)
+        written = min(usage.cache_write_tokens, usage.prompt_tokens - cached)
+        for_an_hour = min(usage.cache_write_1h_tokens, written)
+        write = self.input if self.write is None else self.write
+        return (
+            (usage.prompt_tokens - cached - written) * self.input
+            + cached * self.cached
+            + (written - for_an_hour) * write
+            + for_an_hour * (write if self.write_1h is None else self.write_1h)
+        )
 
 
 FREE_RATE = Rate(input=0, cached=0, output=0)
@@ -55,10 +74,8 @@ class Price(Struct, frozen=True, kw_only=True):
 
     def cost(self, usage: Usage) -> int:
         """What a request cost, in micro-dollars, rounded."""
-        rate, cached = self.rate_for(usage.prompt_tokens), min(usage.cached_tokens, usage.prompt_tokens)
-        sum_ = (
-            (usage.prompt_tokens - cached) * rate.input + cached * rate.cached + usage.completion_tokens * rate.output
-        )
+        rate = self.rate_for(usage.prompt_tokens)
+        sum_ = rate.input_cost(usage) + usage.completion_tokens * rate.output
         return (sum_ + _A_MILLION // 2) // _A_MILLION
 
     @property
@@ -122,17 +139,24 @@ def _price(server: str, model: str, entry: Entry, shown: str) -> Price:
     )
 
 
-_FIELDS = ("input", "cached", "output", "as_of", "until", "above", "long_input", "long_cached", "long_output")
+_AMOUNTS = ("input", "cached", "write", "write_1h", "output")
+_FIELDS = (*_AMOUNTS, "as_of", "until", "above", *(f"long_{name}" for name in _AMOUNTS))
 
 
 def _rate(fields: Mapping[str, Entry], prefix: str, where: str) -> Rate:
-    amounts = {name: _amount(fields, prefix + name, where) for name in ("input", "cached", "output")}
+    amounts = {name: _amount(fields, prefix + name, where) for name in _AMOUNTS}
     full, output = amounts["input"], amounts["output"]
     if full is None or output is None:
         missing = prefix + ("input" if full is None else "output")
         raise ConfigError(f"{where}: the price lacks {missing!r}, in dollars a million tokens")
     cached = amounts["cached"]
-    return Rate(input=full, cached=full if cached is None else cached, output=output)
+    return Rate(
+        input=full,
+        cached=full if cached is None else cached,
+        output=output,
+        write=amounts["write"],
+        write_1h=amounts["write_1h"],
+    )
 
 
 def _amount(fields: Mapping[str, Entry], name: str, where: str) -> int | None:

@@ -1,11 +1,18 @@
 """What is known about servers and models beforehand. Servers and the user know better; see `limits`."""
 
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.providers.urls import host_of
+from clio.providers.chat_effort import EffortStyle, effort_style
+from clio.providers.urls import host_of, is_local_host
+from clio.providers.wire import ProtocolName
+
+if TYPE_CHECKING:
+    from clio.providers.auth import Scheme
 
 
 class Quirks(Struct, frozen=True, kw_only=True):
@@ -18,23 +25,59 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked; others refuse."""
     effort_none_refused: bool = False
     """Whether the server refused it once it was sent; it is then never sent again."""
+    effort: EffortStyle = EffortStyle()
+    """How the server is told how hard to think."""
     echo_reasoning: bool = False
-    """DeepSeek wants the thoughts that led to a tool call back, with that call."""
+    """Whether the server wants `reasoning_content` back with every tool call, and refuses calls without it."""
+    echo_field: bool = False
+    """Whether the model's template reads earlier reasoning, to be sent back in the field it came in."""
+    echo_details: bool = False
+    """Whether the server wants `reasoning_details` back as they came."""
+    cache_key: bool = False
+    """Whether the server takes `prompt_cache_key`; many refuse fields they do not know."""
+    cache_points: bool = False
+    """Whether the server passes `cache_control` on to a model that reads it."""
+    refused: tuple[str, ...] = ()
+    """Fields beyond the common ones that the server refused; they are not sent again."""
     thought_signatures: bool = False
-    """Gemini wants the signature of each first tool call back."""
+    """Gemini wants the signature of each first tool call back; one that it cannot read is among the refused."""
     null_content: bool = True
     """Whether an answer of calls alone says `content: null`, as most want it; else "": llama.cpp's Python server."""
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """A named server. `default_model` is None where the user must choose, or the server has its own one."""
+    """A named server. `default_model` is None where the user must choose, or the server has its own one.
+
+    base_url: "" where it depends on a resource, a region or a project; see `clouds`.
+    key_variable: where its maker's own tools look for the key. other_key_variables: further ones, in their order.
+    found_by_key: whether that variable alone chooses this server where nothing is configured; not where it is set for
+        other purposes as well. A server whose address depends on more is chosen only where that is known too.
+    url_variable: where its maker's own tools look for another address.
+    host_suffixes: what host names of this server end in, besides the one of base_url.
+    """
 
     name: str
     base_url: str
     key_variable: str = ""
+    other_key_variables: tuple[str, ...] = ()
     key_required: bool = True
+    found_by_key: bool = True
+    url_variable: str = ""
+    host_suffixes: tuple[str, ...] = ()
+    key_scheme: "Scheme" = "bearer"
     default_model: str | None = None
+    protocol: ProtocolName = "chat"
     quirks: Quirks = Quirks()
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """All variables that may hold the key, in the order in which they are looked at."""
+        return (self.key_variable, *self.other_key_variables) if self.key_variable else ()
+
+    def find_key(self, env: Mapping[str, str]) -> tuple[str, str]:
+        """The variable that holds the key, and the key; the first variable and "" where none does."""
+        found = ((name, env.get(name, "").strip()) for name in self.key_variables)
+        return next((pair for pair in found if pair[1]), (self.key_variable, ""))
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -51,18 +94,23 @@ PRESETS: tuple[Preset, ...] = (
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
         default_model="gpt-6-sol",
+        protocol="responses",
         quirks=Quirks(max_tokens_field="max_completion_tokens"),
     ),
     Preset(
         name="anthropic",
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
+        other_key_variables=("ANTHROPIC_AUTH_TOKEN",),
+        url_variable="ANTHROPIC_BASE_URL",
         default_model="claude-sonnet-5-5",
+        protocol="messages",
     ),
     Preset(
         name="gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variable="GEMINI_API_KEY",
+        other_key_variables=("GOOGLE_API_KEY",),
         default_model="gemini-3.6-flash",
         quirks=Quirks(thought_signatures=True),
     ),
@@ -91,6 +139,74 @@ PRESETS: tuple[Preset, ...] = (
         base_url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         default_model="openai/gpt-oss-120b",
+    ),
+    Preset(
+        name="xai",
+        base_url="https://api.x.ai/v1",
+        key_variable="XAI_API_KEY",
+        default_model="grok-4.5",
+    ),
+    Preset(
+        name="moonshot",
+        base_url="https://api.moonshot.ai/v1",
+        key_variable="MOONSHOT_API_KEY",
+        host_suffixes=(".moonshot.cn",),
+        default_model="kimi-k3",
+    ),
+    Preset(
+        name="zai",
+        base_url="https://api.z.ai/api/paas/v4",
+        key_variable="ZAI_API_KEY",
+        other_key_variables=("Z_AI_API_KEY",),
+        default_model="glm-5.2",
+    ),
+    Preset(
+        name="minimax",
+        base_url="https://api.minimax.io/v1",
+        key_variable="MINIMAX_API_KEY",
+        host_suffixes=(".minimaxi.com",),
+        default_model="MiniMax-M3",
+    ),
+    Preset(
+        name="azure",
+        base_url="",
+        key_variable="AZURE_OPENAI_API_KEY",
+        url_variable="AZURE_OPENAI_ENDPOINT",
+        host_suffixes=(
+            ".openai.azure.com",
+            ".services.ai.azure.com",
+            ".cognitiveservices.azure.com",
+            ".openai.azure.us",
+        ),
+        key_scheme="api-key",
+        protocol="responses",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
+    Preset(
+        name="bedrock",
+        base_url="",
+        key_variable="AWS_BEARER_TOKEN_BEDROCK",
+        url_variable="AWS_BEDROCK_BASE_URL",
+        default_model="global.openai.gpt-6-sol",
+        protocol="responses",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
+    Preset(
+        name="vertex",
+        base_url="",
+        key_variable="CLOUDSDK_AUTH_ACCESS_TOKEN",
+        found_by_key=False,
+        host_suffixes=("aiplatform.googleapis.com",),
+        default_model="google/gemini-3.6-flash",
+        quirks=Quirks(thought_signatures=True),
+    ),
+    Preset(
+        name="github-models",
+        base_url="https://models.github.ai/inference",
+        key_variable="GITHUB_TOKEN",
+        other_key_variables=("GH_TOKEN",),
+        found_by_key=False,
+        default_model="openai/gpt-5.4",
     ),
     Preset(name="ollama", base_url="http://localhost:11434/v1", key_variable="OLLAMA_API_KEY", key_required=False),
     Preset(name="lmstudio", base_url="http://localhost:1234/v1", key_variable="LMSTUDIO_API_KEY", key_required=False),
@@ -125,10 +241,16 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"deepseek", 128_000, 8_192),
         (r"(mistral|magistral)-(medium|large)|devstral|codestral", 256_000, 32_768),
         (r"(mistral|ministral|magistral|pixtral)", 128_000, 32_768),
-        (r"grok-(4\.[1-9]|4-fast|code)", 256_000, 64_000),
+        (r"grok-4\.5", 500_000, 64_000),
+        (r"grok-4\.(3|20)", 1_000_000, 64_000),
+        (r"grok-(4\.\d|4-fast|code|build)", 256_000, 64_000),
         (r"grok", 131_072, 32_768),
+        (r"kimi-k[3-9]", 1_048_576, 131_072),
         (r"kimi-k2", 262_144, 32_768),
+        (r"glm-(5\.[2-9]|[6-9])", 1_048_576, 131_072),
         (r"glm-(4\.[6-9]|5)", 200_000, 128_000),
+        (r"minimax-m[3-9]", 1_000_000, 131_072),
+        (r"minimax-m2", 204_800, 131_072),
         (r"glm", 128_000, 32_768),
         (r"qwen3(\.\d)?-(coder|next|max|plus)", 262_144, 65_536),
         (r"qwen3", 131_072, 32_768),
@@ -139,6 +261,7 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"phi-?4", 16_384, 4_096),
     )
 )
+_BEDROCK_HOST = LatePattern(r"bedrock-(runtime(-fips)?|mantle)\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)")
 _COMPLETION_TOKENS = LatePattern(r"(gpt-[5-9]|o[134](-|$))")
 
 
@@ -150,7 +273,22 @@ def preset_named(name: str) -> Preset | None:
 def preset_at(base_url: str) -> Preset | None:
     """The hosted preset whose host the address names; local ones share theirs and are never recognised by it."""
     host = host_of(base_url)
-    return next((preset for preset in PRESETS if preset.key_required and host_of(preset.base_url) == host), None)
+    return next(
+        (
+            preset
+            for preset in PRESETS
+            if preset.key_required
+            and ((preset.base_url and host_of(preset.base_url) == host) or is_own_host(preset, host))
+        ),
+        None,
+    )
+
+
+def is_own_host(preset: Preset, host: str) -> bool:
+    """Whether a host name ends as those of this server do."""
+    if preset.name == "bedrock":
+        return bool(_BEDROCK_HOST.fullmatch(host))
+    return any(host == suffix.lstrip(".") or host.endswith(suffix) for suffix in preset.host_suffixes)
 
 
 def profile_of(model: str) -> Profile | None:
@@ -161,17 +299,56 @@ def profile_of(model: str) -> Profile | None:
     return next((profile for pattern, profile in near if re.match(pattern, name)), None)
 
 
+# Hosts by what they end in. Sources: the makers' pages on prompt caching, read in November 2026.
+_CACHE_KEY = (
+    "api.openai.com",
+    ".openai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".services.ai.azure.com",
+    "openrouter.ai",
+    "api.mistral.ai",
+    "api.moonshot.ai",
+    "api.moonshot.cn",
+    "api.cerebras.ai",
+    "api.deepinfra.com",
+    "api.fireworks.ai",
+)
+_ROUTERS = ("openrouter.ai", "ai-gateway.vercel.sh")
+_DETAILS = (*_ROUTERS, "api.minimax.io", "api.minimaxi.com")
+_WANT_REASONING = (
+    "api.deepseek.com",
+    "api.moonshot.ai",
+    "api.moonshot.cn",
+    "api.kimi.com",
+    "api.z.ai",
+    "open.bigmodel.cn",
+)
+_CACHED_BY_POINTS = LatePattern(r"claude|gemini")
+# Chat templates that put the reasoning of earlier steps before the calls it led to.
+_READS_REASONING = LatePattern(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
+
+
 def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
     """The dialect to begin with; a server that refuses a field teaches the rest."""
     quirks = preset.quirks if preset else Quirks()
-    name = _bare(model)
-    if host_of(base_url).endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
-        return Quirks(max_tokens_field="max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens")
-    return quirks
+    name, host = _bare(model), host_of(base_url)
+    if host.endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
+        limit = "max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens"
+        quirks = Quirks(max_tokens_field=limit)
+    return structs.replace(
+        quirks,
+        effort=effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
+        echo_reasoning=quirks.echo_reasoning or (host.endswith(_WANT_REASONING) and not name.startswith("moonshot-v1")),
+        echo_field=quirks.echo_field or bool(_READS_REASONING.match(name)),
+        echo_details=quirks.echo_details or host.endswith(_DETAILS),
+        thought_signatures=quirks.thought_signatures or (host.endswith("googleapis.com") and name.startswith("gemini")),
+        cache_key=quirks.cache_key or host.endswith(_CACHE_KEY),
+        cache_points=quirks.cache_points or (host.endswith(_ROUTERS) and bool(_CACHED_BY_POINTS.match(name))),
+    )
 
 
 _UNWANTED = LatePattern(
-    r"unsupported|not supported|extra_forbidden|not permitted|unrecognized|unknown|unexpected|not allowed",
+    r"unsupported|not supported|extra_forbidden|extra inputs|not permitted|unrecognized|unknown|unexpected|not allowed",
     re.IGNORECASE,
 )
 
@@ -179,6 +356,37 @@ _EFFORT = LatePattern(r"reasoning[_. ]effort", re.IGNORECASE)
 _NONE = LatePattern(r"\bnone\b", re.IGNORECASE)
 _ASKS_FOR_NONE = LatePattern(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
 _NO_NULL = LatePattern(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+
+
+EXTRA_FIELDS = (
+    "prompt_cache_key",
+    "cache_control",
+    "reasoning_details",
+    "reasoning_content",
+    "reasoning_split",
+    "clear_thinking",
+    "keep",
+)
+"""Fields that only some servers know, and that are left out once a server has refused them."""
+
+
+_BAD_REASONING = LatePattern(
+    r"invalid.{0,20}signature|signature.{0,60}(?:invalid|not valid|corrupt|expired|mismatch)"
+    r"|thinking.{0,40}blocks?.{0,80}(?:cannot be modified|must remain)"
+    r"|encrypted.?content.{0,120}could not be (?:verified|decrypted|parsed)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def refused_field(quirks: Quirks, refusal: str) -> str | None:
+    """The field that a refusal does not know or cannot read, None where it is not one of EXTRA_FIELDS."""
+    if _BAD_REASONING.search(refusal):
+        field = "thought_signature" if quirks.thought_signatures else "reasoning_details"
+        return None if field in quirks.refused else field
+    if not _UNWANTED.search(refusal):
+        return None
+    named = (field for field in EXTRA_FIELDS if re.search(rf"\b{field}\b", refusal))
+    return next((field for field in named if field not in quirks.refused), None)
 
 
 def taught(quirks: Quirks, refusal: str) -> Quirks | None:
@@ -190,7 +398,7 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
             return structs.replace(quirks, effort_none_with_tools=True)
     if "thought_signature" in refusal and not quirks.thought_signatures:
         return structs.replace(quirks, thought_signatures=True)
-    if "reasoning_content" in refusal and not quirks.echo_reasoning:
+    if "reasoning_content" in refusal and not (quirks.echo_reasoning or "reasoning_content" in quirks.refused):
         return structs.replace(quirks, echo_reasoning=True)
     if _NO_NULL.search(refusal) and quirks.null_content:
         return structs.replace(quirks, null_content=False)
@@ -205,5 +413,13 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     return None
 
 
+_BEDROCK_PREFIX = LatePattern(
+    r"(?:[a-z-]{2,8}\.)?(?:openai|anthropic|amazon|deepseek|google|meta|minimax|mistral|moonshotai|qwen|xai|zai)\.(?=[a-z])"
+)
+
+
 def _bare(model: str) -> str:
-    return model.lower().rsplit("/", 1)[-1]
+    """The name without a maker's prefix, as OpenRouter ("openai/") and Bedrock ("us.anthropic.") put before it."""
+    name = model.lower().rsplit("/", 1)[-1]
+    found = _BEDROCK_PREFIX.match(name) if "." in name else None
+    return name[found.end() :] if found else name

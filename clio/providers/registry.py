@@ -4,18 +4,27 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from clio.config.schema import Config
 from clio.errors import ConfigError
+from clio.providers.aliases import is_alias, resolve_alias
+from clio.providers.auth import Auth, Scheme
 from clio.providers.base import OFFLINE, Provider
-from clio.providers.failure import Endpoint
+from clio.providers.chat_requests import ChatProtocol
+from clio.providers.failure import KEY_COMMAND, Endpoint, TransportFailed
+from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import LeanTransport
-from clio.providers.openai_chat import OpenAIChatProvider
-from clio.providers.profiles import PRESETS, Preset, preset_at, preset_named, quirks_of
+from clio.providers.lesson_book import LessonBook, ModelLessons
+from clio.providers.pictures import takes_images
+from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, preset_named, quirks_of
 from clio.providers.transport import Transport, needs_package
-from clio.providers.urls import host_of, is_local_host, is_loopback, normalise_base_url, without_login
+from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
+from clio.providers.wire import Lessons, ProtocolName, WireProtocol
 
 if TYPE_CHECKING:  # of the ways to a model, one is taken
     from clio.providers.discover import Found
+    from clio.providers.key_command import KeyCommand
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
@@ -27,27 +36,80 @@ def _find_server() -> "Found | None":
 
 
 def make_provider(
-    config: Config, env: Mapping[str, str], *, find_server: "Callable[[], Found | None]" = _find_server
+    config: Config,
+    env: Mapping[str, str],
+    *,
+    book: LessonBook | None = None,
+    find_server: "Callable[[], Found | None]" = _find_server,
+    learn_secret: Callable[[str], None] = lambda _: None,
 ) -> Provider:
     """The provider for this configuration. Opens no connection, but looks for a local server (at most 0.1 s) when
     nothing at all is configured, and asks a local one for its models (at most 1 s) when none is named.
 
-    Raises ConfigError for an unknown provider, an address that is none, a missing key or a missing model.
+    `config.model` may be an alias. book: what refusals have taught; without it, they teach this provider only.
+    learn_secret: is told of a key that `api_key_command` prints before it is used.
+
+    Raises ConfigError for an unknown provider, an address that is none, a missing key, region, project or model.
     """
+    if (config.provider or "").lower() == OFFLINE and not is_alias(config, config.model):
+        return _offline()
+    config = resolve_alias(config)
     if (config.provider or "").lower() == OFFLINE:
         return _offline()
     preset = _named_preset(config)
-    base_url = config.base_url or ("" if preset else env.get("OPENAI_BASE_URL", "").strip())
+    base_url = config.base_url or (_address_variable(preset, env) if preset else env.get("OPENAI_BASE_URL", "").strip())
     if preset is None and not base_url:
         preset = _preset_with_key(config, env)
         if preset is None:
             found = find_server()
             if found is None:
                 return _offline()
-            return _connect(config, preset_named(found.name), found.base_url, "", found.models)
-    url = normalise_base_url(base_url) if base_url else preset.base_url if preset else ""
+            return _connect(config, preset_named(found.name), found.base_url, _Key(), found.models, book)
+        base_url = _address_variable(preset, env)
+    url = _address(preset, base_url, env)
     preset = preset or preset_at(url)
-    return _connect(config, preset, url, _key(config, env, preset, asked=bool(base_url)), ())
+    key = _key(config, env, preset, asked=bool(config.base_url), learn=learn_secret)
+    return _connect(config, preset, url, key, (), book, doubtful=not base_url and _is_doubtful(preset, env))
+
+
+def _is_doubtful(preset: Preset | None, env: Mapping[str, str]) -> bool:
+    if preset is None or preset.base_url:
+        return False
+    from clio.providers.clouds import is_doubtful
+
+    return is_doubtful(preset.name, env)
+
+
+class _Key(Struct, frozen=True, kw_only=True):
+    """A key and where it is from. command: prints it, in place of `text`."""
+
+    text: str = ""
+    variable: str = DEFAULT_KEY_VARIABLE
+    command: "KeyCommand | None" = None
+
+
+def _address_variable(preset: Preset, env: Mapping[str, str]) -> str:
+    return env.get(preset.url_variable, "").strip() if preset.url_variable else ""
+
+
+def _address(preset: Preset | None, base_url: str, env: Mapping[str, str]) -> str:
+    """The base URL: as given, completed, else the preset's. Raises ConfigError where a resource or region is missing.
+
+    An Azure resource is recognised by its host as well.
+    """
+    if base_url:
+        host = host_of(base_url if "://" in base_url else f"//{base_url}")
+        at = preset or next((one for one in PRESETS if host and is_own_host(one, host)), None)
+        if at is not None and at.name == "azure":
+            from clio.providers.clouds import complete_azure_address
+
+            return complete_azure_address(base_url)
+        return normalise_base_url(base_url)
+    if preset is None or preset.base_url:
+        return preset.base_url if preset else ""
+    from clio.providers.clouds import find_cloud_address
+
+    return find_cloud_address(preset.name, env)
 
 
 def _offline() -> Provider:
@@ -71,51 +133,170 @@ def _named_preset(config: Config) -> Preset | None:
 
 
 def _preset_with_key(config: Config, env: Mapping[str, str]) -> Preset | None:
-    if config.api_key:
+    """The first server whose key is in the environment, where its address is known as well."""
+    if config.api_key or config.api_key_command:
         return preset_named("openai")
-    return next(
-        (preset for preset in PRESETS if preset.key_required and env.get(preset.key_variable, "").strip()), None
-    )
+    return next((preset for preset in PRESETS if _is_found(preset, env)), None)
 
 
-def _key(config: Config, env: Mapping[str, str], preset: Preset | None, *, asked: bool) -> str:
-    """The key for the server, "" for none. A preset's key goes nowhere else, and OPENAI_API_KEY to no other preset."""
-    variable = preset.key_variable if preset else DEFAULT_KEY_VARIABLE
-    key = (config.api_key or env.get(variable, "")).strip()
+def _is_found(preset: Preset, env: Mapping[str, str]) -> bool:
+    if not (preset.key_required and preset.found_by_key and env.get(preset.key_variable, "").strip()):
+        return False
+    if preset.base_url:
+        return True
+    try:
+        return bool(_address(preset, _address_variable(preset, env), env))
+    except ConfigError:  # a key without its resource or region says nothing about this start
+        return False
+
+
+def _key(
+    config: Config, env: Mapping[str, str], preset: Preset | None, *, asked: bool, learn: Callable[[str], None]
+) -> _Key:
+    """The key for the server. A preset's key goes nowhere else, and OPENAI_API_KEY to no other preset."""
+    if config.api_key and config.api_key_command:
+        raise ConfigError("api_key and api_key_command are both set: remove one of them")
+    if config.api_key_command:
+        from clio.providers.key_command import KeyCommand
+
+        ttl_s = config.api_key_command_ttl_s
+        command = KeyCommand(config.api_key_command, env, ttl_s=ttl_s, learn_secret=learn)
+        return _Key(variable=KEY_COMMAND, command=command)
+    variable, key = preset.find_key(env) if preset else (DEFAULT_KEY_VARIABLE, env.get(DEFAULT_KEY_VARIABLE, ""))
+    key = (config.api_key or key).strip()
     if key and not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the key in {variable} holds characters that no key has: copy it again")
     if preset and preset.key_required and not key and not asked:
-        raise ConfigError(f"{preset.name} needs a key and none is set: set {variable}")
-    return key
+        raise ConfigError(f"{preset.name} needs a key and none is set: {_next_step(preset)}")
+    return _Key(text=key, variable=variable or DEFAULT_KEY_VARIABLE)
 
 
-def _connect(config: Config, preset: Preset | None, url: str, key: str, models: tuple[str, ...]) -> Provider:
+def _next_step(preset: Preset) -> str:
+    if preset.name == "vertex":
+        return '"gcloud auth print-access-token" as `api_key_command` in your configuration gives one'
+    return f"set {preset.key_variable}"
+
+
+def _connect(
+    config: Config,
+    preset: Preset | None,
+    url: str,
+    key: _Key,
+    models: tuple[str, ...],
+    book: LessonBook | None,
+    *,
+    doubtful: bool = False,
+) -> Provider:
+    protocol = _protocol(config, preset, url)
+    url = _with_messages_version(url) if protocol == "messages" else url
     model = config.model or (preset.default_model if preset else None) or _first_model(url, key, models)
     endpoint = Endpoint(
         name=preset.name if preset else _display_name(url),
         base_url=url,
         model=model,
-        key_variable=preset.key_variable if preset else DEFAULT_KEY_VARIABLE,
-        has_key=bool(key),
+        key_variable=key.variable,
+        has_key=bool(key.text or key.command),
+        address_setting=_address_setting(config, preset),
+        doubtful_address=doubtful,
     )
-    return OpenAIChatProvider(endpoint, _transport(config, url, key or None), quirks_of(preset, url, model), config)
+    auth = _auth(key, protocol, endpoint, preset)
+    learned = (book or LessonBook()).of(urlsplit(without_login(url)).netloc, model)
+    may_switch = config.api == "auto" and protocol != "messages"
+
+    def speak(name: ProtocolName) -> WireProtocol:
+        return _speak(name, endpoint, config, preset, learned.lessons)
+
+    return HttpProvider(
+        endpoint,
+        _transport(config, url, auth, protocol),
+        auth,
+        speak,
+        _learned_protocol(protocol, learned, preset, url, may_switch=may_switch),
+        config,
+        may_switch=may_switch,
+        learned=learned,
+    )
 
 
-def _transport(config: Config, url: str, key: str | None) -> Transport:
+def _address_setting(config: Config, preset: Preset | None) -> str:
+    """What the user would change to reach another address."""
+    if config.base_url is None and preset is not None:
+        if preset.name == "bedrock":
+            return "AWS_REGION"
+        if preset.name == "vertex":
+            return "GOOGLE_CLOUD_LOCATION"
+        return preset.url_variable or "--base-url"
+    return "--base-url"
+
+
+def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
+    """The protocol to begin with: as configured, else the preset's, else what the address tells."""
+    if config.api != "auto":
+        return config.api
+    if "anthropic" in urlsplit(url).path.split("/"):
+        return "messages"
+    return preset.protocol if preset is not None else "chat"
+
+
+def _learned_protocol(
+    protocol: ProtocolName, learned: ModelLessons, preset: Preset | None, url: str, *, may_switch: bool
+) -> ProtocolName:
+    """The same, or what the server was found to speak instead. A maker's own server is asked again in every run, and
+    one that the user chose a protocol for, once a day."""
+    if protocol == "responses" and learned.protocol == "chat":
+        own = preset is not None and host_of(url) == host_of(preset.base_url)
+        return "chat" if (may_switch or learned.is_fresh) and not own else protocol
+    return "responses" if protocol == "chat" and learned.protocol == "responses" and may_switch else protocol
+
+
+def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None) -> Auth:
+    if protocol != "messages":
+        return Auth(key.text, preset.key_scheme if preset else "bearer", command=key.command)
+    from clio.providers.messages_requests import headers_for
+
+    # Other makers' servers look for the key in one of two headers; Anthropic knows only its own.
+    own: Scheme = "bearer" if key.variable == "ANTHROPIC_AUTH_TOKEN" else "x-api-key"
+    is_anthropic = host_of(at.base_url).endswith("anthropic.com")
+    return Auth(key.text, own if is_anthropic else "x-api-key and bearer", headers_for(at.model), command=key.command)
+
+
+def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None, lessons: Lessons) -> WireProtocol:
+    """Only the protocol that is spoken is imported."""
+    own = config.models.get(at.model)
+    tools, images = own is None or own.tools, takes_images(config, at.model)
+    place = urlsplit(without_login(at.base_url)).netloc
+    origin = f"{name} {place} {at.model}"
+    match name:
+        case "chat":
+            quirks = quirks_of(preset, at.base_url, at.model)
+            return ChatProtocol(at.model, quirks, tools=tools, images=images, origin=origin, lessons=lessons)
+        case "responses":
+            from clio.providers.responses_requests import ResponsesProtocol
+
+            return ResponsesProtocol(at.model, tools=tools, images=images, origin=origin, lessons=lessons)
+        case "messages":
+            from clio.providers.messages_requests import MessagesProtocol
+
+            return MessagesProtocol(
+                at.model, tools=tools, images=images, origin=origin, lessons=lessons, lifetime=config.cache_ttl
+            )
+
+
+def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> Transport:
     package = config.transport == "openai" or (config.transport == "auto" and bool(needs_package(url)))
-    if package:
+    if package and protocol != "messages":
         from clio.providers.openai_transport import OpenAITransport
 
-        return OpenAITransport(url, key)
-    return LeanTransport(url, key)
+        return OpenAITransport(url, auth)
+    return LeanTransport(url, auth)
 
 
-def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:
+def _first_model(url: str, key: _Key, models: tuple[str, ...]) -> str:
     place = without_login(url)
     if not models and url.startswith("http://") and is_local_host(host_of(url)):
         from clio.providers.discover import list_models
 
-        models = list_models(url, key)
+        models = list_models(url, _read_now(key))
         if not models:
             raise ConfigError(
                 f"no model is named and the server at {place} lists none: start it, correct --base-url, or set --model"
@@ -123,6 +304,21 @@ def _first_model(url: str, key: str, models: tuple[str, ...]) -> str:
     if not models:
         raise ConfigError(f"no model is named for {place}: set --model, CLIO_MODEL, or `model:` in the configuration")
     return models[0]
+
+
+def _read_now(key: _Key) -> str:
+    """The key, from its command where one prints it; blocking."""
+    if key.command is None:
+        return key.text
+    try:
+        return key.command.read_key()
+    except TransportFailed as error:
+        raise ConfigError(error.failure.detail) from None
+
+
+def _with_messages_version(url: str) -> str:
+    """The base URL of Messages, which are below /v1 whatever else is in the path."""
+    return url if is_version(urlsplit(url).path.rsplit("/", 1)[-1]) else f"{url}/v1"
 
 
 def _display_name(url: str) -> str:

@@ -12,7 +12,7 @@ CAP_S = 30.0
 LONGEST_WAIT_S = 120.0
 """A server that asks for more than this is not waited for: nobody sits through it."""
 _WAIT_WORDS = LatePattern(
-    r"(?:try again|retry|reset)s? (?:in|after)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
+    r"(?:(?:try again|retry|reset)s? (?:in|after)|\bwait)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
 )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -20,11 +20,13 @@ SILENCE_TIMEOUT_S = 600.0
 class Transport(Protocol):
     """Sends bytes, hands back decoded JSON. No retries (the loop does them), no redirects (the key would follow)."""
 
-    def events(self, body: bytes) -> AsyncGenerator[list[object]]:
-        """POST to /chat/completions: the events of the stream, or the one object of an answer that is none.
+    def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
+        """POST to a path below the base URL: the events of the stream, or the one object of an answer that is none.
 
         Those that came together are given together: what a fast server sends then costs a fraction. Closing the
         iterator closes the connection. Raises TransportFailed.
+
+        is_finished: asked after each batch; where it is true, no further event is waited for.
         """
         ...
 
@@ -41,6 +43,13 @@ class Transport(Protocol):
         ...
 
 
+def has_truststore() -> bool:
+    """Whether the package is installed that lets macOS and Windows check certificates; it is not imported for that."""
+    from importlib.util import find_spec
+
+    return find_spec("truststore") is not None
+
+
 def needs_package(base_url: str, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
     """Why clio's own client is not enough for this address, "" where it is: then the openai package's is used.
 
@@ -54,8 +63,9 @@ def needs_package(base_url: str, env: Mapping[str, str] = os.environ, platform: 
     if host_of(base_url).endswith("openai.com") and (env.get("OPENAI_ORG_ID") or env.get("OPENAI_PROJECT_ID")):
         return "an organization or a project is named"
     own_certificates = env.get("SSL_CERT_FILE") or env.get("SSL_CERT_DIR")
-    if parts.scheme == "https" and platform in ("darwin", "win32") and not own_certificates:
-        return "the certificates this system trusts are not in files"
+    in_files = own_certificates or platform not in ("darwin", "win32")
+    if parts.scheme == "https" and not in_files and not has_truststore():
+        return "the certificates this system trusts are not in files, and the truststore package is missing"
     if proxy_for(base_url, environment_proxies()).partition("://")[0] not in ("", "http"):
         return "a proxy that is not reached by plain HTTP"
     return ""

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit, urlunsplit
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 
-_ENDPOINT = LatePattern(r"/(chat/completions|completions|models|responses|embeddings)$")
+_ENDPOINT = LatePattern(r"/(chat/completions|completions|models|responses|messages|embeddings)$")
 _VERSION = LatePattern(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
 _SCHEME = LatePattern(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HOST_NAME = LatePattern(
     r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE | re.ASCII
 )
 # Paths that stop one segment short of the version, as people copy them from dashboards.
-_WANTS_VERSION = ("", "api", "openai")
+_WANTS_VERSION = ("", "api", "openai", "anthropic")
 _WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
 
 
@@ -67,13 +67,19 @@ def _with_version(path: str, host: str) -> str:
     segments = [segment for segment in bare.split("/") if segment]
     while len(segments) > 1 and segments[-1] == segments[-2] and _VERSION.fullmatch(segments[-1]):
         segments.pop()
-    versioned = any(_VERSION.fullmatch(segment) for segment in segments)
     last = segments[-1] if segments else ""
+    # A gateway's own version before "anthropic" is not the one of the Messages below it.
+    versioned = any(_VERSION.fullmatch(segment) for segment in segments) and last != "anthropic"
     # Who pastes a whole endpoint below a path of its own has said exactly where it is.
     exact = bool(cut) and bool(segments)
     if not versioned and not exact and last in _WANTS_VERSION and host not in _WITHOUT_VERSION:
         segments.append("v1")
     return "".join(f"/{segment}" for segment in segments)
+
+
+def is_version(segment: str) -> bool:
+    """Whether one segment of a path is a version, such as v1."""
+    return bool(_VERSION.fullmatch(segment))
 
 
 def host_of(url: str) -> str:

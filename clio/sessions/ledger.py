@@ -54,6 +54,8 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     requests: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
     completion_tokens: int = 0
     micro_dollars: int = 0
     unpriced_tokens: int = 0
@@ -67,7 +69,16 @@ class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 _encoder = msgspec.json.Encoder()
 _decoder: JsonDecoder[Spent] = JsonDecoder(Spent)
 _opening: JsonDecoder[Opening] = JsonDecoder(Opening)
-_SUMS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens", "micro_dollars", "unpriced_tokens")
+_SUMS = (
+    "requests",
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "completion_tokens",
+    "micro_dollars",
+    "unpriced_tokens",
+)
 
 
 class Read(Struct, frozen=True, kw_only=True):
@@ -174,6 +185,8 @@ def spent_of(bills: Iterable[Bill], *, project: str, session: str, day_of: Calla
             requests=1,
             prompt_tokens=bill.prompt_tokens,
             cached_tokens=bill.cached_tokens,
+            cache_write_tokens=bill.cache_write_tokens,
+            reasoning_tokens=bill.reasoning_tokens,
             completion_tokens=bill.completion_tokens,
             micro_dollars=bill.cost or 0,
             unpriced_tokens=0 if bill.cost is not None else bill.prompt_tokens + bill.completion_tokens,

@@ -28,7 +28,7 @@ class Planned(Struct, frozen=True, kw_only=True):
 
 
 class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one request cost in tokens; `cached_tokens` are part of `prompt_tokens`.
+    """What one request cost in tokens; what they are part of is told in `Usage`.
 
     server: the provider's name. cost: in micro-dollars, by the prices of that moment; None where nobody knew.
     """
@@ -37,6 +37,9 @@ class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    reasoning_tokens: int = 0
     timestamp: float = 0.0
     server: str = ""
     cost: int | None = None

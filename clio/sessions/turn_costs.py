@@ -16,6 +16,8 @@ class Sum(Struct, frozen=True, kw_only=True):
     requests: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
     completion_tokens: int = 0
     cost: Cost = Cost()
 
@@ -34,6 +36,8 @@ def sum_of(bills: Sequence[Bill]) -> Sum:
         requests=len(bills),
         prompt_tokens=sum(bill.prompt_tokens for bill in bills),
         cached_tokens=sum(bill.cached_tokens for bill in bills),
+        cache_write_tokens=sum(bill.cache_write_tokens for bill in bills),
+        reasoning_tokens=sum(bill.reasoning_tokens for bill in bills),
         completion_tokens=sum(bill.completion_tokens for bill in bills),
         cost=sum((bill.money for bill in bills), Cost()),
     )

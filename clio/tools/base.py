@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from clio.images import Picture
 from clio.messages import Deeds
 from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
@@ -18,6 +19,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
     text: for the model, whole; the runner redacts and bounds it.
     summary: for the person, one line without a newline: "120 lines", "exit 1 in 2.3 s", "+12 -3".
+    images: pictures that belong to it; the text says what they are, as not every model is shown them.
     ok: False for a result that is an answer but not a success, such as a command's non-zero exit.
     changed: files that are now different, for the session's record.
     deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
@@ -27,6 +29,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
     text: str
     summary: str
+    images: tuple[Picture, ...] = ()
     ok: bool = True
     changed: tuple[FileChange, ...] = ()
     deeds: Deeds | None = None

@@ -59,6 +59,7 @@ class McpTool:
                 text=framed(reply.text, named.server),
                 summary=_summary(reply.text, ok=reply.ok),
                 ok=reply.ok,
+                images=reply.images,
             )
 
         flat = " ".join(f"{key}={_short(value)}" for key, value in call.values.items())

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from clio.agent.efforts import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
@@ -48,6 +49,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, lambda: self.session)
         self.spending = open_spending(self.loaded)
+        self.efforts = EffortChoices(self.config)
         self.servers = open_servers(self.loaded, {}, clean=str)
         self.added = AddedCommands()
         self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
@@ -59,6 +61,16 @@ class Desk:
     async def reload_servers(self) -> None:
         """As a running clio does it."""
         await self.servers.reload()
+
+    @property
+    def answering(self) -> Provider:
+        """The only model there is."""
+        return self.provider
+
+    @property
+    def light_provider(self) -> Provider:
+        """The same."""
+        return self.provider
 
     @property
     def turn_files(self) -> TurnFiles:

@@ -4,7 +4,7 @@ from clio.commands.looking import only_looks
 from clio.commands.registry import complete, run_command
 from clio.commands.result import CommandResult
 from clio.messages import UserMessage
-from clio.sessions.ledger import Spent
+from clio.sessions.ledger import Spent, merged, spent_of
 from clio.sessions.state import Bill
 from tests.commands.desk import Desk
 
@@ -75,7 +75,7 @@ def test_prices_of_one_server_the_users_first(desk: Desk) -> None:
     own = "anthropic:\n  mine: {input: 1, output: 2}\n"
     (desk.loaded.home / "prices.yaml").write_text(own, encoding="utf-8")
     shown = rows(run_command(desk, "/cost prices anthropic"))
-    assert next(iter(shown.items())) == ("mine", ("$1.00", "$1.00", "$2.00", "–"))
+    assert next(iter(shown.items())) == ("mine", ("$1.00", "$1.00", "$1.00", "$2.00", "–"))
     assert "claude-sonnet-5-5" in shown
     assert not any(name.startswith("gpt") for name in shown)
 
@@ -94,3 +94,17 @@ def test_words_it_does_not_know_are_refused(desk: Desk) -> None:
 def test_the_forms_are_offered(desk: Desk) -> None:
     assert {suggestion.text for suggestion, _ in complete(desk, "/cost ")} == {"days", "projects", "prices", "rebuild"}
     assert [suggestion.text for suggestion, _ in complete(desk, "/cost days --")] == ["--all"]
+
+
+def test_writes_to_a_cache_and_thinking_are_told_where_there_are_any(desk: Desk) -> None:
+    desk.session.append(UserMessage(content="think", created=100.0))
+    counts = {"prompt_tokens": 1_000, "cached_tokens": 600, "completion_tokens": 50}
+    bill = Bill(model="m", **counts, cache_write_tokens=300, reasoning_tokens=40, timestamp=101.0, cost=1_000)
+    desk.session.add_bill(bill)
+    result = run_command(desk, "/cost")
+    assert rows(result)["1  think"] == ("1.0k in", "600 cached", "300 written", "50 out", "$0.001")
+    assert "40 tokens of this session's output are thinking" in result.text
+    assert result.data["total"]["cache_write_tokens"] == 300
+    lines = spent_of(desk.session.bills, project="p", session="s", day_of=lambda _: "2026-11-20")
+    added = merged([*lines, *lines])
+    assert [(one.cache_write_tokens, one.reasoning_tokens) for one in added] == [(600, 80)]

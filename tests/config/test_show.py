@@ -20,7 +20,13 @@ model                      big                          flag --model
 provider                   none                         default
 base_url                   https://…@models.example/v1  environment OPENAI_BASE_URL
 api_key                    …cdef                        ~/.clio/config.yaml:1
+api_key_command            none                         default
+api_key_command_ttl_s      3300                         default
+api                        auto                         default
+effort                     auto                         default
+cache_ttl                  5m                           default
 transport                  auto                         default
+fetch_encodings            auto                         default
 approve                    ask                          default
 allow                      none                         default
 deny                       rm *, dd *                   ~/.clio/config.yaml:3
@@ -34,6 +40,9 @@ max_cost                   none                         default
 context_window             none                         default
 max_output_tokens          none                         default
 models.big.tools           false                        ~/.clio/config.yaml:2
+fallback                   none                         default
+fallback_cooldown_s        300                          default
+light_model                none                         default
 ltm                        true                         default
 instructions               true                         default
 hooks                      true                         default

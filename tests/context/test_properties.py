@@ -11,8 +11,7 @@ from clio.context.units import split_units
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, UserError
 from clio.messages import Message, UserMessage
-from clio.providers.encode import Encoder
-from clio.providers.profiles import Quirks
+from clio.providers.chat_requests import ChatProtocol
 from clio.sessions.session import Session
 from tests.context.histories import (
     clean_rounds,
@@ -127,7 +126,7 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
 ) -> None:
     session = store_in(tmp_path).new(tmp_path)
     window = make_window(session, size)
-    encoder, before, trims = Encoder("m"), b"", -1
+    encoder, before, trims = ChatProtocol("m"), b"", -1
     for turn in turns:
         for message in fresh(turn):
             session.append(message)
@@ -135,7 +134,7 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
             built = window.build()
         except ContextOverflow:
             continue
-        body = encoder.request(built.request, Quirks()).removesuffix(b"]}")
+        body = encoder.encode(built.request).removesuffix(b"]}")
         if len(session.trims) == trims:
             assert body.startswith(before.removesuffix(b'"}'))  # more of the user's words may join the last ones
         before, trims = body, len(session.trims)

@@ -350,6 +350,9 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
     for line, shown in (
         ("/context", "window"),
         ("/approve edits", "Approval mode `edits`"),
+        ("/effort high", "effort `high` from the next request on"),
+        ("/effort", "| → | high |"),
+        ("/model", "effort `high`"),
         ("/nonsense", "There is no command"),
         ("/session new", "opened in the editor"),
         ("/todo edit", "needs a terminal"),

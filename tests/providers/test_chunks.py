@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from clio.agent.stream import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chunks import Normaliser, joined, read_cost, read_usage
+from clio.providers.chat_events import REASONING_FIELD, ChatDecoder, joined, read_cost, read_usage
+from clio.providers.failure import TransportFailed
 
 
 def event(delta: dict[str, Any] | None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
@@ -25,10 +26,10 @@ def call(
     return row if index is None else row | {"index": index}
 
 
-def play(*events: Any) -> tuple[list[Chunk], Normaliser]:
-    normaliser = Normaliser()
-    chunks = [chunk for item in events if (chunk := normaliser.take(item)) is not None]
-    return [*chunks, normaliser.ending()], normaliser
+def play(*events: Any) -> tuple[list[Chunk], ChatDecoder]:
+    decoder = ChatDecoder()
+    chunks = [chunk for item in events if (chunk := decoder.take(item)) is not None]
+    return [*chunks, decoder.ending()], decoder
 
 
 def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, str]]:
@@ -133,7 +134,9 @@ def test_what_a_bill_says_was_paid(bill: Any, micro_dollars: int | None) -> None
 @pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
 def test_thoughts(key: str) -> None:
     chunks, _ = play(event({key: "hm", "content": None}), event({"content": "yes"}, "stop"))
-    assert chunks == [Chunk(reasoning="hm"), Chunk(text="yes"), Chunk(finish_reason="stop")]
+    assert chunks[:-1] == [Chunk(reasoning="hm"), Chunk(text="yes")]
+    assert chunks[-1].finish_reason == "stop"
+    assert [json.loads(item.data) for item in chunks[-1].reasoning_items] == [{REASONING_FIELD: key}]
 
 
 def test_content_in_parts() -> None:
@@ -147,12 +150,10 @@ def test_a_refusal_is_the_answer() -> None:
 
 
 def test_empty_lists_and_nulls_hold_nothing() -> None:
-    chunks, normaliser = play(
-        event({"role": "assistant", "content": None, "tool_calls": []}), event({"tool_calls": None})
-    )
+    chunks, decoder = play(event({"role": "assistant", "content": None, "tool_calls": []}), event({"tool_calls": None}))
     assert chunks == [Chunk()]
-    assert not normaliser.has_content
-    assert not normaliser.is_whole
+    assert not decoder.has_content
+    assert not decoder.is_whole
 
 
 def test_parallel_calls_in_pieces() -> None:
@@ -231,7 +232,7 @@ def test_a_whole_answer_not_streamed() -> None:
             {"id": "b", "type": "function", "function": {"name": "one", "arguments": '{"x": 1}'}},
         ],
     }
-    chunks, normaliser = play(
+    chunks, decoder = play(
         {
             "object": "chat.completion",
             "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
@@ -240,13 +241,94 @@ def test_a_whole_answer_not_streamed() -> None:
     )
     assert (chunks[0].text, chunks[0].reasoning) == ("Look:", "hm")
     assert calls_of(chunks) == [("a", "one", "{}"), ("b", "one", '{"x": 1}')]
-    assert chunks[-1] == Chunk(finish_reason="tool_calls", usage=Usage(prompt_tokens=4, completion_tokens=2))
-    assert normaliser.is_whole
+    assert chunks[-1].finish_reason == "tool_calls"
+    assert chunks[-1].usage == Usage(prompt_tokens=4, completion_tokens=2)
+    assert decoder.is_whole
 
 
-def test_reasons_have_one_name() -> None:
-    assert play(event({"content": "a"}, "model_context_window_exceeded"))[0][-1].finish_reason == "length"
-    assert play(event({"content": "a"}, ""), event({}, "content_filter"))[0][-1].finish_reason == "content_filter"
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("model_context_window_exceeded", "model_context_window_exceeded"),
+        ("max_tokens", "length"),
+        ("model_length", "length"),
+        ("function_call", "tool_calls"),
+        ("eos_token", "stop"),
+        ("sensitive", "content_filter"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
+        ("something_new", "something_new"),
+    ],
+)
+def test_reasons_have_one_name(sent: str, read: str) -> None:
+    assert play(event({"content": "a"}, sent))[0][-1].finish_reason == read
+    assert play(event({"content": "a"}, ""), event({}, sent))[0][-1].finish_reason == read
+
+
+@pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource", "abort"])
+def test_an_answer_the_server_could_not_end_is_a_failure(reason: str) -> None:
+    with pytest.raises(TransportFailed) as caught:
+        play(event({"content": "a"}), event({"content": ""}, reason))
+    assert reason in caught.value.failure.body
+
+
+def test_an_error_within_a_choice_is_a_failure() -> None:
+    choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "no"}}
+    with pytest.raises(TransportFailed) as caught:
+        play({"choices": [choice]})
+    assert json.loads(caught.value.failure.body)["error"]["code"] == 502
+
+
+def test_reasoning_details_are_joined_and_kept_as_they_came() -> None:
+    def detail(**fields: Any) -> Any:
+        return event({"reasoning_details": [fields]})
+
+    chunks, _ = play(
+        detail(type="reasoning.text", text="I ", format="f", index=0),
+        detail(type="reasoning.text", text="think", format="f", index=0),
+        detail(type="reasoning.text", signature="sig", format="f", index=0),
+        detail(type="reasoning.encrypted", data="one", id="tool_a", format="f", index=0),
+        detail(type="reasoning.encrypted", data="two", id="tool_b", format="f", index=0),
+        detail(type="reasoning.summary", summary="short", index=1, id=None),
+        event({"content": "done"}, "stop"),
+    )
+    assert [json.loads(item.data) for item in chunks[-1].reasoning_items] == [
+        {"type": "reasoning.text", "text": "I think", "format": "f", "index": 0, "signature": "sig"},
+        {"type": "reasoning.encrypted", "data": "one", "id": "tool_a", "format": "f", "index": 0},
+        {"type": "reasoning.encrypted", "data": "two", "id": "tool_b", "format": "f", "index": 0},
+        {"type": "reasoning.summary", "summary": "short", "index": 1, "id": None},
+    ]
+    assert "".join(chunk.reasoning for chunk in chunks) == "I thinkshort"
+
+
+def test_tags_repeat_what_came_as_reasoning() -> None:
+    chunks, _ = play(
+        event({"content": "<think>hm</think>", "reasoning_content": "hm"}), event({"content": "yes"}, "stop")
+    )
+    assert "".join(chunk.reasoning for chunk in chunks) == "hm"
+    assert "".join(chunk.text for chunk in chunks) == "yes"
+
+
+def test_money_in_ticks_does_not_void_the_count() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "cost_in_usd_ticks": 450_000_000}
+    chunks, _ = play(event({"content": "a"}, "stop"), {"choices": [], "usage": usage})
+    assert chunks[-1].usage == Usage(prompt_tokens=9, completion_tokens=2)
+    assert chunks[-1].cost == 45_000  # micro-dollars
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ({"prompt_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 30}}, (40, 30)),
+        ({"prompt_tokens_details": {"cached_tokens": 40}, "cache_creation_input_tokens": 30}, (40, 30)),
+        ({"prompt_cache_hit_tokens": 40, "prompt_cache_miss_tokens": 60}, (40, 0)),
+        ({"cached_tokens": 40}, (40, 0)),
+        ({"prompt_tokens_details": {"cached_tokens": 90, "cache_write_tokens": 30}}, (90, 10)),
+    ],
+)
+def test_what_the_cache_read_and_wrote(sent: Any, read: tuple[int, int]) -> None:
+    usage = read_usage({"prompt_tokens": 100, "completion_tokens": 5, **sent})
+    assert usage is not None
+    assert (usage.cached_tokens, usage.cache_write_tokens) == read
 
 
 def test_an_answer_without_a_reason_is_whole_unless_a_call_is_cut() -> None:
@@ -257,7 +339,8 @@ def test_an_answer_without_a_reason_is_whole_unless_a_call_is_cut() -> None:
 
 def test_signatures_of_calls() -> None:
     signed = call(0, "a", "one", "{}") | {"extra_content": {"google": {"thought_signature": "c2ln"}}}
-    assert play(event({"tool_calls": [signed]}))[1].signatures == {"a": "c2ln"}
+    items = play(event({"tool_calls": [signed]}))[1].ending().reasoning_items
+    assert [(item.data, item.calls) for item in items] == [('{"thought_signature":"c2ln"}', 0)]
 
 
 json_values = st.recursive(
@@ -292,8 +375,8 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, max_size=4))
 def test_no_json_breaks_it(events: list[Any]) -> None:
-    chunks, normaliser = play(*events)
-    assert normaliser.events == len(events)
+    chunks, decoder = play(*events)
+    assert decoder.events == len(events)
     assert isinstance(chunks[-1], Chunk)
 
 

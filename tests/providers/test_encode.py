@@ -4,12 +4,23 @@ import json
 from typing import Any
 
 import pytest
-from msgspec import Raw
+from msgspec import Raw, structs
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase, CompletionCreateParamsStreaming
+from pydantic import TypeAdapter
 
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from clio.providers.base import ChatRequest, ToolSpec
-from clio.providers.encode import NO_SIGNATURE, Encoder
-from clio.providers.profiles import Quirks
+from clio.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    ReasoningItem,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
+from clio.providers.chat_requests import NO_SIGNATURE, ChatProtocol
+from clio.providers.profiles import Quirks, preset_at, quirks_of
 
 PLAIN = Quirks()
 TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
@@ -24,7 +35,7 @@ ROUND: tuple[Message, ...] = (
 
 def body(*messages: Message, quirks: Quirks = PLAIN, **options: Any) -> dict[str, Any]:
     request = ChatRequest(system="Be brief.", messages=messages, **options)
-    return json.loads(Encoder("m").request(request, quirks))
+    return json.loads(ChatProtocol("m", quirks).encode(request))
 
 
 def test_a_whole_request() -> None:
@@ -76,21 +87,28 @@ def test_quirks() -> None:
     )
     sent = body(*ROUND, quirks=quirks, tools=(TOOL,), max_output_tokens=9)
     assert (sent["max_completion_tokens"], sent["reasoning_effort"]) == (9, "none")
-    assert sent["messages"][2]["reasoning_content"] == "hm"
+    assert sent["messages"][2]["reasoning_content"] == " "  # of another server, but a call without any is refused
     assert sent["messages"][2]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": NO_SIGNATURE}}
     assert "reasoning_content" not in sent["messages"][4]
     assert "reasoning_effort" not in body(*ROUND, quirks=quirks)
 
 
 def test_known_signatures_go_back() -> None:
-    encoder = Encoder("m", signatures={"c1": "c2ln"})
-    sent = json.loads(encoder.request(ChatRequest(system="", messages=ROUND), Quirks(thought_signatures=True)))
+    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    items = (ReasoningItem(data='{"thought_signature":"c2ln"}', calls=0),)
+    signed = tuple(
+        structs.replace(message, reasoning_items=items, reasoning_origin="chat h m")
+        if isinstance(message, AssistantMessage) and message.tool_calls
+        else message
+        for message in ROUND
+    )
+    sent = json.loads(encoder.encode(ChatRequest(system="", messages=signed)))
     assert sent["messages"][1]["tool_calls"][0]["extra_content"] == {"google": {"thought_signature": "c2ln"}}
 
 
 def test_a_model_without_tools_gets_none() -> None:
     request = ChatRequest(system="", messages=(UserMessage(content="hi"),), tools=(TOOL,))
-    assert "tools" not in json.loads(Encoder("m", tools=False).request(request, PLAIN))
+    assert "tools" not in json.loads(ChatProtocol("m", PLAIN, tools=False).encode(request))
 
 
 def test_an_answer_without_a_word_is_left_out() -> None:
@@ -112,27 +130,27 @@ def test_text_that_utf8_cannot_carry() -> None:
 
 
 def test_requests_share_all_bytes_but_the_end() -> None:
-    encoder = Encoder("m")
-    earlier = encoder.request(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)), PLAIN)
+    encoder = ChatProtocol("m", PLAIN)
+    earlier = encoder.encode(ChatRequest(system="s", messages=ROUND, tools=(TOOL,)))
     more = (*ROUND, UserMessage(content="and now?"))
-    later = encoder.request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+    later = encoder.encode(ChatRequest(system="s", messages=more, tools=(TOOL,)))
     assert later.startswith(earlier.removesuffix(b"]}"))
-    assert later == Encoder("m").request(ChatRequest(system="s", messages=more, tools=(TOOL,)), PLAIN)
+    assert later == ChatProtocol("m", PLAIN).encode(ChatRequest(system="s", messages=more, tools=(TOOL,)))
 
 
 def test_a_shortened_copy_is_sent_as_it_is_now() -> None:
-    encoder = Encoder("m")
+    encoder = ChatProtocol("m", PLAIN)
     whole = ToolMessage(tool_call_id="c1", content="long " * 100)
     short = ToolMessage(tool_call_id="c1", content="short", id=whole.id)
-    encoder.request(ChatRequest(system="", messages=(CALL, whole)), PLAIN)
-    sent = json.loads(encoder.request(ChatRequest(system="", messages=(CALL, short)), PLAIN))
+    encoder.encode(ChatRequest(system="", messages=(CALL, whole)))
+    sent = json.loads(encoder.encode(ChatRequest(system="", messages=(CALL, short))))
     assert sent["messages"][-1]["content"] == "short"
 
 
 def test_messages_no_longer_sent_are_forgotten() -> None:
-    encoder = Encoder("m")
+    encoder = ChatProtocol("m", PLAIN)
     for number in range(1_000):
-        encoder.request(ChatRequest(system="", messages=(UserMessage(content=str(number)),)), PLAIN)
+        encoder.encode(ChatRequest(system="", messages=(UserMessage(content=str(number)),)))
     assert len(encoder._known) < 300
 
 
@@ -149,3 +167,225 @@ def test_users_words_in_a_row_are_one_message() -> None:
         ("assistant", "answer"),
         ("user", "third"),
     ]
+
+
+def kept(message: AssistantMessage, *items: dict[str, Any]) -> AssistantMessage:
+    """The answer as it is kept after it came from the server that is asked."""
+    data = tuple(ReasoningItem(data=json.dumps(item)) for item in items)
+    return structs.replace(message, reasoning_items=data, reasoning_origin="chat h m")
+
+
+def answer_sent(message: AssistantMessage, quirks: Quirks) -> dict[str, Any]:
+    encoder = ChatProtocol("m", quirks, origin="chat h m")
+    return json.loads(encoder.encode(ChatRequest(system="", messages=(message,))))["messages"][0]
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_goes_back_in_the_field_it_came_in(field: str) -> None:
+    for answer in (CALL, AssistantMessage(content="It is clean.", reasoning="hm")):
+        own = kept(answer, {"reasoning_field": field})
+        assert answer_sent(own, Quirks(echo_field=True))[field] == "hm"
+        assert answer_sent(own, Quirks(echo_reasoning=True))["reasoning_content"] == "hm"
+        assert "hm" not in json.dumps(answer_sent(own, PLAIN))
+        foreign = structs.replace(own, reasoning_origin="chat other m")
+        assert "hm" not in json.dumps(answer_sent(foreign, Quirks(echo_field=True, echo_reasoning=True)))
+
+
+def test_reasoning_details_go_back_as_they_came() -> None:
+    details = [
+        {"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0},
+        {"type": "reasoning.encrypted", "data": "xyz", "id": "tool_1", "index": 1, "format": "google-gemini-v1"},
+    ]
+    own = kept(CALL, *details, {"reasoning_field": "reasoning"})
+    sent = answer_sent(own, Quirks(echo_details=True))
+    assert sent["reasoning_details"] == details
+    assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
+    assert "reasoning_details" not in answer_sent(own, PLAIN)
+    assert answer_sent(own, Quirks(echo_reasoning=True))["reasoning_content"] == "hm"
+
+
+@pytest.mark.parametrize(
+    ("field", "refusal"),
+    [
+        ("prompt_cache_key", "Validation: Unsupported parameter(s): `prompt_cache_key`"),
+        ("prompt_cache_key", "Unrecognized request argument supplied: prompt_cache_key"),
+        ("reasoning_details", '{"detail":[{"type":"extra_forbidden","loc":["messages",1,"reasoning_details"]}]}'),
+        ("reasoning_content", "property 'reasoning_content' is unsupported"),
+        ("cache_control", "messages.0.content.0.cache_control: Extra inputs are not permitted"),
+    ],
+)
+def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, refusal: str) -> None:
+    quirks = Quirks(cache_key=True, cache_points=True, echo_details=True, echo_field=True)
+    item = (
+        {"type": "reasoning.text", "text": "hm"}
+        if field == "reasoning_details"
+        else {"reasoning_field": "reasoning_content"}
+    )
+    messages = (UserMessage(content="hi"), kept(CALL, item), ToolMessage(tool_call_id="c1", content="clean"))
+    request = ChatRequest(system="s", messages=messages, cache_key="k")
+    lessons: dict[str, object] = {}
+    first = ChatProtocol("m", quirks, origin="chat h m", lessons=lessons)
+    assert field.encode() in first.encode(request)
+    assert first.adapt(refusal) == ""
+    assert field.encode() not in first.encode(request)
+    assert first.adapt(refusal) is None
+    assert field.encode() not in ChatProtocol("m", quirks, origin="chat h m", lessons=lessons).encode(request)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest message cannot be modified",
+        "The encrypted content gAAA could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+    ],
+)
+def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
+    encoder = ChatProtocol("m", Quirks(echo_details=True), origin="chat h m")
+    request = ChatRequest(system="", messages=(kept(CALL, {"type": "reasoning.text", "text": "hm"}),))
+    assert b"reasoning_details" in encoder.encode(request)
+    assert encoder.adapt(refusal) == ""
+    assert b"reasoning_details" not in encoder.encode(request)
+    assert encoder.adapt(refusal) is None
+
+
+def test_a_signature_that_gemini_cannot_read_is_replaced() -> None:
+    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    request = ChatRequest(system="", messages=(kept(CALL, {"thought_signature": "c2ln"}),))
+    assert b"c2ln" in encoder.encode(request)
+    assert encoder.adapt("Thought signature is not valid") == ""
+    sent = json.loads(encoder.encode(request))["messages"][0]["tool_calls"][0]
+    assert sent["extra_content"]["google"]["thought_signature"] == NO_SIGNATURE
+
+
+def test_a_refusal_of_what_was_not_sent_teaches_nothing() -> None:
+    encoder = ChatProtocol("m", PLAIN)
+    encoder.encode(ChatRequest(system="s", messages=ROUND, cache_key="k"))
+    assert encoder.adapt("unknown field prompt_cache_key") is None
+
+
+def test_a_refusal_that_asks_for_reasoning_is_no_refusal_of_the_effort() -> None:
+    encoder = ChatProtocol("m", PLAIN)
+    encoder.encode(ChatRequest(system="", messages=ROUND, effort="high"))
+    refusal = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"
+    assert encoder.adapt(refusal) == ""
+    sent = json.loads(encoder.encode(ChatRequest(system="", messages=ROUND, effort="high")))
+    assert sent["reasoning_effort"] == "high"
+    assert sent["messages"][1]["reasoning_content"] == " "
+
+
+def test_cache_points() -> None:
+    quirks = Quirks(cache_points=True, cache_key=True)
+    first, *later = body(*ROUND, UserMessage(content="and now?"), quirks=quirks, cache_key="k")["messages"]
+    marked = [row for row in later if isinstance(row["content"], list)]
+    assert first["content"] == [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    assert [(row["role"], row["content"][-1]["text"]) for row in marked] == [("tool", "clean"), ("user", "and now?")]
+    assert all(row["content"][-1]["cache_control"] == {"type": "ephemeral"} for row in marked)
+
+
+def test_every_request_reads_what_the_one_before_wrote() -> None:
+    """The second last point of a request is where the last one of the request before it was."""
+    encoder = ChatProtocol("m", Quirks(cache_points=True))
+    messages: list[Message] = [UserMessage(content="hi")]
+    before: list[int] = []
+    for number in range(12):
+        rows = json.loads(encoder.encode(ChatRequest(system="s", messages=tuple(messages))))["messages"]
+        places = [place for place, row in enumerate(rows) if isinstance(row["content"], list)]
+        assert len(places) <= 3
+        assert places[0] == 0
+        assert not before or places[-2] == before[-1]
+        before = places
+        call = ToolCall(id=f"c{number}", name="git")
+        messages += [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id=call.id, content="clean")]
+
+
+def test_a_long_lived_cache_point() -> None:
+    encoder = ChatProtocol("m", Quirks(cache_points=True), lifetime="1h")
+    sent = json.loads(encoder.encode(ChatRequest(system="s", messages=ROUND)))["messages"]
+    assert sent[0]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+
+
+PICTURE = ImagePart(blob="b1", media_type="image/png", name="shot.png", size=3)
+
+
+def test_pictures_of_results_come_behind_all_results_of_their_step() -> None:
+    calls = AssistantMessage(tool_calls=(ToolCall(id="c1", name="look"), ToolCall(id="c2", name="git")))
+    messages = (
+        calls,
+        ToolMessage(tool_call_id="c1", name="look", content="shot.png, 3 bytes", images=(PICTURE,)),
+        ToolMessage(tool_call_id="c2", name="git", content="clean"),
+        AssistantMessage(content="A cat."),
+    )
+    encoder = ChatProtocol("m", PLAIN, images=True)
+    for _ in range(2):
+        rows = json.loads(encoder.encode(ChatRequest(system="", messages=messages, images={"b1": b"png"})))["messages"]
+        assert [row["role"] for row in rows] == ["assistant", "tool", "tool", "user", "assistant"]
+        text, picture = rows[3]["content"]
+        assert "look" in text["text"]
+        assert picture == {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}
+    gone = json.loads(encoder.encode(ChatRequest(system="", messages=messages[:2])))["messages"]
+    assert gone[-1]["role"] == "user"
+
+
+def test_a_model_without_eyes_is_told() -> None:
+    messages = (
+        UserMessage(content="look", images=(PICTURE,)),
+        CALL,
+        ToolMessage(tool_call_id="c1", content="", images=(PICTURE,)),
+    )
+    rows = body(*messages)["messages"]
+    assert [row["role"] for row in rows] == ["system", "user", "assistant", "tool"]
+    assert all("shot.png" in row["content"] and "no pictures" in row["content"] for row in (rows[1], rows[3]))
+
+
+FULL: tuple[Message, ...] = (
+    SystemMessage(content="summary"),
+    UserMessage(content="look", images=(PICTURE,)),
+    kept(CALL, {"type": "reasoning.text", "text": "hm"}, {"thought_signature": "s"}, {"reasoning_field": "reasoning"}),
+    ToolMessage(tool_call_id="c1", content="clean", images=(PICTURE,)),
+    AssistantMessage(content="It is clean.", reasoning="hm"),
+    UserMessage(content="more"),
+)
+VENDORS = {"reasoning", "reasoning_content", "reasoning_details", "extra_content", "cache_control", "reasoning_split"}
+VENDORS |= {"thinking", "chat_template_kwargs", "enable_thinking"}
+
+
+def without_vendors(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_vendors(item) for key, item in value.items() if key not in VENDORS}
+    return [without_vendors(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("url", "model"),
+    [
+        ("https://api.openai.com/v1", "gpt-6-sol"),
+        ("https://me.openai.azure.com/openai/v1", "gpt-5"),
+        ("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5"),
+        ("https://openrouter.ai/api/v1", "google/gemini-3-pro"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3.6-flash"),
+        ("https://api.deepseek.com/v1", "deepseek-v4-flash"),
+        ("https://api.z.ai/api/paas/v4", "glm-5.2"),
+        ("https://api.moonshot.ai/v1", "kimi-k2.6"),
+        ("https://api.minimax.io/v1", "MiniMax-M3"),
+        ("https://api.groq.com/openai/v1", "qwen/qwen3-32b"),
+        ("https://api.mistral.ai/v1", "mistral-medium-latest"),
+        ("http://localhost:8000/v1", "Qwen/Qwen3-32B"),
+    ],
+)
+@pytest.mark.parametrize("effort", ["auto", *EFFORTS])
+def test_requests_are_what_the_package_would_send(url: str, model: str, effort: str) -> None:
+    adapter = TypeAdapter(CompletionCreateParamsStreaming)
+    encoder = ChatProtocol(model, quirks_of(preset_at(url), url, model), images=True, origin="chat h m")
+    request = ChatRequest(
+        system="s", messages=FULL, tools=(TOOL,), effort=effort, cache_key="k", max_output_tokens=9, images={"b1": b"x"}
+    )
+    sent = without_vendors(json.loads(encoder.encode(request)))
+    if sent.get("reasoning_effort") == "default":  # Groq's own
+        del sent["reasoning_effort"]
+    assert set(sent) <= set(CompletionCreateParamsStreaming.__annotations__) | set(
+        CompletionCreateParamsBase.__annotations__
+    )
+    adapter.validate_python(sent, strict=False)
+    for row in sent["messages"]:
+        assert set(row) <= {"role", "content", "tool_calls", "tool_call_id"}

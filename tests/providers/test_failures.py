@@ -202,8 +202,10 @@ def test_any_other_refusal_is_quoted() -> None:
     error = status(400, said("Invalid value for 'messages[3].role'.\n  See the docs."))
     assert isinstance(error, ServerFailed)
     assert (error.retryable, error.exit_code) == (False, 1)
-    assert str(error) == "openai refused the request (Invalid value for 'messages[3].role'. See the docs)"
-    assert str(status(422, {"detail": [{"msg": "Field required"}]})) == "openai refused the request (Field required)"
+    next_step = ": try again, or choose another model with --model"
+    assert str(error) == f"openai refused the request (Invalid value for 'messages[3].role'. See the docs){next_step}"
+    listed = status(422, {"detail": [{"msg": "Field required"}]})
+    assert str(listed) == f"openai refused the request (Field required){next_step}"
 
 
 def test_a_model_without_tools() -> None:

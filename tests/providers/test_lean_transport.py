@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from clio.providers.auth import Auth
 from clio.providers.failure import TransportFailed
 from clio.providers.lean_transport import LeanTransport
 from tests.providers.test_transport import DONE, EVENT, events, failed, failure, make, play, received
@@ -132,7 +133,7 @@ def test_what_came_before_a_broken_frame_is_given() -> None:
     async def use(transport: Any, _: ByteServer) -> list[object]:
         found: list[object] = []
         with pytest.raises(TransportFailed) as caught:
-            async for together in transport.events(b"{}"):
+            async for together in transport.events("/chat/completions", b"{}", lambda: False):
                 found += together
         assert caught.value.failure.kind == "malformed"
         return found
@@ -158,7 +159,7 @@ def test_a_deep_answer() -> None:
 
 
 def test_a_path_with_other_letters_and_a_usual_port() -> None:
-    head = LeanTransport("https://models.test:443/ä b/v1", None)._head("GET", "/models", 0)
+    head = LeanTransport("https://models.test:443/ä b/v1", Auth(""))._head("GET", "/models", 0, {})
     assert head.startswith(b"GET /%C3%A4%20b/v1/models HTTP/1.1\r\nHost: models.test\r\n")
     assert b"Authorization" not in head
 

@@ -6,8 +6,9 @@ import pytest
 
 from clio.config.schema import Config, ModelSettings
 from clio.providers.base import Limits
+from clio.providers.chat_effort import EffortStyle
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
-from clio.providers.profiles import Profile, Quirks, preset_named, profile_of, quirks_of, taught
+from clio.providers.profiles import Profile, Quirks, preset_at, preset_named, profile_of, quirks_of, taught
 
 
 def listing(**row: Any) -> dict[str, Any]:
@@ -146,11 +147,39 @@ def test_unknown_models_have_no_profile() -> None:
 
 def test_dialects() -> None:
     openai = "https://api.openai.com/v1"
-    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == Quirks(max_tokens_field="max_completion_tokens")
-    assert quirks_of(None, openai, "gpt-5.4-mini") == Quirks(max_tokens_field="max_completion_tokens")
-    assert quirks_of(None, openai, "gpt-4o") == Quirks()
+    newer = Quirks(max_tokens_field="max_completion_tokens", cache_key=True)
+    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == newer
+    assert quirks_of(None, openai, "gpt-5.4-mini") == newer
+    assert quirks_of(None, openai, "gpt-4o") == Quirks(cache_key=True, effort=EffortStyle(levels=()))
     assert quirks_of(None, "http://localhost:8000/v1", "gpt-6-sol") == Quirks()
     assert not quirks_of(preset_named("mistral"), "https://api.mistral.ai/v1", "x").stream_usage
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "expected"),
+    [
+        ("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-5", {"cache_key", "cache_points", "echo_details"}),
+        ("https://openrouter.ai/api/v1", "google/gemini-3-pro", {"cache_key", "cache_points", "echo_details"}),
+        ("https://openrouter.ai/api/v1", "openai/gpt-6", {"cache_key", "echo_details"}),
+        ("https://ai-gateway.vercel.sh/v1", "anthropic/claude-sonnet-5", {"cache_points", "echo_details"}),
+        ("https://me.openai.azure.com/openai/v1", "gpt-5", {"cache_key"}),
+        ("https://api.deepseek.com/v1", "deepseek-v4", {"echo_reasoning", "echo_field"}),
+        ("https://api.moonshot.ai/v1", "kimi-k2.6", {"echo_reasoning", "echo_field", "cache_key"}),
+        ("https://api.moonshot.ai/v1", "moonshot-v1-128k", {"cache_key"}),
+        ("https://api.z.ai/api/paas/v4", "glm-5.2", {"echo_reasoning", "echo_field"}),
+        ("https://api.minimax.io/v1", "MiniMax-M3", {"echo_details", "echo_field"}),
+        ("https://api.mistral.ai/v1", "mistral-medium-latest", {"cache_key"}),
+        ("https://api.groq.com/openai/v1", "llama-3.3-70b", set()),
+        ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-3-pro", {"thought_signatures"}),
+        ("https://aiplatform.googleapis.com/v1/x/openapi", "google/gemini-3-pro", {"thought_signatures"}),
+        ("http://localhost:8000/v1", "Qwen/Qwen3-32B", {"echo_field"}),
+        ("http://localhost:8000/v1", "some-model", set()),
+    ],
+)
+def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[str]) -> None:
+    quirks = quirks_of(preset_at(url), url, model)
+    fields = ("cache_key", "cache_points", "echo_details", "echo_field", "echo_reasoning", "thought_signatures")
+    assert {field for field in fields if getattr(quirks, field)} == expected
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from clio.config.schema import Config, ModelSettings
 from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, Provider, ToolSpec
+from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from tests.support.chat_server import (
     ChatServer,
@@ -474,10 +475,11 @@ def _efforts(*models: str) -> tuple[list[object], list[str]]:
     server = ChatServer()
     request = ChatRequest(system="", messages=REQUEST.messages, tools=(TOOL,))
     ends: list[str] = []
+    book = LessonBook()  # as one clio has it
 
     async def one(model: str) -> None:
-        config = Config(base_url=server.url, api_key="k", model=model)
-        provider = make_provider(config, {})
+        config = Config(base_url=server.url, api_key="k", model=model, api="chat")
+        provider = make_provider(config, {}, book=book)
         try:
             chunks = [chunk async for chunk in provider.stream(request)]
             ends.append(joined(chunks))
@@ -525,12 +527,15 @@ def test_signatures_go_back_with_their_calls() -> None:
     signed = {"index": 0, "id": "c1", "function": {"name": "git", "arguments": "{}"}}
     signed["extra_content"] = {"google": {"thought_signature": "c2ln"}}
     refused = error(400, {"error": {"message": "Function call is missing a thought_signature"}})
-    answer = AssistantMessage(tool_calls=(ToolCall(id="c1", name="git"), ToolCall(id="c2", name="git")))
-    later = ChatRequest(system="", messages=(answer, ToolMessage(tool_call_id="c1", content="x")))
 
     async def two_steps(provider: Provider) -> None:
-        await collect(provider)
-        await collect(provider, later)
+        end = (await collect(provider))[-1]
+        answer = AssistantMessage(
+            tool_calls=(ToolCall(id="c1", name="git"), ToolCall(id="c2", name="git")),
+            reasoning_items=end.reasoning_items,
+            reasoning_origin=end.origin,
+        )
+        await collect(provider, ChatRequest(system="", messages=(answer, ToolMessage(tool_call_id="c1", content="x"))))
 
     first = raw_sse([{"choices": [{"delta": {"tool_calls": [signed]}, "finish_reason": "tool_calls"}]}])
     with ChatServer([first, refused, text("a")]) as server:
@@ -579,7 +584,7 @@ def test_a_server_that_does_not_say(models: Any) -> None:
 
 
 def test_a_silent_server_is_waited_for_no_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.providers.openai_chat.MODELS_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("clio.providers.http_provider.MODELS_TIMEOUT_S", 0.1)
     assert limits_of(slow(30, error(500)))[0].source == "default"
 
 

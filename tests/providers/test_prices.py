@@ -147,3 +147,35 @@ def test_every_shipped_price_has_a_day_a_known_server_and_a_cheaper_cache() -> N
         assert date.fromisoformat(price.as_of) <= date.fromisoformat("2026-12-31")
         assert 0 < price.rate.cached <= price.rate.input < price.rate.output
         assert price.long is None or price.long.input > price.rate.input
+
+
+def test_writes_to_a_cache_have_their_own_price() -> None:
+    price = read_prices(b"a:\n  m: {input: 2, cached: 0.2, write: 2.5, write_1h: 4, output: 10}\n", "p.yaml")[0]
+    usage = Usage(
+        prompt_tokens=1_000_000,
+        cached_tokens=500_000,
+        cache_write_tokens=300_000,
+        cache_write_1h_tokens=100_000,
+        completion_tokens=100_000,
+    )
+    # 0.2M × $2 + 0.5M × $0.20 + 0.2M × $2.50 + 0.1M × $4 + 0.1M × $10
+    assert price.cost(usage) == 400_000 + 100_000 + 500_000 + 400_000 + 1_000_000
+
+
+def test_a_write_without_a_price_costs_as_much_as_other_input() -> None:
+    usage = Usage(prompt_tokens=1_000, cache_write_tokens=900, cache_write_1h_tokens=900)
+    for fields in (b"input: 2, output: 10", b"input: 2, write: 2, output: 10"):
+        assert read_prices(b"a:\n  m: {" + fields + b"}\n", "p.yaml")[0].cost(usage) == 2_000
+
+
+def test_more_written_than_was_sent_is_not_billed() -> None:
+    price = read_prices(b"a:\n  m: {input: 2, cached: 1, write: 4, output: 10}\n", "p.yaml")[0]
+    assert price.cost(Usage(prompt_tokens=1_000, cached_tokens=600, cache_write_tokens=9_000)) == 600 + 1_600
+
+
+def test_writes_at_anthropic_cost_a_quarter_more_or_twice_as_much() -> None:
+    book = PriceBook(None)
+    for price in book.all_prices():
+        if price.server == "anthropic":
+            for rate in filter(None, (price.rate, price.long)):
+                assert (rate.write, rate.write_1h) == (rate.input * 5 // 4, rate.input * 2), price.model

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config.schema import Config
-from clio.providers.openai_chat import OpenAIChatProvider
+from clio.providers.http_provider import HttpProvider
 from clio.providers.proxies import environment_proxies, proxy_for
 from clio.providers.registry import make_provider
 from clio.providers.transport import needs_package
@@ -55,13 +55,23 @@ def test_which_proxy(url: str, no: str, proxy: str) -> None:
         ("https://api.example.com/v1", {"OPENAI_CUSTOM_HEADERS": "X: y"}, "linux", "OPENAI_CUSTOM_HEADERS"),
         ("https://api.openai.com/v1", {"OPENAI_ORG_ID": "o"}, "linux", "organization"),
         ("https://api.example.com/v1", {"OPENAI_ORG_ID": "o"}, "linux", ""),
-        ("https://api.example.com/v1", {}, "darwin", "certificates"),
+        ("https://api.example.com/v1", {}, "darwin", ""),
         ("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, "darwin", ""),
     ],
 )
 def test_when_the_package_is_needed(url: str, env: dict[str, str], platform: str, why: str) -> None:
     assert why in needs_package(url, env, platform)
     assert bool(needs_package(url, env, platform)) == bool(why)
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_certificates_of_the_system_need_it_where_truststore_is_missing(
+    platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.providers.transport.has_truststore", lambda: False)
+    assert "certificates" in needs_package("https://api.example.com/v1", {}, platform)
+    assert needs_package("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, platform) == ""
+    assert needs_package("http://gpu-box:8000/v1", {}, platform) == ""
 
 
 @pytest.mark.parametrize(("proxy", "needed"), [("socks5://p:1", True), ("https://p:1", True), ("http://p:1", False)])
@@ -81,5 +91,5 @@ def test_proxies_that_need_it(proxy: str, needed: bool, monkeypatch: pytest.Monk
 )
 def test_what_the_setting_chooses(transport: str, url: str, used: str) -> None:
     provider = make_provider(Config(base_url=url, model="m", transport=transport), {})  # type: ignore[arg-type]
-    assert isinstance(provider, OpenAIChatProvider)
+    assert isinstance(provider, HttpProvider)
     assert type(provider._transport).__name__ == used

@@ -13,6 +13,7 @@ import pytest
 from clio.config.schema import Config, TransportKind
 from clio.errors import ServerFailed
 from clio.messages import UserMessage
+from clio.providers import dial
 from clio.providers.base import ChatRequest, Chunk
 from clio.providers.registry import make_provider
 
@@ -72,6 +73,29 @@ def ask(port: int, kind: TransportKind) -> list[Chunk]:
             await provider.close()
 
     return asyncio.run(main())
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_system_checks_certificates_where_they_are_not_in_files(
+    secure_port: int, certificate: Path, platform: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truststore = pytest.importorskip("truststore")
+    make = dial.trusting_context
+
+    def context() -> ssl.SSLContext:
+        made = make(platform)
+        assert isinstance(made, truststore.SSLContext)
+        if known:
+            made.load_verify_locations(certificate)
+        return made
+
+    monkeypatch.setattr(dial, "trusting_context", context)
+    if known:
+        assert "".join(chunk.text for chunk in ask(secure_port, "lean")) == "trusted"
+        return
+    with pytest.raises(ServerFailed, match="no secure connection"):
+        ask(secure_port, "lean")
 
 
 def test_an_unknown_certificate(secure_port: int, kind: TransportKind) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from clio.providers.auth import Auth
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.lean_transport import LeanTransport
 from clio.providers.openai_transport import OpenAITransport
@@ -18,6 +19,7 @@ from clio.providers.transport import Transport
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
 
 MODULES = {"lean": "clio.providers.lean_transport", "openai": "clio.providers.openai_transport"}
+PATH = "/chat/completions"
 EVENT = b'data: {"n": 1}\n\n'
 DONE = b"data: [DONE]\n\n"
 Use = Callable[[Transport, ByteServer], Coroutine[Any, Any, Any]]
@@ -28,12 +30,17 @@ def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+def never() -> bool:
+    return False
+
+
 def make(kind: str, url: str, key: str | None = "sk-test") -> Transport:
-    return LeanTransport(url, key) if kind == "lean" else OpenAITransport(url, key)
+    auth = Auth(key or "")
+    return LeanTransport(url, auth) if kind == "lean" else OpenAITransport(url, auth)
 
 
 async def events(transport: Transport, body: bytes = b"{}") -> list[object]:
-    async with aclosing(transport.events(body)) as found:
+    async with aclosing(transport.events(PATH, body, never)) as found:
         return [event async for together in found for event in together]
 
 
@@ -102,7 +109,7 @@ def test_what_came_before_a_fault_is_given(kind: str, rest: bytes, fault: str) -
     async def use(transport: Transport, _: ByteServer) -> tuple[list[object], Failure]:
         found: list[object] = []
         with pytest.raises(TransportFailed) as caught:
-            async for together in transport.events(b"{}"):
+            async for together in transport.events(PATH, b"{}", never):
                 found += together
         return found, caught.value.failure
 
@@ -173,7 +180,7 @@ def test_one_connection_for_one_request_after_the_other(kind: str) -> None:
 
 def test_two_at_a_time(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
-        first = transport.events(b"{}")
+        first = transport.events(PATH, b"{}", never)
         assert await anext(first) == [{"n": 1}]
         assert await events(transport) == [{"n": 2}]
         await first.aclose()
@@ -275,7 +282,7 @@ def test_cancelling_ends_the_connection_at_once(kind: str, parts: list[Part]) ->
 
 def test_looking_away_ends_the_connection_at_once(kind: str) -> None:
     async def use(transport: Transport, server: ByteServer) -> None:
-        stream = transport.events(b"{}")
+        stream = transport.events(PATH, b"{}", never)
         assert await anext(stream) == [{"n": 1}]
         await stream.aclose()
         await server.gone.wait()

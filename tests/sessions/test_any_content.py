@@ -14,7 +14,7 @@ from clio.context.shrink import longest_text, shortened
 from clio.errors import CorruptDocument, NewerDocument, SessionNotFound
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest
-from clio.providers.encode import Encoder
+from clio.providers.chat_requests import ChatProtocol
 from clio.providers.profiles import Quirks
 from clio.sessions.deeds import deeds_of
 from clio.sessions.state import Bill, Planned, Todo, Trim
@@ -57,7 +57,7 @@ def encode_request(messages: list[Message]) -> None:
     """The body a server gets, as strict JSON."""
     request = ChatRequest(system="s", messages=tuple(messages))
     for quirks in (Quirks(), Quirks(echo_reasoning=True, thought_signatures=True)):
-        body = Encoder("m").request(request, quirks)
+        body = ChatProtocol("m", quirks).encode(request)
         for row in msgspec.json.decode(body.decode("utf-8"))["messages"]:
             for call in row.get("tool_calls", ()):
                 assert isinstance(msgspec.json.decode(call["function"]["arguments"]), dict)

@@ -265,6 +265,7 @@ class ChatServer:
     models: the rows of GET /models, each with whatever window fields a test wants, or a Reply such as error(500).
     repeat: answer the last reply for ever instead of running out.
     record: keep every request; without it memory stays flat in long benches.
+    responses: whether OpenAI Responses are answered too, with the same script; see `responses_script`.
     """
 
     def __init__(
@@ -275,12 +276,14 @@ class ChatServer:
         repeat: bool = False,
         record: bool = True,
         port: int = 0,
+        responses: bool = False,
     ) -> None:
+        self._paths = ("/chat/completions", *(("/responses",) if responses else ()))
         self._always = replies if callable(replies) else None
         self.replies: list[Script] = [] if callable(replies) else list(replies)
         self.models = models
         self.requests: list[Recorded] = []
-        """The POSTs to .../chat/completions."""
+        """The POSTs to .../chat/completions, and to .../responses where `responses` is set."""
         self.others: list[Recorded] = []
         """All other requests, such as GET /v1/models."""
         self.connections = 0
@@ -362,7 +365,7 @@ class ChatServer:
                 return
 
     def _choose(self, request: Recorded) -> Reply:
-        if request.method == "POST" and request.path.endswith("/chat/completions"):
+        if request.method == "POST" and request.path.endswith(self._paths):
             if self._record:
                 self.requests.append(request)
             return self._next(request)

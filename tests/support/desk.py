@@ -47,7 +47,7 @@ class Desk:
         self.server = server
         self.person = Person()
         self.events: list[Event] = []
-        self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key"}
+        self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
         given = {"base_url": server.url, "model": "test-model"} | overrides
         settings: dict[str, str | bool | tuple[str, ...]]
         settings = {key: value if isinstance(value, bool) else str(value) for key, value in given.items()}

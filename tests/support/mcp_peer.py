@@ -1,6 +1,6 @@
 """A small MCP server written by hand, over standard input and output or HTTP on 127.0.0.1, with every bad habit.
 
-    python -m tests.support.mcp_peer [--noisy] [--mute] [--fail-once FILE] [--only-old]
+    python -m tests.support.mcp_peer [--noisy] [--mute] [--fail-once FILE] [--only-old] [--picture BASE64]
 
 Nothing of the SDK is in it: it starts in 30 ms, and does what no decent server would. What it was asked goes to the
 file MCP_PEER_HEARD names, one JSON message a line.
@@ -193,6 +193,9 @@ def main(flags: list[str]) -> None:
         print("Welcome to the peer!\nlistening …", flush=True)
     while "--mute" in flags:
         time.sleep(60)  # it lives, and says nothing
+
+    if "--picture" in flags:
+        BLOCKS[1]["data"] = flags[flags.index("--picture") + 1]
 
     def send(message: Json) -> None:
         print(json.dumps(message), flush=True)

@@ -28,7 +28,8 @@ def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
             project = tmp_path / "project"
             if not project.exists():
                 make_repository(project, FILES)
-            server = ChatServer(replies, **({"models": models} if models is not None else {}))
+            speaks = overrides.get("api") == "responses"
+            server = ChatServer(replies, responses=speaks, **({"models": models} if models is not None else {}))
             stack.enter_context(server)
             return Desk(project, tmp_path / "home", server, **overrides)
 

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from clio.commands.follow_ups import Choose
 from clio.commands.model_commands import MAX_SHOWN, SERVED
 from clio.commands.registry import complete, run_command
 from clio.commands.result import CommandResult, WaitFor
@@ -40,12 +41,15 @@ def test_what_the_server_offers_with_window_and_price(make_desk: MakeDesk) -> No
     result = listed(desk)
     assert result.table is not None
     assert result.table.rows == (
-        ("→", "test-model", "33k", "$0", "$0", ""),  # nothing is paid for a server on this machine
-        ("", "Alpha", "", "$0", "$0", ""),
-        ("", "big", "", "$1.50", "$6.00", ""),
+        ("→", "test-model", "33k", "$0", "$0", "$0", "", ""),  # nothing is paid for a server on this machine
+        ("", "Alpha", "", "$0", "$0", "$0", "", ""),
+        ("", "big", "", "$1.50", "$6.00", "$1.50", "", ""),
     )
     assert "`test-model` at" in result.text and "`/model NAME` switches." in result.text
-    assert json.loads(json.dumps(result.data))[0] == {"name": "test-model", "window": 32_768, "running": True}
+    data = json.loads(json.dumps(result.data))
+    assert [one["name"] for one in data] == ["test-model", "Alpha", "big"]
+    assert (data[0]["window"], data[0]["running"], data[0]["effort"]) == (32_768, True, "auto")
+    assert data[2]["dollars_per_million"] == {"input": 1.5, "output": 6.0, "cached": 1.5}
     assert [one.text for one, _ in complete(desk.app, "/model al")] == ["Alpha"]
 
 
@@ -53,7 +57,7 @@ def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make
     desk = make_desk([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN)])
     result = listed(desk)
     assert result.table is not None and len(result.table.rows) == MAX_SHOWN
-    assert result.table.rows[0] == ("→", "test-model", "", "$0", "$0", "not listed")
+    assert result.table.rows[0] == ("→", "test-model", "", "$0", "$0", "$0", "", "not listed")
     assert "101 more are not shown" in result.text
 
 
@@ -62,3 +66,14 @@ def test_a_server_that_does_not_say_is_no_error(make_desk: MakeDesk, models: obj
     result = listed(make_desk([], models=models))
     assert result.ok and said in result.text
     assert "`test-model` at" in result.text
+
+
+def test_what_each_model_takes_is_shown_and_the_list_can_be_chosen_from(make_desk: MakeDesk) -> None:
+    desk = make_desk([], models=[{"id": "gpt-5.1"}, {"id": "gpt-4o"}, {"id": "codestral"}])
+    result = listed(desk)
+    assert result.table is not None
+    takes = {row[1]: row[6] for row in result.table.rows}
+    assert takes == {"test-model": "", "gpt-5.1": "images, effort none–high", "gpt-4o": "images", "codestral": ""}
+    choose = result.follow_up
+    assert isinstance(choose, Choose)
+    assert choose.values == tuple(row[1] for row in choose.table.rows) and choose.then == "/model"

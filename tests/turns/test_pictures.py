@@ -89,7 +89,10 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_desk:
     desk = make_desk([text("a cat"), text("hm")], model="gpt-4o")
     draw(desk)
     messages = say(desk, "see @shot.png", lambda: desk.app.set_model("gpt-3.5-turbo"), "and?")
-    assert messages[1]["content"].endswith("see @shot.png")
+    words, picture = messages[1]["content"].split("see @shot.png")
+    assert "date:" in words
+    assert "shot.png" in picture
+    assert "takes no pictures" in picture
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,9 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str]:
     )
     if found.template:
         prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
-    side = SideQuestion(lambda: shell.provider, asyncio.get_running_loop(), shell.spending)
+    side = SideQuestion(
+        lambda: shell.light_provider, asyncio.get_running_loop(), shell.spending, shell.efforts.effort_of
+    )
     try:
         answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
     except ProviderError as error:

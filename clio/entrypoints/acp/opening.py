@@ -188,9 +188,9 @@ def _warm_up(app: App) -> None:
     """Import what the first turn needs and bring the index up to date, while the person types."""
 
     def warm() -> None:
-        from clio.providers.openai_chat import OpenAIChatProvider
+        from clio.providers.http_provider import HttpProvider
 
-        if isinstance(app.provider, OpenAIChatProvider):
+        if isinstance(app.provider, HttpProvider):
             app.provider.warm_up()
         garbage.settle()
         app.refresh_index()

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from clio.agent.mentioned_images import MAX_IMAGE_BYTES
 from clio.algorithms.late_pattern import LatePattern
 from clio.context.mentions import write_mention
 from clio.context.shelf import Shelf
 from clio.context.shrink import cut_text
 from clio.errors import UsageError
 from clio.fragments import Fragment
+from clio.images import MAX_IMAGE_BYTES
 
 if TYPE_CHECKING:
     from acp.schema import (

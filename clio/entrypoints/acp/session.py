@@ -13,6 +13,7 @@ from clio.algorithms.money import MICROS
 from clio.app import App
 from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.follow_ups import (
+    Choose,
     Confirm,
     ExportSession,
     GitWork,
@@ -273,6 +274,8 @@ class EditorSession:
                 listener.note("trusted; the project's settings count in sessions that are opened from now on")
             case Prefill(text=text):
                 listener.text(f"Next: `{text}`")
+            case Choose():
+                pass  # the table has been shown, and says how to choose
             case NewSession() | SwitchSession():
                 listener.text("Sessions are opened in the editor: by its list of threads, or by a new one.")
             case _:

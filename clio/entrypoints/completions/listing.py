@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from clio.algorithms.late_pattern import LatePattern
@@ -64,17 +65,32 @@ def _sessions(project: Path, home: Path) -> Rows:
 
 
 def _models(project: Path, home: Path) -> Rows:
-    """Models whose price is known, by server; what a server offers is not asked for."""
+    """Names of the user's own, and models whose price is known, by server; what a server offers is not asked for."""
     from clio.providers.price_book import PriceBook
     from clio.providers.profiles import PRESETS
 
-    known = [(preset.default_model, preset.name) for preset in PRESETS if preset.default_model]
+    known = [(name, "configured") for name in _configured_models(project, home)]
+    known += [(preset.default_model, preset.name) for preset in PRESETS if preset.default_model]
     known += [(price.model, "" if price.server == "*" else price.server) for price in PriceBook(home).all_prices()]
     found: dict[str, str] = {}
     for name, server in known:
         if not name.endswith("*"):
             found.setdefault(name, server)
     return list(found.items())
+
+
+def _configured_models(project: Path, home: Path) -> list[str]:
+    """The names below `models:` in the files of configuration, none of one that cannot be read."""
+    from clio.config.paths import home_config, project_config
+    from clio.config.yaml_settings import read_settings
+    from clio.errors import ClioError
+
+    found: list[str] = []
+    for path, root in ((home_config(home), None), (project_config(project), project)):
+        with suppress(ClioError):
+            settings = read_settings(path, path.name, root=root) or ()
+            found += [setting.key[1] for setting in settings if setting.key[0] == "models"]
+    return list(dict.fromkeys(found))
 
 
 def _notes(project: Path, home: Path) -> Rows:

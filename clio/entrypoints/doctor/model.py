@@ -1,18 +1,28 @@
-"""Who would answer: the key, the server, the model with its window, and what it costs. No prompt is sent."""
+"""Who would answer: the key, the server, the model, the protocol, and what it costs. A prompt is sent only if asked."""
 
 import asyncio
 import time
 from collections.abc import Iterator
 
+from clio.agent.efforts import EffortChoices
+from clio.agent.spending import TooDear, open_spending
+from clio.algorithms.money import format_money
 from clio.config.loaded import Loaded
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import ClioError, ConfigError
-from clio.providers.base import Limits, ListsModels, Provider
+from clio.messages import Usage, UserMessage
+from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
+from clio.providers.http_provider import HttpProvider
+from clio.providers.known_efforts import usable_efforts
 from clio.providers.price_book import PriceBook
 from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
+from clio.providers.request_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts
 
+LIVE_LIMIT_S = 60.0
+_LIVE_TOKENS = 2_000
+"""The longest answer: a model that reasons needs more than the one word."""
 LIMIT_S = 4.0
 """For the server, so that a silent one is named before the check itself is given up."""
 
@@ -44,15 +54,96 @@ def check_model(ground: Ground) -> Iterator[Finding]:
     else:
         said = _who_says(limits, loaded, provider.model)
         yield ok("model", f"{text}{limits.context_window:,} tokens ({said})")
+    yield from _speech(loaded, provider)
     yield from _price(loaded, provider)
+
+
+def _speech(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
+    """The protocol requests are sent in, and what they say about effort and prompt caching."""
+    if not isinstance(provider, HttpProvider):
+        return
+    given = " (set as api)" if loaded.config.api != "auto" else ""
+    yield ok("protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}")
+    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    effort = choices.effort_of(provider.model)
+    facts = read_request_facts(provider, effort)
+    levels = usable_efforts(provider, provider.model)
+    sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
+    known = "" if levels is None else f"; {provider.model} takes {', '.join(levels) or 'no effort'}"
+    if effort != AUTO and levels is not None and effort not in levels:
+        yield note(
+            "effort", f"{effort}, {sent}", f"choose one that {provider.model} takes: {', '.join(levels) or AUTO}"
+        )
+    else:
+        yield ok("effort", f"{effort}: {sent}{known}")
+    yield ok("cache", ", ".join(facts.cache) or "no field is sent; some servers cache what is repeated by themselves")
+
+
+def ask_live(ground: Ground) -> Iterator[Finding]:
+    """One tiny request as a conversation would send it: whether it is answered, how fast, and what it cost."""
+    loaded = ground.loaded
+    try:
+        provider = make_provider(loaded.config, ground.env)
+    except ConfigError as error:
+        yield fix("live", *_halves(str(error)))
+        return
+    if provider.name == OFFLINE:
+        yield note(
+            "live", "no model is connected, so there is nothing to ask", "set OPENAI_API_KEY, or give --provider"
+        )
+        return
+    try:
+        yield asyncio.run(_ask_once(loaded, provider))
+    except (ClioError, TooDear) as error:
+        yield fix("live", *_halves(str(error)))
+    except TimeoutError:
+        yield fix(
+            "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
+        )
+
+
+async def _ask_once(loaded: Loaded, provider: Provider) -> Finding:
+    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    request = ChatRequest(
+        system="You are being checked. Answer with one word.",
+        messages=(UserMessage(content="Say OK."),),
+        tools=(PROBE_TOOL,),
+        max_output_tokens=_LIVE_TOKENS,
+        effort=choices.effort_of(provider.model),
+    )
+    begun, first, notices = time.monotonic(), 0.0, list[str]()
+    usage, stated = Usage(), None
+    try:
+        async with asyncio.timeout(LIVE_LIMIT_S):
+            with await open_spending(loaded).reserve(provider, _LIVE_TOKENS, output_tokens=_LIVE_TOKENS) as held:
+                async for chunk in provider.stream(request):
+                    first = first or time.monotonic()
+                    usage, stated = chunk.usage or usage, stated if chunk.cost is None else chunk.cost
+                    notices += [chunk.notice] if chunk.notice else []
+                cost = held.bill(usage, stated)
+    finally:
+        await provider.close()
+    ms = [f"{round((moment - begun) * 1000):,} ms" for moment in (first or begun, time.monotonic())]
+    protocol = f" over {provider.protocol}" if isinstance(provider, HttpProvider) else ""
+    tokens = f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
+    tokens += f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+    price = f", {format_money(cost)}" if cost is not None else ", price not known"
+    text = f"{provider.model} answered{protocol} in {ms[1]}, first words after {ms[0]}; {tokens}{price}"
+    return note("live", text, "; ".join(notices)) if notices else ok("live", text)
 
 
 def _key(ground: Ground, server: str) -> Finding:
     """Where the key is from; what it is stays unsaid."""
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
+    if origin is None and ground.loaded.config.api_key_command:
+        origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
     preset = preset_named(server)
-    variable = (preset.key_variable if preset else "") or DEFAULT_KEY_VARIABLE
-    if origin is None and ground.env.get(variable, "").strip():
+    variable, key = (
+        preset.find_key(ground.env)
+        if preset
+        else (DEFAULT_KEY_VARIABLE, ground.env.get(DEFAULT_KEY_VARIABLE, "").strip())
+    )
+    if origin is None and key:
         origin = f"environment {variable}"
     return ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
 

@@ -1,7 +1,7 @@
 """`clio doctor`: looks at what clio stands on, a line for each thing, and says what to do about what is wrong.
 
-It changes nothing, starts no server, sends no prompt, and ends within seconds: all looks are taken side by side, and
-one that does not end is a line of its own.
+It changes nothing, starts no server, and sends no prompt unless it is asked to. It ends within seconds: all looks are
+taken side by side, and one that does not end is a line of its own.
 """
 
 import shutil
@@ -68,13 +68,13 @@ REST = (
 )
 
 
-def run(options: Options, env: Mapping[str, str], *, fetch: bool, json: bool = False) -> int:
-    """Print what is found; 1 where something must be done. fetch: download the encoding that is missing.
+def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
+    """Print what is found; 1 where something must be done. fetch, live: see `findings`.
 
     Raises UsageError for flags.
     """
     found: list[Finding] = []
-    for finding in findings(options, env, fetch=fetch):
+    for finding in findings(options, env, fetch=fetch, live=live):
         found.append(finding)
         if not json:
             sys.stdout.write(f"{_printed(finding)}\n")
@@ -96,8 +96,11 @@ def _printed(finding: Finding) -> str:
                          break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
-def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterator[Finding]:
-    """Everything that is looked at, in the order of what builds on what. Raises UsageError for flags."""
+def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
+    """Everything that is looked at, in the order of what builds on what. Raises UsageError for flags.
+
+    fetch: download the encoding that is missing. live: send the model one tiny request.
+    """
     wrong: list[Finding] = []
     try:
         loaded, checks = Look(lambda: load(options, env)).wait(bounded.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
@@ -117,6 +120,8 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool) -> Iterat
     yield from run_all(checks, ground, bounded.LIMIT_S)
     if fetch:
         yield from encodings.fetch_encodings(ground)
+    if live:
+        yield from model.ask_live(ground)
 
 
 def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from clio.commands.called import MakeMeaning, MakePrompt
 from clio.commands.follow_ups import (
+    Choose,
     ClearScreen,
     Confirm,
     ExportSession,
@@ -25,7 +26,7 @@ from clio.commands.follow_ups import (
     SwitchSession,
 )
 from clio.commands.registry import run_command
-from clio.commands.result import EditText, FollowUp, LongWork, WaitFor
+from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.export_file import export
 from clio.entrypoints.long_work import until_key
@@ -73,7 +74,7 @@ class Commands:
     async def run(self, parts: Parts, line: str) -> bool:
         """Carry out a line with its slash; False to leave."""
         result = run_command(parts.app, line)
-        parts.screen.show_result(result)
+        self._show(parts, result)
         unsaved = parts.app.session.unsaved
         if unsaved and unsaved != self._unsaved:
             parts.screen.error(unsaved)
@@ -90,6 +91,19 @@ class Commands:
         """Show how the session that was opened ended, and what of it waits for the person."""
         parts.screen.note("\n".join(recap(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
+
+    def _show(self, parts: Parts, result: CommandResult) -> None:
+        """Print a result, unless its table is about to be drawn as a list to choose from."""
+        if not (isinstance(result.follow_up, Choose) and parts.desk.questions.live):
+            parts.screen.show_result(result)
+
+    async def _choose(self, parts: Parts, step: Choose) -> bool:
+        questions = parts.desk.questions
+        if not questions.live:
+            return True
+        async with parts.desk.suspended():
+            chosen = await questions.row(step.title, step.table, step.values, step.start)
+        return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
         """Carry out what a command asked for; False to leave."""
@@ -143,7 +157,11 @@ class Commands:
                 self._prefill(await carry_out(parts, step))
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")
-                screen.show_result(await work())
+                result = await work()
+                self._show(parts, result)
+                return result.follow_up is None or await self._follow(parts, result.follow_up)
+            case Choose():
+                return await self._choose(parts, step)
             case Confirm(question=question, then=then, word=word):
                 return not await self._line.confirm(question, word) or await self.run(parts, then)
             case _:

@@ -216,14 +216,14 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
 
     facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
     """
-    from clio.providers.openai_chat import OpenAIChatProvider
+    from clio.providers.http_provider import HttpProvider
     from clio.ui.markup.markdown import preload
     from clio.ui.progress import Progress
 
     for name in _OPENED_AHEAD:
         import_module(name)
     preload()
-    if isinstance(app.provider, OpenAIChatProvider):
+    if isinstance(app.provider, HttpProvider):
         app.provider.warm_up()
     if not app.memory.is_silent:
         app.memory.styles.warm_up()

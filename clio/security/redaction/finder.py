@@ -54,6 +54,17 @@ class Finder:
         self.values = tuple(sorted(bare, key=len, reverse=True))
         self._spaced = tuple(value for value in self.values if any(char.isspace() for char in value))
 
+    def add_value(self, value: str) -> bool:
+        """Look for one more value from now on, also in streams that have begun; whether it is new and long enough."""
+        bare = value.strip()
+        is_new = len(bare) >= 12 and bare not in self.values
+        if is_new:
+            self.values = tuple(sorted((*self.values, bare), key=len, reverse=True))
+            self._spaced = tuple(known for known in self.values if any(char.isspace() for char in known))
+            if "signs" in self.__dict__:  # else it is made with all values
+                self.signs.add_values((bare,))
+        return is_new
+
     def cleaned(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
         """A text that can be looked at as one, without its secrets, and their numbers.
 

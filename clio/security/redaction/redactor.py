@@ -31,6 +31,11 @@ class Redactor:
         self._seams = Seams(self._finder)
         self._counts: dict[str, int] = {}
 
+    def learn_secret(self, value: str) -> None:
+        """Redact a value wherever it stands from now on, as those of the environment. Safe from any thread."""
+        if self._finder.add_value(value):
+            self._seams.add_value(value.strip())
+
     @property
     def total(self) -> int:
         """Secrets taken out since the start."""

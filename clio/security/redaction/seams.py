@@ -44,6 +44,10 @@ class Seams:
         self._lines: dict[str, None] = {}
         self._repeated: dict[str, None] = {}
 
+    def add_value(self, value: str) -> None:
+        """Know the halves of one more value."""
+        self._known[value] = None
+
     def spans(self, text: str) -> list[Span]:
         """The halves in a message, and lines of private keys whose first or last line another message holds."""
         first, last = _first(text), _last(text)

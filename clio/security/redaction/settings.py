@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from clio.config.environment import SERVER_KEYS
 from clio.config.schema import Config
 from clio.security.redaction.names import env_secrets
 from clio.security.redaction.redactor import Redactor
@@ -12,5 +13,5 @@ def redactor_for(config: Config, env: Mapping[str, str]) -> Redactor:
 
     Raises ConfigError for a pattern that is no regular expression.
     """
-    keys = [config.api_key] if config.api_key else []
+    keys = [*([config.api_key] if config.api_key else ()), *(env.get(name, "") for name in SERVER_KEYS)]
     return Redactor(config.redact_patterns, [*env_secrets(dict(env)), *keys], enabled=config.redact)

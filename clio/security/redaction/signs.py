@@ -111,13 +111,21 @@ class SignTest:
     """
 
     def __init__(self, values: tuple[str, ...]) -> None:
-        # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
-        self._begun = [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
-        self._firsts = tuple(first.rstrip() for first, _ in self._begun)
+        self._begun: list[tuple[str, str]] = []
+        self._firsts: tuple[str, ...] = ()
         self._plain: set[str] = set()
         self._told: dict[str, int] = {}
         self.are_plain = self._plain.issuperset
         """Whether all of some words are known to tell of nothing."""
+        self.add_values(values)
+
+    def add_values(self, values: tuple[str, ...]) -> None:
+        """Look for more values from now on; what was found out about words so far is found out again."""
+        # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
+        self._begun += [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
+        self._firsts = tuple(first.rstrip() for first, _ in self._begun)
+        self._plain.clear()
+        self._told.clear()
 
     def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
         """What the words tell of, `NAMES` and the others added up; 0 for most.

@@ -8,6 +8,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, media_type, read_picture
 from clio.messages import Deeds
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
@@ -88,7 +89,7 @@ class ReadFileTool:
         try:
             text = decode(data)
         except NotText:
-            raise ToolFailed(f"{name!r} is a binary file ({size_text(len(data))}), not text") from None
+            return self._picture(path, data, name)
         now = as_open(self._workspace, path, data)
         if now.unsaved:
             data, text = now.data, decode(now.data)
@@ -96,8 +97,27 @@ class ReadFileTool:
         remarks = _remarks(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
         return self._answer(name, _window(text.text, name, first, limit), remarks)
 
+    def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
+        """A picture, for a model that can see it. Raises ToolFailed for any other file that is no text."""
+        if not media_type(data):
+            raise ToolFailed(f"{name!r} is a binary file ({size_text(len(data))}), not text")
+        try:
+            picture = read_picture(data, name)
+        except NotAPicture as error:
+            text = f"{name!r} is a binary file ({size_text(len(data))}) that cannot be sent as a picture: it {error}"
+            raise ToolFailed(text) from None
+        self._read_log.saw(path, data)
+        text = f"[picture {name}: {picture.described}]"
+        return ToolOutput(text=text, summary=picture.described, images=(picture,), deeds=Deeds(read=(name,)))
+
     def _window_of_large(self, file: BinaryIO, size: int, name: str, first: int, limit: int) -> ToolOutput:
-        if looks_binary(file.read(8_192)):
+        head = file.read(8_192)
+        if looks_binary(head) and media_type(head):
+            raise ToolFailed(
+                f"{name!r} is a picture of {size_text(size)}, and at most {size_text(MAX_TOOL_IMAGE_BYTES)} are sent; "
+                "make a smaller copy and read that"
+            )
+        if looks_binary(head):
             raise ToolFailed(f"{name!r} is a binary file ({size_text(size)}), not text")
         file.seek(0)
         passed = _skip_lines(file, first - 1)

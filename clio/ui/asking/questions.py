@@ -1,7 +1,7 @@
 """Small questions below the scrollback: one key, or one line. Esc and Ctrl-C give no answer."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
@@ -12,6 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import Output
 
+from clio.commands.tables import Table
 from clio.ui.early_input import keep_early_keys
 from clio.ui.line.plain_line import PlainLine
 from clio.ui.page_region import PageRegion
@@ -87,6 +88,17 @@ class Questions:
         """A line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
             return await self._line(prompt)
+
+    async def row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
+        """The value of the row that is chosen from a list; None for Esc, Ctrl-C and the end of the input.
+
+        Only where `live`. See `Picker`.
+        """
+        from clio.ui.asking.picker import Picker, terminal_columns_and_rows
+
+        async with self._one_at_a_time:
+            picker = Picker(title, table, values, start, lambda: terminal_columns_and_rows(self._display))
+            return await picker.run(self._theme, self._keyboard, self._display)
 
     async def _plain_line(self, prompt: str) -> str | None:
         try:

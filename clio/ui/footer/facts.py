@@ -21,6 +21,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """
 
     model: str = ""
+    effort: str = ""
     mode: str = ""
     sandbox: str = ""
     silent: str = ""
@@ -37,7 +38,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     def parts(self) -> tuple[str, ...]:
         """For the line, most important first. Names of branches, sessions and models are other people's words."""
         parts = (
-            self.model,
+            f"{self.model} {self.effort}".strip(),
             self.mode,
             self.sandbox,
             self.silent,
@@ -57,6 +58,7 @@ class Facts(Struct, frozen=True, kw_only=True):
         """The same for a reader aloud, each with what it is."""
         named = (
             ("model", self.model),
+            ("effort", self.effort),
             ("approval mode", self.mode),
             ("", self.sandbox),
             ("", self.silent),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clio.agent.events import Event, StepFinished, StepStarted
 from clio.config.schema import Config
+from clio.providers.base import AUTO, OFFLINE
 from clio.ui.footer.facts import Facts
 from clio.ui.footer.git_branch import GitBranch
 
@@ -51,7 +52,8 @@ class SessionFacts:
         window = shell.context.limits.context_window if shell.context is not None else 0
         silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
         return Facts(
-            model=shell.provider.model,
+            model=shell.answering.model,
+            effort=_effort(shell),
             mode=shell.policy.mode,
             sandbox=shell.sandbox.word,
             silent=silent,
@@ -82,6 +84,12 @@ class SessionFacts:
         for bill in bills[self._bills :]:
             self._billed_tokens += bill.prompt_tokens + bill.completion_tokens
         self._bills = len(bills)
+
+
+def _effort(shell: "Shell") -> str:
+    """The effort the model is asked with; "" where that is left to its server, or there is no model."""
+    effort = shell.efforts.effort_of(shell.provider.model)
+    return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
 
 
 def _money(shell: "Shell") -> str:

@@ -5,8 +5,8 @@ import base64
 import os
 import sys
 
-from clio.agent.mentioned_images import MAX_IMAGE_BYTES, media_type
 from clio.errors import UserError
+from clio.images import MAX_IMAGE_BYTES, media_type
 
 _TIMEOUT_S = 5.0
 _MAX_COPIED = 70_000

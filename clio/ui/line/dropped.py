@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from clio.agent.mentioned_images import looks_like_image
 from clio.context.mentions import write_mention
+from clio.images import looks_like_image
 
 _MAX_CHARS = 4_000
 

@@ -1,34 +1,62 @@
-"""Makes one kind of chunk of what servers send, whatever their habits. One `Normaliser` a stream; pure."""
+"""Reads the events of Chat Completions, whatever the habits of the server. One `ChatDecoder` an answer; pure."""
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import msgspec
 
 from clio.algorithms.json_data import decode_json
-from clio.messages import Usage
+from clio.algorithms.late_pattern import LatePattern
+from clio.messages import ReasoningItem, Usage
 from clio.providers.base import Chunk, ToolCallDelta
+from clio.providers.failure import Failure, TransportFailed
+from clio.providers.json_text import encode_json
 from clio.providers.lenient import as_count, as_dict, as_list, as_text, is_absurd
+from clio.providers.think_tags import ThinkSplitter
 
+SIGNATURE = "thought_signature"
+_TICKS = 1e10  # of xAI to a dollar
 _MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is no amount of dollars
 _BILLS = ("usage", "x_groq", "timings")
-_FINISH = {"model_context_window_exceeded": "length", "max_tokens": "length", "end_turn": "stop", "eos": "stop"}
+REASONING_FIELD = "reasoning_field"
+"""Marks in the stored reasoning items which field the reasoning came in; never sent as it is."""
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+_JOINED = ("text", "summary", "data", "signature")  # what of a reasoning detail comes in pieces
+_FINISH = {
+    "end_turn": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "stop_sequence": "stop",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_length": "length",
+    "sensitive": "content_filter",
+}
+"""Other words for the finish reasons of Chat Completions."""
+_OUTPUT_LIMIT = LatePattern(r"^token limit reached|(?:output|completion) tokens? limit", re.IGNORECASE)
+_FAILED = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
+"""Finish reasons of an answer that the server could not end; no other word of the server comes with some of them."""
 
 
-class Normaliser:
+class ChatDecoder:
     """Reads the events of one answer in order.
 
     finish_reason and usage are held back until `ending`, because servers repeat them, correct them, or send them late.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin: str = "") -> None:
         self.events = 0
+        self._origin = origin
         self.has_content = False
         self.finish_reason = ""
         self.usage: Usage | None = None
         self.cost: int | None = None
-        self.signatures: dict[str, str] = {}
-        """Gemini's signatures by the id of the tool call they came with."""
+        self._signatures: dict[int, str] = {}  # Gemini's, by the number of the call they came with
+        self._details: list[dict[str, object]] = []  # reasoning details as OpenRouter sends them, pieces joined
+        self._field = ""  # which field the reasoning came in
+        self._tags = ThinkSplitter()
         self._ids: list[str] = []  # the id of each call, by our own index; "" where it has none
         self._named: list[bool] = []
         self._places: dict[int, int] = {}  # the server's index -> ours
@@ -41,24 +69,54 @@ class Normaliser:
         if any(place in data for place in _BILLS):
             self.usage = _find_usage(data) or self.usage
             self.cost = read_cost(data.get("usage"), self.cost)
+        if error := data.get("error"):
+            if self.has_content and _OUTPUT_LIMIT.search(as_text(as_dict(error).get("message"))):
+                self.finish_reason = "length"  # OpenRouter repeats it as an error
+            raise _failure(data)
+        if as_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
+            raise _failure(data)
         choices = as_list(data.get("choices"))
         if not choices or not (choice := as_dict(choices[0])):
             return None
+        if choice.get("error"):
+            raise _failure(choice)
         if "usage" in choice:
             self.usage = read_usage(choice["usage"]) or self.usage
-        reason = as_text(choice.get("finish_reason"))
-        self.finish_reason = _FINISH.get(reason, reason) or self.finish_reason
         delta = as_dict(choice.get("delta")) or as_dict(choice.get("message"))
-        text, thoughts = _read_content(delta)
+        text, thoughts = self._read_content(delta)
         calls = tuple(map(self._call, _call_items(delta)))
+        if reason := as_text(choice.get("finish_reason")):
+            text, thoughts = self._end(reason, text, thoughts)
         if not (text or thoughts or calls):
             return None
         self.has_content = True
         return Chunk(text=text, reasoning=thoughts, tool_calls=calls)
 
     def ending(self) -> Chunk:
-        """What stands at the end of every answer."""
-        return Chunk(finish_reason=self.finish_reason, usage=self.usage, cost=self.cost)
+        """See `Decoder`."""
+        items = [encode_json(detail) for detail in self._details]
+        if self._field:
+            items.append(encode_json({REASONING_FIELD: self._field}))
+        kept = [ReasoningItem(data=item.decode("utf-8")) for item in items]
+        kept += [
+            ReasoningItem(data=encode_json({SIGNATURE: signature}).decode("utf-8"), calls=number)
+            for number, signature in sorted(self._signatures.items())
+        ]
+        text, thoughts = self._tags.end()
+        return Chunk(
+            text=text,
+            reasoning=thoughts,
+            finish_reason=self.finish_reason,
+            usage=self.usage,
+            cost=self.cost,
+            reasoning_items=tuple(kept),
+            origin=self._origin if kept else "",
+        )
+
+    @property
+    def is_finished(self) -> bool:
+        """See `Decoder`: the transport sees the end, "[DONE]", which is no event."""
+        return False
 
     @property
     def is_whole(self) -> bool:
@@ -66,6 +124,53 @@ class Normaliser:
         if self.finish_reason:
             return True
         return self.has_content and all(_is_json("".join(pieces)) for pieces in self._arguments)
+
+    def _end(self, reason: str, text: str, thoughts: str) -> tuple[str, str]:
+        """Take the reason the model stopped for; returns text and reasoning with what was held back of them."""
+        if reason in _FAILED:
+            message = f"the answer ended with the finish reason {reason!r}"
+            raise _failure({"error": {"message": message, "type": "server_error"}})
+        # Gemini adds its own word: "content_filter: PROHIBITED_CONTENT".
+        reason = reason.partition(":")[0].strip() if reason.startswith("content_filter") else reason
+        self.finish_reason = _FINISH.get(reason, reason)
+        more_text, more_thoughts = self._tags.end()
+        return text + more_text, thoughts + more_thoughts
+
+    def _read_content(self, delta: dict[str, object]) -> tuple[str, str]:
+        """Text and reasoning of a delta; Mistral sends both as a list of parts."""
+        content = delta.get("content")
+        if details := as_list(delta.get("reasoning_details")):
+            self._add_details(details)
+        field = next((field for field in REASONING_FIELDS if as_text(delta.get(field))), "")
+        thoughts = as_text(delta.get(field)) if field else "".join(map(_text_of_detail, details))
+        if field:
+            self._field = field
+        if isinstance(content, str):
+            if not content:
+                return as_text(delta.get("refusal")), thoughts
+            text, more = self._tags.feed(content)
+            # MiniMax repeats in the text, between tags, what it has sent as reasoning.
+            return text, thoughts if self._field or self._details else thoughts + more
+        text = as_text(delta.get("refusal"))
+        for part in map(as_dict, as_list(content)):
+            text += as_text(part.get("text"))
+            thinking = part.get("thinking")
+            thoughts += as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
+        return text, thoughts
+
+    def _add_details(self, details: list[object]) -> None:
+        """Join the pieces of reasoning details: those of one type and index, unless their ids differ."""
+        for piece in map(as_dict, details):
+            whole = next((detail for detail in reversed(self._details) if _belongs_to(piece, detail)), None)
+            if whole is None:
+                self._details.append(dict(piece))
+                continue
+            for name, value in piece.items():
+                before = whole.get(name)
+                if name in _JOINED and isinstance(before, str) and isinstance(value, str):
+                    whole[name] = before + value
+                elif value is not None:
+                    whole[name] = value
 
     def _call(self, item: object) -> ToolCallDelta:
         call = as_dict(item)
@@ -77,8 +182,8 @@ class Normaliser:
         self._named[index] = self._named[index] or bool(name)
         self._arguments[index].append(arguments)
         signature = _signature(call)
-        if signature and self._ids[index]:
-            self.signatures[self._ids[index]] = signature
+        if signature:
+            self._signatures[index] = signature
         return ToolCallDelta(index=index, id=self._ids[index], name=name, arguments=arguments)
 
     def _place(self, wire_index: object, call_id: str, name: str) -> int:
@@ -126,16 +231,19 @@ def _call_items(delta: dict[str, object]) -> list[object]:
     return calls or ([{"index": 0, "function": old}] if old else [])
 
 
-def _read_content(delta: dict[str, object]) -> tuple[str, str]:
-    """Text and thoughts of a delta; Mistral sends both as a list of parts."""
-    content = delta.get("content")
-    text = as_text(content) or as_text(delta.get("refusal"))
-    thoughts = as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning"))
-    for part in map(as_dict, as_list(content)):
-        text += as_text(part.get("text"))
-        thinking = part.get("thinking")
-        thoughts += as_text(thinking) or "".join(as_text(as_dict(item).get("text")) for item in as_list(thinking))
-    return text, thoughts
+def _belongs_to(piece: dict[str, object], detail: dict[str, object]) -> bool:
+    if piece.get("type") != detail.get("type") or piece.get("index") != detail.get("index"):
+        return False
+    return not (piece.get("id") and detail.get("id") and piece["id"] != detail["id"])
+
+
+def _text_of_detail(detail: object) -> str:
+    data = as_dict(detail)
+    return as_text(data.get("text")) or as_text(data.get("summary"))
+
+
+def _failure(data: dict[str, object]) -> TransportFailed:
+    return TransportFailed(Failure(kind="in_stream", body=encode_json(data).decode("utf-8")))
 
 
 def _read_arguments(value: object) -> str:
@@ -174,7 +282,7 @@ def read_usage(value: object) -> Usage | None:
     data = as_dict(value)
     if not data:  # as in nearly every chunk
         return None
-    if any(map(is_absurd, data.values())):
+    if any(is_absurd(count) for name, count in data.items() if name.endswith("_tokens")):
         return None
     prompt = as_count(data.get("prompt_tokens")) or as_count(data.get("input_tokens"))
     completion = as_count(data.get("completion_tokens")) or as_count(data.get("output_tokens"))
@@ -187,27 +295,38 @@ def read_usage(value: object) -> Usage | None:
         as_count(data.get("cache_read_input_tokens")),
         as_count(data.get("cached_tokens")),
     )
-    return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=min(cached, prompt))
+    cached = min(cached, prompt)
+    written = as_count(details.get("cache_write_tokens")) or as_count(data.get("cache_creation_input_tokens"))
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=cached,
+        cache_write_tokens=min(written, prompt - cached),
+        reasoning_tokens=as_count(as_dict(data.get("completion_tokens_details")).get("reasoning_tokens")),
+    )
 
 
 def read_cost(value: object, before: int | None = None) -> int | None:
     """What the bill says was paid, in micro-dollars; `before` where it says nothing.
 
     OpenRouter gives dollars as `cost`. With a key of one's own at the maker (`is_byok`) that is its fee alone, and the
-    maker's share stands beside it.
+    maker's share stands beside it. xAI counts in ticks, of which a dollar has 10,000,000,000.
     """
     data = as_dict(value)
     paid = _dollars(data.get("cost"))
+    if paid is None and (ticks := _dollars(data.get("cost_in_usd_ticks"), _TICKS)) is not None:
+        paid = ticks / _TICKS
     if paid is None:
         return before
     upstream = _dollars(as_dict(data.get("cost_details")).get("upstream_inference_cost"))
     return round((paid + (upstream or 0.0 if data.get("is_byok") is True else 0.0)) * 1_000_000)
 
 
-def _dollars(value: object) -> float | None:
+def _dollars(value: object, parts: float = 1.0) -> float | None:
+    """An amount of money, None where it is none; parts: how many of its unit make a dollar."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < _MOST_DOLLARS else None
+    return float(value) if 0 <= value < _MOST_DOLLARS * parts else None
 
 
 def _is_json(text: str) -> bool:

@@ -1,0 +1,141 @@
+"""Which bytes are a picture a model may be sent. Pure."""
+
+import struct
+from pathlib import PurePath
+
+from msgspec import Struct
+
+MAX_IMAGE_BYTES = 10_000_000
+"""Of a picture the user names or pastes."""
+MAX_TOOL_IMAGE_BYTES = 5_000_000
+"""Of one that a tool gives: no maker takes less for a single picture."""
+MAX_SIDE = 8_000
+"""Pixels; Anthropic refuses a request with a larger picture."""
+_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+_SIGNS: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def looks_like_image(name: str) -> bool:
+    """Whether a file's name ends like that of a picture."""
+    return PurePath(name).suffix.lower() in _SUFFIXES
+
+
+def media_type(data: bytes) -> str:
+    """What kind of picture these bytes are, by how they begin; "" for none of the four kinds."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for sign, kind in _SIGNS if data.startswith(sign)), "")
+
+
+class Picture(Struct, frozen=True, kw_only=True):
+    """A picture a tool gives. media_type: "image/png" and the like. size: width and height in pixels."""
+
+    data: bytes
+    name: str
+    media_type: str
+    size: tuple[int, int]
+
+    @property
+    def described(self) -> str:
+        """Kind, pixels and bytes: "png, 640 × 480 pixels, 12 kB"."""
+        count = len(self.data)
+        amount = f"{count:,} bytes" if count < 10_000 else f"{count / 1_000:,.0f} kB"
+        width, height = self.size
+        return f"{self.media_type.partition('/')[2]}, {width:,} × {height:,} pixels, {amount}"
+
+
+class NotAPicture(Exception):
+    """Why these bytes cannot be sent as a picture, as the end of a sentence about them."""
+
+
+def read_picture(data: bytes, name: str) -> Picture:
+    """The picture in these bytes. Raises NotAPicture.
+
+    A server refuses every later request of a conversation with a picture it cannot read, so one that is cut off or
+    too large is found here.
+    """
+    kind = media_type(data)
+    if not kind:
+        raise NotAPicture("is no png, jpeg, gif or webp picture")
+    if len(data) > MAX_TOOL_IMAGE_BYTES:
+        raise NotAPicture(
+            f"has {len(data) / 1e6:,.1f} MB, and at most {MAX_TOOL_IMAGE_BYTES / 1e6:,.0f} MB are sent; make a smaller "
+            "copy and read that"
+        )
+    size = image_size(data)
+    if size is None or not _is_whole(data, kind):
+        raise NotAPicture(f"begins like a {kind.partition('/')[2]} picture and is damaged or cut off")
+    if max(size) > MAX_SIDE:
+        raise NotAPicture(
+            f"has {size[0]:,} × {size[1]:,} pixels, and at most {MAX_SIDE:,} a side are sent; make a smaller copy and "
+            "read that"
+        )
+    return Picture(data=data, name=name, media_type=kind, size=size)
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels; None where the bytes do not say, or say that there is nothing to see."""
+    try:
+        match media_type(data):
+            case "image/png":
+                size = struct.unpack_from(">II", data, 16) if data[12:16] == b"IHDR" else (0, 0)
+            case "image/gif":
+                size = struct.unpack_from("<HH", data, 6)
+            case "image/jpeg":
+                size = _jpeg_size(data)
+            case "image/webp":
+                size = _webp_size(data)
+            case _:
+                return None
+    except struct.error:
+        return None
+    width, height = size
+    return (width, height) if width > 0 and height > 0 else None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int]:
+    place = 2
+    while place + 9 < len(data) and data[place] == 0xFF:
+        marker = data[place + 1]
+        if marker == 0xFF:  # a fill byte
+            place += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack_from(">HH", data, place + 5)
+            return width, height
+        elif marker == 0x01 or 0xD0 <= marker <= 0xD7:
+            place += 2
+        else:
+            place += 2 + struct.unpack_from(">H", data, place + 2)[0]
+    return 0, 0
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    match data[12:16]:
+        case b"VP8 ":
+            width, height = struct.unpack_from("<HH", data, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = struct.unpack_from("<I", data, 21)[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X" if len(data) >= 30:
+            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+        case _:
+            return 0, 0
+
+
+def _is_whole(data: bytes, kind: str) -> bool:
+    """Whether the picture ends as its kind ends, whatever follows."""
+    match kind:
+        case "image/png":
+            return b"IEND\xaeB`\x82" in data
+        case "image/jpeg":
+            return b"\xff\xd9" in data
+        case "image/gif":
+            return data.rstrip(b"\0")[-1:] == b";"
+        case _:
+            return int.from_bytes(data[4:8], "little") + 8 <= len(data)

@@ -1,0 +1,286 @@
+"""A model behind a server, whichever of the three protocols it speaks."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from urllib.parse import urlsplit
+
+from msgspec import structs
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.config.schema import Config
+from clio.errors import ClioError, StreamBroken
+from clio.providers import bounds
+from clio.providers.auth import Auth
+from clio.providers.base import ChatRequest, Chunk, Limits, Offered
+from clio.providers.chat_events import joined
+from clio.providers.failure import Endpoint, Failure, TransportFailed
+from clio.providers.lesson_book import ModelLessons
+from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
+from clio.providers.profiles import profile_of
+from clio.providers.transport import Transport
+from clio.providers.urls import host_of, is_local_host
+from clio.providers.wire import Decoder, ProtocolName, WireProtocol
+
+_MOST_LESSONS = 12
+"""More refusals of one request in a row are no longer learned from."""
+_NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+_ASKS_FOR_RESPONSES = LatePattern(
+    r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
+    r"|only (?:\w+ ){0,2}(?:in|on|with|via|through) (?:the )?/?(?:v1/)?responses\b"
+    r"|unsupported_api_for_model|not accessible via the /chat/completions",
+    re.IGNORECASE,
+)
+_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
+_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+MODELS_TIMEOUT_S = 3.0
+_NATIVE_TIMEOUT_S = 1.0
+
+
+class HttpProvider:
+    """See `Provider`. `config` gives what the user set about windows and models; all else is in `endpoint`.
+
+    speak: makes the object for a protocol. may_switch: whether the server's word may change the protocol; without it,
+    only a server that has no such page does. learned: what refusals teach about the model.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        auth: Auth,
+        speak: Callable[[ProtocolName], WireProtocol],
+        protocol: ProtocolName,
+        config: Config,
+        *,
+        may_switch: bool = False,
+        learned: ModelLessons | None = None,
+    ) -> None:
+        self._at = endpoint
+        self._transport = transport
+        self._auth = auth
+        self._speak = speak
+        self._wire = speak(protocol)
+        self._may_switch = may_switch
+        self._switched = False
+        self._learned = learned
+        self._notice = ""
+        self._config = config
+        self._local = is_local_host(host_of(endpoint.base_url))
+        self._limits: Limits | None = None
+        self._limits_lock = asyncio.Lock()
+        self._longest = configured(config, endpoint.model)[1]
+        self._known_models: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """See `Provider`."""
+        return self._at.name
+
+    @property
+    def model(self) -> str:
+        """See `Provider`."""
+        return self._at.model
+
+    @property
+    def base_url(self) -> str:
+        """Where the requests go."""
+        return self._at.base_url
+
+    @property
+    def protocol(self) -> ProtocolName:
+        """The protocol the next request is sent in."""
+        return self._wire.name
+
+    @property
+    def efforts(self) -> tuple[str, ...]:
+        """The levels of effort the server has not refused so far, from the least to the most."""
+        return self._wire.efforts
+
+    def encode(self, request: ChatRequest) -> bytes:
+        """The body of a request as it would be sent now."""
+        return self._wire.encode(request)
+
+    def warm_up(self) -> None:
+        """Import the client package and open its TLS context; blocking, for a thread at the start."""
+        with suppress(TransportFailed):  # the first request will say it, to whoever waits for it
+            self._transport.warm_up()
+
+    async def limits(self) -> Limits:
+        """See `Provider`."""
+        async with self._limits_lock:
+            if self._limits is None:
+                window, output = configured(self._config, self.model)
+                server = await self._ask_limits() if window is None else Reported()
+                self._limits = decide(window, output, server, profile_of(self.model), local=self._local)
+        return self._limits
+
+    async def _ask_limits(self) -> Reported:
+        try:
+            answer = await self._list_models()
+        except TransportFailed:
+            return Reported()  # many servers have no list, and a real failure shows with the first request
+        self._known_models = names_in(answer)
+        said = reported(answer, self.model)
+        path = native_path(self.name, answer) if self._local and not said.window else ""
+        if not path:
+            return said
+        parts = urlsplit(self.base_url)
+        try:
+            native = await self._transport.get(f"{parts.scheme}://{parts.netloc}{path}", _NATIVE_TIMEOUT_S)
+        except TransportFailed:
+            return said
+        more = read_native(native, self.model)
+        return Reported(window=more.window, trained=more.trained or said.trained, output=said.output)
+
+    async def _list_models(self) -> object:
+        """The answer to GET /models. Raises TransportFailed."""
+        await self._auth.headers()  # a command that gives the key takes its own time
+        try:
+            return await self._transport.get("/models", MODELS_TIMEOUT_S)
+        except TransportFailed as error:
+            if error.failure.status != 401 or not await self._auth.renew():
+                raise
+        return await self._transport.get("/models", MODELS_TIMEOUT_S)
+
+    async def models(self) -> tuple[str, ...]:
+        """The names the server lists; none where it has no list or does not answer."""
+        try:
+            self._known_models = names_in(await self._list_models())
+        except TransportFailed:
+            return ()
+        return self._known_models
+
+    async def offered(self) -> tuple[Offered, ...]:
+        """See `ListsModels`."""
+        try:
+            answer = await self._list_models()
+        except TransportFailed as error:
+            raise self._explain(error.failure) from error
+        found = offered_in(answer)
+        self._known_models = tuple(one.name for one in found)
+        return found
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
+        """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""
+        renewed, adapted = False, 0
+        while True:
+            answer = self._wire.decoder()
+            try:
+                async with aclosing(self._receive(request, answer)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+            except TransportFailed as error:
+                if answer.finish_reason and error.failure.kind in ("broken", "timeout", "in_stream"):
+                    break  # the whole answer had come; only what follows it was lost
+                if error.failure.status == 401 and not renewed and await self._auth.renew():
+                    renewed = True
+                    continue
+                said = None if answer.has_content or adapted == _MOST_LESSONS else self._adapt(error.failure)
+                if said is None:
+                    raise self._explain(error.failure) from error
+                adapted += 1
+                self._notice = said or self._notice
+            else:
+                break
+        ending = await self._end(answer)
+        if adapted and self._learned is not None:
+            self._learned.keep()
+        notice, self._notice = self._notice, ""
+        yield structs.replace(ending, notice=notice)
+
+    async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
+        if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
+            request = structs.replace(request, max_output_tokens=self._longest)
+        if request.max_output_tokens is None and self._wire.needs_output_limit:
+            request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
+        body = self._wire.encode(request)
+        held = bounds.Bounds()
+        events = self._transport.events(self._wire.path, body, lambda: answer.is_finished)
+        async with aclosing(events) as batches:
+            while batch := await _next(batches):
+                chunks: list[Chunk] = []
+                try:
+                    for event in batch:
+                        chunk = answer.take(event)
+                        held.take(chunk)
+                        if chunk is not None:
+                            chunks.append(chunk)
+                except TransportFailed:
+                    for chunk in joined(chunks):  # what came before it is good
+                        yield chunk
+                    raise
+                for chunk in joined(chunks):
+                    yield chunk
+
+    async def _end(self, answer: Decoder) -> Chunk:
+        if not answer.has_content and not answer.finish_reason:
+            # llama.cpp answers an overflow so, and the next request on that connection fails too.
+            await self._transport.close()
+            raise StreamBroken(f"{self.name} sent an empty answer; the request may not fit its window")
+        if not answer.is_whole:
+            raise StreamBroken(f"the answer of {self.name} stopped in the middle of a tool call")
+        return answer.ending()
+
+    def _adapt(self, failure: Failure) -> str | None:
+        """Change the way requests are made after a refusal; see `WireProtocol.adapt`."""
+        if failure.kind not in ("status", "in_stream"):
+            return None
+        if (other := self._other_protocol(failure)) is not None:
+            return self._switch(other)
+        # 404 for an item that is not stored; 500 of llama.cpp's Python server; 0 where an error in a stream has none
+        return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
+
+    def _other_protocol(self, failure: Failure) -> ProtocolName | None:
+        """The protocol to go on with where the server does not speak, or does not want, the present one."""
+        if self._switched:
+            return None
+        if self._wire.name == "responses" and _has_no_page(failure, self.model):
+            return "chat"
+        if self._wire.name == "chat" and failure.status in (400, 404) and self._may_switch:
+            return "responses" if _ASKS_FOR_RESPONSES.search(failure.body) else None
+        return None
+
+    def _switch(self, other: ProtocolName) -> str:
+        self._switched = True
+        told = (
+            "" if self._may_switch else f"{self.name} does not speak {_NAMES[self._wire.name]}: {_NAMES[other]} is used"
+        )
+        if self._learned is not None:
+            self._learned.switch(other, for_server=other == "chat")
+        self._wire = self._speak(other)
+        return told
+
+    def _explain(self, failure: Failure) -> ClioError:
+        from clio.providers.failures import explain
+
+        return explain(failure, self._at, models=self._known_models, now=time.time())
+
+    async def close(self) -> None:
+        """See `Provider`."""
+        await self._transport.close()
+
+
+def _has_no_page(failure: Failure, model: str) -> bool:
+    """Whether a refusal is about the address, rather than about a model or an item that a request names."""
+    if failure.kind == "in_stream":
+        return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
+    if failure.status not in (404, 405, 501):
+        return False
+    if failure.body.lstrip().startswith("<"):  # a web server's own page
+        return True
+    named = re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", failure.body, re.IGNORECASE)
+    return not named and not _NAMES_A_THING.search(failure.body)
+
+
+async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
+    """The next events, none at the end. Raises TransportFailed."""
+    try:
+        async with asyncio.timeout(bounds.WITHOUT_WORDS_S):
+            async for batch in batches:
+                return batch
+    except TimeoutError:
+        raise bounds.endless(f"nothing that is part of an answer for {bounds.WITHOUT_WORDS_S:,.0f} s") from None
+    return []

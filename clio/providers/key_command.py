@@ -1,0 +1,164 @@
+"""A command of the user's that prints a key, such as `op read op://…` or `gcloud auth print-access-token`.
+
+What it prints is kept in memory only, for a stated time, and shared by all providers of the process that name the same
+command. Nothing of its output, not even of its error output, goes into a message: either may hold the key.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.errors import ConfigError
+from clio.providers.failure import Failure, TransportFailed
+
+TIME_LIMIT_S = 30.0
+DEFAULT_TTL_S = 3_300
+"""Access tokens of Google, Azure and AWS are valid for an hour."""
+_MAX_KEY_BYTES = 64_000
+_HELD: dict[tuple[str, ...], "_Held"] = {}
+
+
+class _Held(Struct):
+    """What one command printed last, and when."""
+
+    lock: threading.Lock
+    key: str = ""
+    since: float = 0.0
+
+
+class KeyCommandFailed(TransportFailed):
+    """The command gave no key. The message names the program and its exit code, never what it printed."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(Failure(kind="key", detail=sentence))
+
+
+class KeyCommand:
+    """Runs one command, without a shell, in the user's home folder, for at most 30 seconds.
+
+    ttl_s: how long a key is used before the command is asked again. learn_secret: is told of each key before it is
+    used, so that it is redacted wherever it appears. Raises ConfigError for a text that is no command.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        env: Mapping[str, str],
+        *,
+        ttl_s: float = DEFAULT_TTL_S,
+        learn_secret: Callable[[str], None] = lambda _: None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        try:
+            self._words = tuple(shlex.split(text))
+        except ValueError as error:
+            raise ConfigError(f"api_key_command is not a command line ({error}): correct its quotes") from None
+        if not self._words:
+            raise ConfigError("api_key_command is empty: name the command that prints the key, or remove it")
+        self._env = dict(env)
+        self._ttl_s = ttl_s
+        self._learn_secret = learn_secret
+        self._now = now
+        self._held = _HELD.setdefault(self._words, _Held(lock=threading.Lock()))
+        self._running: subprocess.Popen[bytes] | None = None
+
+    @property
+    def program(self) -> str:
+        """The name of the program, for messages; its arguments may hold secrets."""
+        return Path(self._words[0]).name
+
+    def cached(self) -> str:
+        """The key that was printed less than `ttl_s` ago, "" where there is none."""
+        held = self._held
+        if held.key and 0 <= self._now() - held.since < self._ttl_s:
+            self._learn_secret(held.key)
+            return held.key
+        return ""
+
+    def read_key(self, refused: str = "") -> str:
+        """The key, from memory or from the command; blocking, for a thread. Raises KeyCommandFailed.
+
+        refused: a key that a server did not accept. Where another one is held by now, that is given.
+        """
+        with self._held.lock:
+            held = self.cached()
+            if held and held != refused:
+                return held
+            self._held.key = ""
+            key = self._run()
+            self._learn_secret(key)
+            self._held.key, self._held.since = key, self._now()
+            return key
+
+    def stop(self) -> None:
+        """End the command where it runs."""
+        if (running := self._running) is not None:
+            _end(running)
+
+    def _run(self) -> str:
+        program = shutil.which(Path(self._words[0]).expanduser(), path=self._env.get("PATH"))
+        if program is None:
+            raise KeyCommandFailed(f"api_key_command: there is no program {self.program!r}: install it, or correct it")
+        home = self._env.get("HOME") or self._env.get("USERPROFILE") or ""
+        try:
+            process = subprocess.Popen(
+                [program, *self._words[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=home if home and Path(home).is_dir() else None,
+                env=self._env,
+                start_new_session=True,  # it must not ask its questions in the middle of clio's screen
+            )
+        except OSError as error:
+            reason = error.strerror or "it cannot be started"
+            raise KeyCommandFailed(f"api_key_command: {self.program!r} did not start ({reason}): correct it") from None
+        self._running = process
+        try:
+            printed, _ = process.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise KeyCommandFailed(
+                f"api_key_command: {self.program!r} did not finish within {TIME_LIMIT_S:.0f} seconds: "
+                "run it yourself once, it may wait for a login"
+            ) from None
+        finally:
+            self._running = None
+            _end(process)
+        if process.returncode != 0:
+            raise KeyCommandFailed(
+                f"api_key_command: {self.program!r} ended with exit code {process.returncode}: "
+                "run it yourself to see why"
+            )
+        return self._checked(printed)
+
+    def _checked(self, printed: bytes) -> str:
+        key = printed[:_MAX_KEY_BYTES].decode("utf-8", "replace").strip()
+        if not key:
+            raise KeyCommandFailed(f"api_key_command: {self.program!r} printed nothing: run it yourself to see why")
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise KeyCommandFailed(
+                f"api_key_command: {self.program!r} printed something that is no key: it must print the key alone"
+            )
+        return key
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the process with all it has started, and wait for it."""
+    with suppress(OSError):
+        if hasattr(os, "killpg") and process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.poll() is None:
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
+    if process.stdout is not None:
+        process.stdout.close()

@@ -1,0 +1,127 @@
+"""An encoding fetched behind the conversation: from loopback, checked, bounded in time, only where it is allowed."""
+
+import asyncio
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from clio.context.background_fetch import CHILD, BackgroundFetch
+from clio.context.encodings import encoding_folders, find_encoding, is_hosted_openai
+from tests.support.chat_server import text
+from tests.test_doctor import EncodingServer
+from tests.turns.conftest import MakeDesk, make_desk
+
+__all__ = ["make_desk"]
+
+
+@pytest.fixture
+def server() -> Iterator[EncodingServer]:
+    server = EncodingServer()
+    yield server
+    server.wait.set()
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def fetch(
+    server: EncodingServer, home: Path, *, limit_s: float = 10.0, stop_after_s: float | None = None
+) -> Path | None:
+    """Where the file is after the download is over, or was stopped."""
+    encoding = server.encoding
+
+    async def run() -> None:
+        background = BackgroundFetch(encoding, home, delay_s=0.0, limit_s=limit_s)
+        background.begin()
+        background.begin()
+        if stop_after_s is not None:
+            await asyncio.sleep(stop_after_s)
+            await background.close()
+        await background.wait()
+
+    asyncio.run(run())
+    return find_encoding(encoding, encoding_folders({}, home)[:1])
+
+
+def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: EncodingServer) -> None:
+    path = fetch(server, tmp_path)
+    assert path is not None and path.parent == tmp_path / "encodings"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == server.encoding.sha256
+    assert len(server.agents) == 1
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_what_is_not_the_encoding_is_not_kept(tmp_path: Path, server: EncodingServer) -> None:
+    server.body = b"x" * len(server.body)
+    assert fetch(server, tmp_path) is None
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize("status", [404, 500])
+def test_a_server_that_refuses_leaves_nothing(tmp_path: Path, server: EncodingServer, status: int) -> None:
+    server.status = status
+    assert fetch(server, tmp_path) is None
+
+
+def test_a_silent_server_is_given_up(tmp_path: Path, server: EncodingServer) -> None:
+    server.wait.clear()
+    begun = time.monotonic()
+    assert fetch(server, tmp_path, limit_s=0.5) is None
+    assert time.monotonic() - begun < 5
+
+
+def test_leaving_ends_it(tmp_path: Path, server: EncodingServer) -> None:
+    server.wait.clear()
+    begun = time.monotonic()
+    assert fetch(server, tmp_path, stop_after_s=0.5) is None
+    assert time.monotonic() - begun < 5
+
+
+def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
+    code = f"import runpy, sys; runpy.run_path({str(CHILD)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("url", "hosted"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("https://eu.api.openai.com/v1", True),
+        ("https://mine.openai.azure.com/openai/v1", True),
+        ("https://api.deepseek.com/v1", False),
+        ("http://127.0.0.1:8000/v1", False),
+        ("https://api.openai.com.example.org/v1", False),
+    ],
+)
+def test_only_openai_itself_is_counted_so(url: str, hosted: bool) -> None:
+    assert is_hosted_openai(url) is hosted
+
+
+@pytest.mark.parametrize(
+    ("settings", "begins"), [({}, True), ({"fetch_encodings": "off"}, False), ({"incognito": True}, False)]
+)
+def test_a_turn_begins_it_only_where_it_is_allowed_and_never_waits(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], begins: bool
+) -> None:
+    """The server on loopback is taken for a hosted one; the download itself is not begun, as it waits a second."""
+    monkeypatch.setattr("clio.assembly.is_hosted_openai", lambda url: True)
+    monkeypatch.setattr("clio.assembly.find_encoding", lambda encoding, folders: None)
+    begun: list[BackgroundFetch] = []
+    monkeypatch.setattr(BackgroundFetch, "begin", lambda self: begun.append(self))
+    desk = make_desk([text("a")])
+    desk.app.config = structs.replace(desk.app.config, **settings)
+    asyncio.run(desk.turn("hi"))
+    assert bool(begun) is begins
+
+
+def test_no_other_server_makes_clio_fetch_anything(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BackgroundFetch, "begin", lambda self: pytest.fail("a local server needs no encoding"))
+    desk = make_desk([text("a")])
+    assert asyncio.run(desk.turn("hi")).status == "done"

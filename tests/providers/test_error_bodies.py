@@ -1,0 +1,103 @@
+"""Error bodies as real servers send them, and who must act on each: the loop by waiting or trimming, or the user.
+
+`error_bodies.jsonl` holds their wordings, as public issues and the makers' pages quote them. Status 0 stands for an
+error inside an answer of status 200.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.errors import ClioError, ContextOverflow, ProviderError, ProviderRefused, RateLimited, ServerFailed
+from clio.providers.failure import Endpoint, Failure
+from clio.providers.failures import explain
+
+AT = Endpoint(name="srv", base_url="https://h/v1", model="gpt-9")
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "fixtures" / "error_bodies.jsonl").read_text(encoding="utf-8").splitlines()
+]
+KINDS: dict[str, type[ProviderError]] = {"RateLimited": RateLimited, "ServerFailed": ServerFailed}
+
+
+def expecting(what: str) -> Any:
+    """The rows of the table that expect this, one test each."""
+    return pytest.mark.parametrize("row", [pytest.param(row, id=row["name"]) for row in ROWS if row["expect"] == what])
+
+
+def said(message: str, **fields: Any) -> dict[str, Any]:
+    return {"error": {"message": message, **fields}}
+
+
+def explained(status: int, body: Any) -> ClioError:
+    text = body if isinstance(body, str) else json.dumps(body)
+    kind = "status" if status else "in_stream"
+    return explain(Failure(kind=kind, status=status, body=text), AT, now=0.0)
+
+
+@expecting("smaller")
+def test_too_large_a_request_is_made_smaller(row: dict[str, Any]) -> None:
+    error = explained(row["status"], row["body"])
+    assert isinstance(error, ContextOverflow)
+    assert (error.limit_tokens, error.sent_tokens) == (row["limit"], row["sent"])
+
+
+@expecting("again")
+def test_what_may_pass_is_asked_again(row: dict[str, Any]) -> None:
+    error = explained(row["status"], row["body"])
+    assert type(error) is KINDS[row["error"]]
+    assert error.retryable
+
+
+@expecting("stop")
+def test_what_does_not_pass_ends_the_turn_with_a_next_step(row: dict[str, Any]) -> None:
+    error = explained(row["status"], row["body"])
+    assert type(error) is KINDS[row["error"]]
+    assert not error.retryable
+    assert "--model" in str(error)
+
+
+@expecting("refused")
+def test_what_the_user_must_change_says_what(row: dict[str, Any]) -> None:
+    error = explained(row["status"], row["body"])
+    assert isinstance(error, ProviderRefused)
+    assert error.exit_code == 2
+    steps = ("set ", "check ", "choose ", "top it up", "say it", "correct ")
+    assert any(f": {step}" in str(error) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("body", "wait_s"),
+    [
+        (said("Rate limit reached. Please try again in 1.2s.", code="rate_limit_exceeded"), 1.2),
+        (said("Please retry after 26 seconds.", code="429"), 26.0),
+        (
+            said("Rate limit of 10 per 60s exceeded. Please wait 42 seconds before retrying.", code="RateLimitReached"),
+            42.0,
+        ),
+        ([said("You exceeded your current quota. Please retry in 38.5s.", status="RESOURCE_EXHAUSTED")], 38.5),
+    ],
+)
+def test_the_wait_a_server_asks_for(body: Any, wait_s: float) -> None:
+    error = explained(429, body)
+    assert isinstance(error, RateLimited)
+    assert error.retry_after_s == wait_s
+
+
+def test_a_free_quota_of_nothing_is_not_waited_for() -> None:
+    error = explained(429, [said("You exceeded your current quota. limit: 0, model: x. Please retry in 38.5s.")])
+    assert isinstance(error, ProviderRefused)
+
+
+def test_what_credit_is_left_pays_for() -> None:
+    words = "This request requires more credits, or fewer max_tokens. You asked for 65536, but can only afford 4321."
+    assert "max_output_tokens to 4321" in str(explained(402, said(words, code=402)))
+
+
+def test_the_words_of_a_server_behind_a_router_are_quoted() -> None:
+    raw = json.dumps(said("model is warming up"))
+    error = explained(503, said("Provider returned error", code=503, metadata={"raw": raw, "provider_name": "X"}))
+    assert isinstance(error, ServerFailed)
+    assert "model is warming up" in str(error)

@@ -1,0 +1,43 @@
+"""Recorded answers of Anthropic Messages: clio reads what the maker's own package reads."""
+
+import json
+
+import anthropic
+import pytest
+
+from clio.providers.messages_events import MessagesDecoder
+from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+
+RECORDINGS = list(recordings("messages"))
+FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length"}
+
+
+async def package_reads(recorded: Recorded) -> anthropic.types.Message:
+    client = anthropic.AsyncAnthropic(api_key="k", http_client=answering(recorded.stream), max_retries=0)
+    async with client.messages.stream(max_tokens=10, messages=[{"role": "user", "content": "x"}], model="m") as stream:
+        return await stream.get_final_message()
+
+
+@pytest.mark.parametrize("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
+@pytest.mark.parametrize("cut", [0, 7])
+def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
+    heard = hear(MessagesDecoder("messages h m"), events_of(recorded.stream, cut))
+    message = run(package_reads(recorded))
+    blocks = [block.model_dump(exclude_none=True) for block in message.content]
+    assert heard.text == "".join(block["text"] for block in blocks if block["type"] == "text")
+    thoughts = [block["thinking"] for block in blocks if block["type"] == "thinking"]
+    assert heard.reasoning == "\n\n".join(thoughts)
+    calls = [block for block in blocks if block["type"] == "tool_use"]
+    assert [(call_id, name, json.loads(given or "{}")) for call_id, name, given in heard.calls] == [
+        (call["id"], call["name"], call["input"]) for call in calls
+    ]
+    assert heard.finish == FINISH.get(message.stop_reason or "", message.stop_reason)
+    kept = [json.loads(item.data) for item in heard.items]
+    assert kept == [block for block in blocks if block["type"] in ("thinking", "redacted_thinking")]
+    usage = message.usage
+    written, read = usage.cache_creation_input_tokens or 0, usage.cache_read_input_tokens or 0
+    assert (heard.usage.prompt_tokens, heard.usage.completion_tokens) == (
+        usage.input_tokens + written + read,
+        usage.output_tokens,
+    )
+    assert (heard.usage.cached_tokens, heard.usage.cache_write_tokens) == (read, written)

@@ -1,0 +1,84 @@
+"""Recorded answers of OpenAI Responses: clio reads what the maker's own package reads."""
+
+import json
+
+import openai
+import pytest
+from openai.types.responses import Response
+
+from clio.providers.failure import TransportFailed
+from clio.providers.responses_events import MESSAGE_START, ResponsesDecoder
+from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
+
+RECORDINGS = list(recordings("responses"))
+
+
+async def package_reads(recorded: Recorded) -> Response:
+    client = openai.AsyncOpenAI(api_key="k", http_client=answering(recorded.stream), max_retries=0)
+    last: Response | None = None
+    async for event in await client.responses.create(model="m", input="x", stream=True):
+        if event.type in ("response.completed", "response.incomplete", "response.failed"):
+            last = event.response
+    assert last is not None
+    return last
+
+
+@pytest.mark.parametrize("recorded", RECORDINGS, ids=[each.source[-60:] for each in RECORDINGS])
+@pytest.mark.parametrize("cut", [0, 7])
+def test_clio_reads_what_the_package_reads(recorded: Recorded, cut: int) -> None:
+    heard = hear(ResponsesDecoder("responses h m"), events_of(recorded.stream, cut))
+    response = run(package_reads(recorded))
+    assert heard.text == response.output_text
+    calls = [item for item in response.output if item.type == "function_call"]
+    assert heard.calls == [(call.call_id, call.name, call.arguments) for call in calls]
+    reasoning = [item for item in response.output if item.type == "reasoning"]
+    summaries = [part.text for item in reasoning for part in item.summary]
+    contents = [part.text for item in reasoning for part in item.content or []]
+    assert heard.reasoning == "\n\n".join(summaries or contents)
+    kept = [json.loads(item.data) for item in heard.items]
+    wanted = [item for item in reasoning if item.encrypted_content or item.content]
+    assert [item["id"] for item in kept if item["type"] != MESSAGE_START] == [item.id for item in wanted]
+    assert heard.finish == ("tool_calls" if calls else "stop")
+    assert response.usage is not None
+    assert (heard.usage.prompt_tokens, heard.usage.completion_tokens) == (
+        response.usage.input_tokens,
+        response.usage.output_tokens,
+    )
+    assert heard.usage.cached_tokens == response.usage.input_tokens_details.cached_tokens
+    assert heard.usage.reasoning_tokens == response.usage.output_tokens_details.reasoning_tokens
+
+
+ODD = (None, [], {}, 7, -1, True, "x", [[]], [7], {"a": []}, 1e400)
+
+
+def _spoiled(event: object) -> list[object]:
+    """The event with each of its fields, three levels deep, replaced by each of the odd values."""
+
+    def variants(value: object, depth: int) -> list[object]:
+        if not isinstance(value, dict) or depth == 3:
+            return list(ODD)
+        inner = [value | {name: odd} for name, item in value.items() for odd in variants(item, depth + 1)]
+        return [*inner, *ODD]
+
+    return variants(event, 0)
+
+
+def test_no_event_is_too_odd_to_be_read() -> None:
+    """What a server sends ends in an answer or in a failure that has a name."""
+    kinds: dict[str, object] = {}
+    for recorded in RECORDINGS:
+        for event in events_of(recorded.stream):
+            kinds.setdefault(f"{event['type']} {event.get('item', {}).get('type')}", event)  # type: ignore[index, attr-defined]
+    events = list(kinds.values())
+    count = 0
+    for place, event in enumerate(events):
+        for odd in _spoiled(event):
+            decoder = ResponsesDecoder()
+            try:
+                for each in (*events[:place], odd, *events[place + 1 :]):
+                    decoder.take(each)
+            except TransportFailed:
+                continue
+            decoder.ending()
+            count += 1
+    assert count > 500

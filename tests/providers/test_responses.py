@@ -1,0 +1,568 @@
+"""OpenAI Responses over real HTTP, through clio's own client and through the openai package."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw
+from openai.types.responses import response_create_params
+from pydantic import TypeAdapter
+
+from clio.config.schema import Config
+from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
+from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
+from clio.providers.lesson_book import FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
+from clio.providers.registry import make_provider
+from clio.providers.responses_events import ResponsesDecoder
+from clio.providers.responses_requests import ResponsesProtocol
+from tests.providers.recorded import Heard, hear
+from tests.support.chat_server import ChatServer, Recorded, Reply, Script, error, json_reply, text
+from tests.support.responses_script import answer, event, function_call, message, reasoning, reasons, says
+
+TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
+HI = UserMessage(content="hi")
+REQUEST = ChatRequest(system="Be brief.", messages=(HI,), tools=(TOOL,))
+PARAMS = TypeAdapter(response_create_params.ResponseCreateParamsStreaming)
+CHOSEN: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True, params=["lean", "openai"])
+def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test twice."""
+    monkeypatch.setitem(CHOSEN, "transport", request.param)
+
+
+def check(body: dict[str, Any]) -> None:
+    """Raise where the maker's own package would not know a field, or what is in one."""
+    PARAMS.validate_python(body, strict=False)
+    strange = (
+        set(body)
+        - set(response_create_params.ResponseCreateParamsStreaming.__annotations__)
+        - {*response_create_params.ResponseCreateParamsBase.__annotations__}
+    )
+    assert not strange
+    for item in body["input"]:  # the package's union of items takes anything; each is checked by its own type
+        TypeAdapter(_item_type(item)).validate_python(item)
+
+
+def _item_type(item: dict[str, Any]) -> Any:
+    import openai.types.responses as types
+    from openai.types.responses.response_input_param import FunctionCallOutput
+
+    kinds = {
+        "message": types.EasyInputMessageParam,
+        "function_call": types.ResponseFunctionToolCallParam,
+        "function_call_output": FunctionCallOutput,
+        "reasoning": types.ResponseReasoningItemParam,
+    }
+    return kinds[item.get("type", "message")]
+
+
+class Talk:
+    """One provider and what it was told."""
+
+    def __init__(self, server: ChatServer, book: LessonBook | None = None, **config: Any) -> None:
+        given = {"base_url": server.url, "model": "test-model", "api": "responses", "api_key": "k"} | CHOSEN | config
+        self._server = server
+        self._config = Config(**given)
+        self._book = book
+
+    def ask(self, *requests: ChatRequest) -> list[Heard]:
+        return asyncio.run(asyncio.wait_for(self._ask(requests), 20))
+
+    async def _ask(self, requests: tuple[ChatRequest, ...]) -> list[Heard]:
+        provider = make_provider(self._config, {}, book=self._book)
+        heard: list[Heard] = []
+        self.notices: list[str] = []
+        try:
+            for request in requests:
+                chunks = [chunk async for chunk in provider.stream(request)]
+                heard.append(put_together(chunks))
+                self.notices += [chunk.notice for chunk in chunks if chunk.notice]
+        finally:
+            await provider.close()
+        return heard
+
+
+class _Given:
+    """A decoder of chunks that were decoded already."""
+
+    def __init__(self, chunks: list[Chunk]) -> None:
+        self._chunks = chunks
+
+    def take(self, event: object) -> Any:
+        return event
+
+    def ending(self) -> Chunk:
+        return self._chunks[-1]
+
+
+def put_together(chunks: list[Chunk]) -> Heard:
+    return hear(_Given(chunks), list(chunks))  # type: ignore[arg-type]
+
+
+def told(*replies: Script, requests: tuple[ChatRequest, ...] = (REQUEST,), **config: Any) -> tuple[Any, list[Recorded]]:
+    with ChatServer(replies, responses=True) as server:
+        talk = Talk(server, **config)
+        heard = talk.ask(*requests)
+    for sent in server.requests:
+        if sent.path.endswith("/responses"):
+            check(sent.body)
+    return (heard, talk.notices), server.requests
+
+
+def answered(chunks: Heard, origin: str = "", **fields: Any) -> AssistantMessage:
+    """The message the loop keeps of an answer."""
+    calls = tuple(ToolCall(id=one, name=name, arguments=given) for one, name, given in chunks.calls)
+    return AssistantMessage(
+        content=chunks.text, reasoning=chunks.reasoning, tool_calls=calls, reasoning_items=chunks.items,
+        reasoning_origin=origin, **fields,
+    )  # fmt: skip
+
+
+def refusal(text: str, param: str | None = None, status: int = 400) -> Reply:
+    return error(status, {"error": {"message": text, "type": "invalid_request_error", "param": param, "code": None}})
+
+
+def test_a_turn_returns_reasoning_in_order_with_its_calls_and_phases() -> None:
+    first = answer(
+        reasoning("First I look."),
+        message("I look.", phase="commentary"),
+        function_call("git", {"operation": "status"}),
+        reasoning("Then I look again."),
+        function_call("git", {"operation": "log"}),
+    )
+    with ChatServer([first, answer(message("Done.", phase="final_answer"))], responses=True) as server:
+        (heard,) = Talk(server).ask(REQUEST)
+        origin = f"responses 127.0.0.1:{server.port} test-model"
+        said = answered(heard, origin)
+        results = [ToolMessage(tool_call_id=call.id, content="ok") for call in said.tool_calls]
+        Talk(server).ask(ChatRequest(system="Be brief.", messages=(HI, said, *results), tools=(TOOL,)))
+        elsewhere = ChatRequest(system="Be brief.", messages=(HI, answered(heard, "chat h m"), *results), tools=(TOOL,))
+        server.add(says("ok"))
+        Talk(server).ask(elsewhere)
+    assert (heard.text, heard.reasoning) == ("I look.", "First I look.\n\nThen I look again.")
+    assert heard.finish == "tool_calls"
+    assert heard.usage.reasoning_tokens == 4
+    for sent in server.requests:
+        check(sent.body)
+    rows = server.requests[1].body["input"]
+    shapes = [row.get("type") or row["role"] for row in rows]
+    assert shapes == [
+        *("user", "reasoning", "assistant", "function_call", "reasoning", "function_call"),
+        *("function_call_output", "function_call_output"),
+    ]
+    assert rows[2]["phase"] == "commentary"
+    assert [row["encrypted_content"][:6] for row in rows if row.get("type") == "reasoning"] == ["secret"] * 2
+    assert server.requests[0].body["include"] == ["reasoning.encrypted_content"]
+    assert (server.requests[0].body["store"], server.requests[0].body["reasoning"]) == (False, {"summary": "auto"})
+    other = [row.get("type") or row["role"] for row in server.requests[2].body["input"]]
+    assert "reasoning" not in other and other.count("function_call") == 2
+    begun = server.requests[0].raw[:-2]  # later requests begin with the same bytes
+    assert server.requests[1].raw.startswith(begun)
+
+
+def test_every_kind_of_message_is_one_the_package_knows() -> None:
+    images = {"b1": b"\x89PNG"}
+    part = ImagePart(blob="b1", media_type="image/png", name="a.png", size=4)
+    gone = ImagePart(blob="b2", media_type="image/png", name="b.png", size=4)
+    call = ToolCall(id="c1", name="git", arguments="{broken")
+    messages: tuple[Message, ...] = (
+        SystemMessage(content="A summary."),
+        UserMessage(content="look", context="here", images=(part, gone)),
+        AssistantMessage(content="", finish_reason="interrupted"),
+        AssistantMessage(content="I call.", tool_calls=(call,)),
+        ToolMessage(tool_call_id="c1", content="failed \ud800", ok=False, images=(part,)),
+        UserMessage(content="go on"),
+    )
+    for effort in ("auto", *EFFORTS):
+        protocol = ResponsesProtocol("m", images=True, origin="o")
+        request = ChatRequest(
+            system="S",
+            messages=messages,
+            tools=(TOOL,),
+            images=images,
+            effort=effort,
+            cache_key="k",
+            max_output_tokens=3,
+        )  # fmt: skip
+        body = json.loads(protocol.encode(request))
+        check(body)
+        assert body["max_output_tokens"] == 16
+        assert body["reasoning"].get("effort", "auto") == effort
+        assert body["prompt_cache_key"] == "k"
+    assert json.loads(body["input"][3]["arguments"]) == {"invalid_json": "{broken"}
+
+
+def test_reasoning_that_led_to_nothing_is_not_returned() -> None:
+    """A server refuses a reasoning item without the item that followed it: an answer cut off while it thought."""
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    decoder = ResponsesDecoder("o")
+    heard = hear(decoder, [{"type": "response.output_item.done", "output_index": 0, "item": item}])
+    assert len(heard.items) == 1
+    said = answered(heard, "o")
+    body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(HI, said, HI))))
+    assert [row.get("type") or row["role"] for row in body["input"]] == ["user", "user"]
+    damaged = AssistantMessage(
+        content="a", reasoning_origin="o", reasoning_items=(type(heard.items[0])(data="{no json"), heard.items[0])
+    )
+    body = json.loads(ResponsesProtocol("m", origin="o").encode(ChatRequest(system="", messages=(damaged,))))
+    assert [row.get("type") or row["role"] for row in body["input"]] == ["reasoning", "assistant"]
+
+
+def _all_at_once(*items: dict[str, Any], **fields: Any) -> list[object]:
+    return [{"object": "response", "status": "completed", "output": list(items), "error": None} | fields]
+
+
+@pytest.mark.parametrize(
+    "shape", ["streamed", "done only", "last event only", "not streamed", "unnumbered", "one place"]
+)
+def test_an_answer_is_the_same_in_whatever_pieces_it_comes(shape: str) -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": '{"a":1}'}
+    other = call | {"id": "fc_2", "call_id": "c2", "arguments": '{"b":2}'}
+    items = [reasoning("Why.", id="rs_1"), message("Hello", phase="commentary") | {"id": "msg_1"}, call, other]
+    done = answer(*items, streamed=shape in ("streamed", "unnumbered", "one place"))
+    recorded = Recorded("POST", "/responses", {}, b"{}")
+    lines = b"".join(part for part in done.render(recorded) if isinstance(part, bytes)).decode().splitlines()
+    events: list[Any] = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    if shape == "last event only":
+        events = events[-1:]
+    if shape == "not streamed":
+        events = _all_at_once(*items)
+    for one in events:
+        if shape == "unnumbered":
+            one.pop("output_index", None)
+        if shape == "one place" and "output_index" in one:
+            one["output_index"] = 0
+    decoder = ResponsesDecoder("o")
+    heard = hear(decoder, events)
+    assert (heard.text, heard.reasoning, heard.finish) == ("Hello", "Why.", "tool_calls")
+    assert heard.calls == [("c1", "git", '{"a":1}'), ("c2", "git", '{"b":2}')]
+    assert [json.loads(item.data)["type"] for item in heard.items] == ["reasoning", "message_start"]
+    assert (decoder.is_finished, decoder.is_whole) == (True, True)
+
+
+def test_calls_that_only_the_last_event_holds_are_found() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "git", "arguments": "{}"}
+    spoken = message("Hello")
+    events: list[object] = [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"},
+        {"type": "response.completed", "response": {"status": "completed", "output": [spoken, call]}},
+    ]
+    heard = hear(ResponsesDecoder(), events)
+    assert (heard.text, heard.calls, heard.finish) == ("Hello", [("c1", "git", "{}")], "tool_calls")
+    again = {"type": "response.output_item.done", "output_index": 1, "item": call}
+    assert hear(ResponsesDecoder(), [*events[:1], again, events[1]]).calls == heard.calls
+
+
+def test_an_answer_that_is_not_streamed_is_read_over_http() -> None:
+    call = function_call("git", {"a": 1})
+    (whole,) = _all_at_once(reasoning("Why."), message("Hello"), call)
+    (heard, _), _ = told(json_reply(whole))
+    assert (heard[0].text, heard[0].reasoning, heard[0].finish) == ("Hello", "Why.", "tool_calls")
+    assert [name for _, name, _ in heard[0].calls] == ["git"]
+    (heard, _), _ = told(json_reply({"id": "r", "object": "response", "status": "incomplete", "output": [message("H")],
+                                     "incomplete_details": {"reason": "max_output_tokens"}}))  # fmt: skip
+    assert (heard[0].text, heard[0].finish) == ("H", "length")
+
+
+def test_pieces_that_come_only_whole_and_refusals_are_read() -> None:
+    decoder = ResponsesDecoder()
+    added = {"type": "function_call", "call_id": "c", "name": "git", "arguments": ""}
+    events: list[object] = [
+        {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "content": []}},
+        {"type": "response.refusal.delta", "output_index": 0, "delta": "I cannot"},
+        {"type": "response.output_item.done", "output_index": 0, "item": {"type": "message", "content": []}},
+        {"type": "response.output_item.added", "output_index": 1, "item": added},
+        {"type": "response.function_call_arguments.done", "output_index": 1, "arguments": '{"a":1}'},
+        {"type": "response.output_item.done", "output_index": 1, "item": added | {"arguments": '{"a":1}'}},
+    ]
+    heard = hear(decoder, events)
+    assert (heard.text, heard.calls) == ("I cannot", [("c", "git", '{"a":1}')])
+    assert decoder.is_whole  # the server closed the stream without a last word, and every item had ended
+    cut = ResponsesDecoder()
+    hear(cut, events[:-1])
+    assert not cut.is_whole
+    refused = hear(
+        ResponsesDecoder(), _all_at_once({"type": "message", "content": [{"type": "refusal", "refusal": "No."}]})
+    )
+    assert (refused.text, refused.finish) == ("No.", "stop")
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("max_output_tokens", "length"), ("content_filter", "content_filter"), ("", "length")]
+)
+def test_an_incomplete_answer_says_why(reason: str, finish: str) -> None:
+    (heard, _), _ = told(says("Once", status="incomplete", incomplete_details={"reason": reason}))
+    assert (heard[0].text, heard[0].finish) == ("Once", finish)
+
+
+def _in_stream(kind: str, **fields: Any) -> Reply:
+    return Reply(lambda _: [event("response.created", response={}), event(kind, **fields)])
+
+
+FAILED = [
+    (_in_stream("error", code="rate_limit_exceeded", message="Try again in 2s."), RateLimited, True),
+    (_in_stream("error", error={"type": "server_error", "code": None, "message": "sorry"}), ServerFailed, True),
+    (_in_stream("error", error="the upstream is gone"), ServerFailed, True),
+    (_in_stream("error", code="context_length_exceeded", message="Your input exceeds the context window."),
+     ContextOverflow, True),
+    (_in_stream("response.failed", response={"status": "failed", "error": {"code": "server_error", "message": "m"}}),
+     ServerFailed, True),
+    (_in_stream("response.failed", response={"status": "failed", "error": {"code": "invalid_prompt", "message": "no"},
+                                             "instructions": "prompt is too long"}), ServerFailed, False),
+    (_in_stream("response.failed", response={"status": "failed", "error": {"code": "bio_policy", "message": "no"}}),
+     ProviderRefused, None),
+    (_in_stream("response.failed", response={"status": "failed", "error": None}), ServerFailed, True),
+    (_in_stream("response.failed", response={"status": "failed",
+                                             "error": {"code": "insufficient_quota", "message": "billing"}}),
+     ProviderRefused, None),
+    (Reply(lambda _: [event("response.created", response={})]), StreamBroken, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(FAILED)))
+def test_an_error_within_an_answer_is_who_must_act(number: int) -> None:
+    reply, kind, retryable = FAILED[number]
+    with pytest.raises(kind) as caught:
+        told(reply)
+    if retryable is not None and kind is not ContextOverflow:
+        assert caught.value.retryable is retryable  # type: ignore[attr-defined]
+
+
+REFUSED_FIELDS = [
+    ("include", "Encrypted content is not supported with this model.", "include"),
+    ("include", "Unknown parameter: 'include'.", "include"),
+    ("store", "Unsupported parameter: store", None),
+    ("store", "json: unknown field \"store\"", None),
+    ("prompt_cache_key", "Validation: Unsupported parameter(s): `prompt_cache_key`", None),
+    ("reasoning.summary", "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
+     "reasoning.summary"),
+    ("reasoning.summary", "Your organization must be verified to generate reasoning summaries.", "reasoning.summary"),
+    ("reasoning", "Unsupported parameter: 'reasoning' is not supported with this model.", "reasoning"),
+    ("strict", "property 'strict' is unsupported", None),
+    ("instructions", "Unsupported parameter: instructions", "instructions"),
+    ("max_output_tokens", "Unsupported parameter: max_output_tokens", None),
+]  # fmt: skip
+
+
+def _has(body: dict[str, Any], field: str) -> bool:
+    if field == "reasoning.summary":
+        return "summary" in body.get("reasoning", {})
+    return "strict" in body["tools"][0] if field == "strict" else field in body
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED_FIELDS)))
+def test_a_field_that_a_server_refuses_is_sent_once(number: int) -> None:
+    field, words, param = REFUSED_FIELDS[number]
+    effort = "auto" if field == "reasoning" else "low"
+    request = ChatRequest(
+        system="S", messages=(HI,), tools=(TOOL,), cache_key="k", max_output_tokens=100, effort=effort
+    )
+    (heard, notices), sent = told(refusal(words, param), says("a"), says("b"), requests=(request, request))
+    assert [each.text for each in heard] == ["a", "b"]
+    assert [_has(each.body, field) for each in sent] == [True, False, False]
+    others = {name for name in (*sent[0].body, "strict", "reasoning.summary") if not name.startswith(field)}
+    lost = {"reasoning.summary"} if field == "reasoning" else set[str]()
+    assert {name for name in others - lost if not _has(sent[1].body, name)} == set()
+    assert notices == []
+    assert "S" in (sent[2].body.get("instructions") or sent[2].body["input"][0]["content"])
+
+
+def test_a_server_that_refuses_one_field_after_another_is_answered_to_the_last() -> None:
+    refusals = [
+        refusal(f"Unknown parameter: '{name}'.") for name in ("store", "include", "prompt_cache_key", "reasoning")
+    ]
+    request = ChatRequest(system="S", messages=(HI,), cache_key="k", effort="high")
+    (heard, notices), sent = told(*refusals, says("a"), requests=(request,))
+    assert heard[0].text == "a"
+    assert set(sent[-1].body) == {"model", "stream", "instructions", "input"}
+    assert len(notices) == 1 and "'high'" in notices[0]
+
+
+def test_a_server_that_refuses_the_same_for_ever_is_asked_no_more_than_a_few_times() -> None:
+    for words in ("Unknown parameter: 'store'.", "Unsupported value: 'high' of reasoning.effort", "no"):
+        with ChatServer([refusal(words)], repeat=True, responses=True) as server, pytest.raises(ServerFailed):
+            Talk(server).ask(ChatRequest(system="", messages=(HI,), effort="high"))
+        assert len(server.requests) <= 8
+
+
+ITEM_REFUSALS = [
+    (404, "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."),
+    (400, "The encrypted content gAAA...Rg== could not be verified."),
+    (
+        400,
+        "The encrypted content for item rs_0a could not be verified. Reason: Encrypted content could not be decrypted.",
+    ),
+    (400, "Could not decrypt the provided encrypted_content."),
+    (400, "Item 'rs_1' of type 'reasoning' was provided without its required following item."),
+    (400, "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."),
+    (422, "input[1]: unknown variant `reasoning`, expected one of `message`, `function_call`"),
+]
+
+
+@pytest.mark.parametrize("number", [*range(len(ITEM_REFUSALS)), -1])
+def test_reasoning_items_a_server_refuses_are_dropped_and_later_ones_returned(number: int) -> None:
+    status, words = ITEM_REFUSALS[number]
+    refused = refusal(words, status=status)
+    if number == -1:
+        refused = _in_stream("error", error={"code": "invalid_encrypted_content", "message": words})
+    with ChatServer([reasons([("git", {})])], responses=True) as server:
+        talk = Talk(server)
+
+        async def story() -> None:
+            provider = make_provider(talk._config, {})  # type: ignore[attr-defined]
+            origin = f"responses 127.0.0.1:{server.port} test-model"
+            history: list[Message] = [HI]
+            for replies in ((), (refused, reasons([("git", {})])), (says("end"),)):
+                server.add(*replies)
+                request = ChatRequest(system="", messages=tuple(history), tools=(TOOL,), effort="high")
+                chunks = [chunk async for chunk in provider.stream(request)]
+                said = answered(put_together(chunks), origin)
+                history += [said, *(ToolMessage(tool_call_id=call.id, content="ok") for call in said.tool_calls)]
+            await provider.close()
+
+        asyncio.run(story())
+    counts = [sum(row.get("type") == "reasoning" for row in sent.body["input"]) for sent in server.requests]
+    assert counts == [0, 1, 0, 1]
+    assert all(sent.body["reasoning"]["effort"] == "high" for sent in server.requests)
+    calls = [sum(row.get("type") == "function_call" for row in sent.body["input"]) for sent in server.requests]
+    assert calls == [0, 1, 1, 2]
+
+
+NO_PAGE = [
+    error(404, "404 page not found"),
+    error(404, {"detail": "Not Found"}),
+    error(404, {"error": {"message": "Invalid URL (POST /v1/responses)", "type": "invalid_request_error"}}),
+    error(405, "<html><body>Method not allowed on our model page</body></html>"),
+    error(501, ""),
+    json_reply({"error": "Unexpected endpoint or method. (POST /v1/responses)"}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NO_PAGE)))
+def test_a_server_without_responses_is_asked_over_chat_and_that_is_remembered(number: int, tmp_path: Path) -> None:
+    with ChatServer([NO_PAGE[number], text("a"), text("b"), text("c")], responses=True) as server:
+        talk = Talk(server, LessonBook(tmp_path))
+        assert [heard.text for heard in talk.ask(REQUEST, REQUEST)] == ["a", "b"]
+        assert len(talk.notices) == 1 and "Chat Completions" in talk.notices[0]  # the user chose another
+        again = Talk(server, LessonBook(tmp_path), model="other-model")
+        assert again.ask(REQUEST)[0].text == "c"
+    paths = [sent.path.rpartition("/v1")[2] for sent in server.requests]
+    assert paths == ["/responses", *["/chat/completions"] * 3]
+
+
+ASKS_FOR_RESPONSES = [
+    (
+        400,
+        "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    ),
+    (404, "This model is only supported in v1/responses and not in v1/chat/completions."),
+    (400, "Please use the Responses API for this model."),
+    (400, 'model "m" is not accessible via the /chat/completions endpoint'),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ASKS_FOR_RESPONSES)))
+def test_a_server_that_asks_for_responses_gets_them_for_that_model(number: int, tmp_path: Path) -> None:
+    status, words = ASKS_FOR_RESPONSES[number]
+    replies = [refusal(words, status=status), says("a"), says("b"), text("c")]
+    with ChatServer(replies, responses=True) as server:
+        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "a"
+        assert Talk(server, LessonBook(tmp_path), api="auto").ask(REQUEST)[0].text == "b"
+        assert Talk(server, LessonBook(tmp_path), api="auto", model="other").ask(REQUEST)[0].text == "c"
+    paths = [sent.path.removeprefix("/v1") for sent in server.requests]
+    assert paths == ["/chat/completions", "/responses", "/responses", "/chat/completions"]
+    with ChatServer([refusal(words, status=status), error(400)], responses=True) as server, pytest.raises(ClioError):
+        Talk(server, api="chat").ask(REQUEST)  # the user chose it
+    assert {sent.path for sent in server.requests} == {"/v1/chat/completions"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "The model `test-model` does not exist", "code": "model_not_found"}},
+        {"error": {"code": "DeploymentNotFound", "message": "The API deployment for this resource does not exist."}},
+    ],
+)
+def test_a_missing_model_is_no_missing_page(body: Any, tmp_path: Path) -> None:
+    with ChatServer([error(404, body)], responses=True) as server, pytest.raises(ProviderRefused):
+        Talk(server, LessonBook(tmp_path)).ask(REQUEST)
+    assert len(server.requests) == 1
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+def test_where_chat_fails_as_well_nothing_is_remembered(tmp_path: Path) -> None:
+    with ChatServer([error(404, ""), error(404, "")], responses=True) as server, pytest.raises(ProviderRefused):
+        Talk(server, LessonBook(tmp_path)).ask(REQUEST)
+    assert len(server.requests) == 2
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+def _learn(folder: Path, *, days: float, home: bool = True) -> tuple[int, list[str]]:
+    """How many requests a run takes so many days after a first one was refused an effort, and what it told."""
+    words = "Unsupported value: 'max' is not supported with this model. Supported values are: 'low' and 'high'."
+    request = ChatRequest(system="", messages=(HI,), effort="max")
+    notices: list[str] = []
+
+    def decide(body: dict[str, Any]) -> Reply:
+        return refusal(words, "reasoning.effort") if body["reasoning"]["effort"] == "max" else says("a")
+
+    with ChatServer(decide, responses=True) as server:
+        first = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9))
+        first.ask(request, request)
+        assert first.notices == ["test-model does not take the effort 'max': 'high' is used"]
+        assert len(server.requests) == 3
+        second = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9 + days * 86_400))
+        second.ask(request)
+    return len(server.requests) - 3, [*second.notices, *notices]
+
+
+def test_what_was_learned_is_kept_for_later_runs_for_thirty_days(tmp_path: Path) -> None:
+    assert _learn(tmp_path, days=LIFE_DAYS - 1) == (1, [])
+
+
+def test_what_was_learned_ends_with_its_days(tmp_path: Path) -> None:
+    count, said = _learn(tmp_path, days=LIFE_DAYS + 1)
+    assert (count, len(said)) == (2, 1)
+
+
+def test_without_a_home_nothing_is_written(tmp_path: Path) -> None:
+    count, said = _learn(tmp_path, days=0, home=False)
+    assert (count, len(said)) == (2, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text('{"schema": "clio.servers", "version": 1, "models": 7}', encoding="utf-8")
+    told_of: list[str] = []
+    LessonBook(tmp_path, told_of.append).of("h:1", "m")
+    assert len(told_of) == 1 and f"set aside as '{FILE_NAME}.corrupt-" in told_of[0]
+    models = {"h m": {"learned": 1e9, "lessons": {"efforts": 7}}}
+    document = {"schema": "clio.servers", "version": 1, "models": models}
+    document["servers"] = {"h": {"learned": 1e9, "protocol": "smoke"}}
+    (tmp_path / FILE_NAME).write_text(json.dumps(document), encoding="utf-8")
+    known = LessonBook(tmp_path, told_of.append, lambda: 1e9).of("h", "m")
+    assert (known.protocol, known.lessons, len(told_of)) == (None, {"efforts": 7}, 1)
+
+
+def test_the_file_is_bounded_and_two_clios_share_it(tmp_path: Path) -> None:
+    one, two = LessonBook(tmp_path), LessonBook(tmp_path)
+    for number in range(MAX_ENTRIES + 20):
+        known = (one if number % 2 else two).of("h:1", f"m{number}")
+        known.lessons["n"] = number
+        known.keep()
+    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))["models"]
+    assert len(stored) == MAX_ENTRIES
+    assert f"h:1 m{MAX_ENTRIES + 19}" in stored and "h:1 m0" not in stored
+    assert LessonBook(tmp_path).of("h:1", f"m{MAX_ENTRIES + 18}").lessons == {"n": MAX_ENTRIES + 18}
+
+
+def test_the_address_is_stored_without_its_login(tmp_path: Path) -> None:
+    with ChatServer([refusal("Unknown parameter: 'store'."), says("a")], responses=True) as server:
+        url = server.url.replace("http://", "http://user:hunter2@")
+        Talk(server, LessonBook(tmp_path), base_url=url).ask(REQUEST)
+    assert "hunter2" not in (tmp_path / FILE_NAME).read_text(encoding="utf-8")

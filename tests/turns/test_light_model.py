@@ -1,0 +1,167 @@
+"""What is asked beside the conversation: which model answers it, and what the key of a command leaves behind."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.agent.events import Notice
+from clio.agent.side_question import SideQuestion
+from clio.errors import ProviderError
+from tests.support.chat_server import Script, error
+from tests.support.desk import Desk, make_repository
+from tests.support.protocol_server import ProtocolServer, Said
+
+SECRET = "tok-4711-of-the-command"
+
+
+@pytest.fixture
+def servers() -> Iterator[Any]:
+    with ExitStack() as stack:
+        yield lambda *scripts: [stack.enter_context(ProtocolServer(answers)) for answers in scripts]
+
+
+def make(tmp_path: Path, server: ProtocolServer, config: str, **overrides: str) -> Desk:
+    project, home = tmp_path / "project", tmp_path / "home"
+    if not project.exists():
+        make_repository(project, {"a.txt": "a\n"})
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text(config)
+    return Desk(project, home, server, **({"model": "main", "context_window": "60000"} | overrides))
+
+
+async def side(desk: Desk) -> str:
+    question = SideQuestion(lambda: desk.app.light_provider, asyncio.get_running_loop(), desk.app.spending)
+    return await question.answer("same?")
+
+
+def light(server: ProtocolServer, more: str = "") -> str:
+    return f"models: {{small: {{base_url: '{server.url}', model: tiny{more}}}}}\nlight_model: small\n"
+
+
+def test_the_light_model_answers_side_questions_and_nothing_else(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="hello")], [Said(text="yes")])
+    desk = make(tmp_path, main, light(small))
+
+    async def both() -> tuple[str, str]:
+        return (await desk.turn("hi")).text, await side(desk)
+
+    assert asyncio.run(both()) == ("hello", "yes")
+    assert [request.body["model"] for request in small.requests if request.method == "POST"] == ["tiny"]
+    assert [request.body["model"] for request in main.requests if request.method == "POST"] == ["main"]
+
+
+def test_without_one_the_main_model_answers(tmp_path: Path, servers: Any) -> None:
+    (main,) = servers([Said(text="yes")])
+    assert asyncio.run(side(make(tmp_path, main, ""))) == "yes"
+
+
+def test_a_light_model_that_cannot_be_opened_is_said_once(tmp_path: Path, servers: Any) -> None:
+    (main,) = servers([Said(text="yes"), Said(text="yes")])
+    desk = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
+    assert [asyncio.run(side(desk)), asyncio.run(side(desk))] == ["yes", "yes"]
+    assert len([event for event in desk.seen(Notice) if "light_model 'small' is not used" in event.text]) == 1
+
+
+def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, servers: Any) -> None:
+    scripts: list[list[Script]] = [[], [error(401)]]
+    main, small = servers(*scripts)
+    with pytest.raises(ProviderError, match="does not accept the key"):
+        asyncio.run(side(make(tmp_path, main, light(small, ", api_key_command: echo key"))))
+
+
+def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="yes")], [])
+    desk = make(tmp_path, main, light(small, ", provider: moonshot"), max_cost="1")
+    assert asyncio.run(side(desk)) == "yes"
+    assert any("--max-cost cannot be kept" in event.text for event in desk.seen(Notice))
+
+
+def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:
+    (main,) = servers(
+        [Said(text=f"your key is {SECRET}, is it not"), error(400, {"error": {"message": f"bad {SECRET}"}})]
+    )
+    script = tmp_path / "key.py"
+    script.write_text(f"print({SECRET!r})")
+    desk = make(tmp_path, main, f"api_key_command: '\"{sys.executable}\" {script}'\n")
+
+    async def turns() -> None:
+        await desk.turn("what is my key?")
+        finished = await desk.turn("again")
+        assert SECRET not in finished.error
+        await desk.app.close()
+
+    asyncio.run(turns())
+    assert main.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
+    assert not [event for event in desk.events if SECRET in repr(event)]
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != script]
+    assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="main")], [Said(text="one"), Said(text="two")])
+    desk = make(tmp_path, main, light(small))
+
+    async def first() -> str:
+        desk.app.set_model("small")
+        await desk.turn("hi")
+        session = desk.app.session.id
+        await desk.app.close()
+        return session
+
+    session = asyncio.run(first())
+    again = make(tmp_path, main, light(small))
+    again.loaded.origins["model"] = "default"  # not a flag, which would win over the session's own
+
+    async def second() -> str:
+        again.app.open_session(session)
+        assert again.app.provider.model == "tiny"
+        return (await again.turn("go on")).text
+
+    assert asyncio.run(second()) == "two"
+
+
+def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="one"), Said(text="two")], [])
+    desk = make(tmp_path, main, light(small))
+    desk.loaded.origins["model"] = "default"
+
+    async def there_and_back() -> str:
+        desk.app.set_model("other")
+        await desk.turn("hi")
+        first = desk.app.session.id
+        desk.app.new_session()
+        desk.app.set_model("small")
+        desk.app.set_model("beside-tiny")  # a model's own name: of the alias's server
+        assert desk.app.provider.base_url == small.url  # type: ignore[attr-defined]
+        desk.app.open_session(first)
+        return (await desk.turn("hi again")).text
+
+    assert asyncio.run(there_and_back()) == "two"
+    assert main.requests[-1].body["model"] == "other"
+
+
+def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="hello")], [Said(text="one")])
+    desk = make(tmp_path, main, light(small))
+
+    async def first() -> str:
+        desk.app.set_model("small")
+        await desk.turn("hi")
+        await desk.app.close()
+        return desk.app.session.id
+
+    session = asyncio.run(first())
+    again = make(tmp_path, main, "models: {small: {provider: xai}}\n")
+    again.loaded.origins["model"] = "default"
+
+    async def second() -> str:
+        again.app.open_session(session)
+        return (await again.turn("go on")).text
+
+    assert asyncio.run(second()) == "hello"
+    assert any("'small' does not answer: xai needs a key" in event.text for event in again.seen(Notice))
