@@ -94,15 +94,15 @@ class StreamRedactor:
             if self._open:
                 return self._look(text)
             return self._feed_much(text) if len(text) > SLICE_CHARS else self._feed_lines(self._held, text)
-        place = text.rfind("\n", text.rfind(" ") + 1) + 1 or text.rfind(" ") + 1
-        if not place:  # no word has ended
-            held = self._held = self._held + text
-            if len(held) <= MAX_BLOCK_CHARS:
+        ended, blank, begun = text.rpartition(" ")
+        if not blank or "\n" in begun:
+            ended, blank, begun = text.rpartition("\n")
+            if not blank:  # no word has ended
+                if len(self._held) + len(text) > MAX_BLOCK_CHARS:
+                    return self._look(text)
+                self._held += text
                 return ""
-            self._held = held[: -len(text)]
-            return self._look(text)
-        begun = text[place:]
-        words = self._held + text[:place]
+        words = f"{self._held}{ended}{blank}"
         parted = words.split()
         if self._armed or not self._are_plain(parted):
             return self._feed_telling(words, parted, begun, text)
