@@ -10,7 +10,7 @@ usage: clio [options]               a conversation in the current project; type 
 """
 _ENDING = """\
 example: git diff | clio -p "review this change"
-exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval needed, 5 cost, 6 hook, 7 schema, 130 stopped
+exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
 FAMILIES = {

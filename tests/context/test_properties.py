@@ -135,7 +135,7 @@ def test_a_request_begins_with_the_bytes_of_the_one_before(
         except ContextOverflow:
             continue
         body = encoder.encode(built.request).removesuffix(b"]}")
-        if len(session.trims) == trims:
+        if len(session.trims) == trims and built.trimmed is None:  # a message larger than the window is cut each time
             assert body.startswith(before.removesuffix(b'"}'))  # more of the user's words may join the last ones
         before, trims = body, len(session.trims)
     session.close()
