@@ -177,7 +177,7 @@ def whole_message(
 ) -> AssistantMessage:
     """The answer as a message to keep: secrets replaced in words, thoughts and arguments.
 
-    A model repeats what it read: letters nobody sees are spelled out in its words too. Reasoning items are kept as
+    A model repeats what it read, so invisible characters are spelled out in its text too. Reasoning items are kept as
     they came or not at all: a server refuses one that was changed, so those that hold a secret are dropped.
     """
     items = answer.reasoning_items

@@ -95,7 +95,7 @@ class Shell(Protocol):
 
     @property
     def answering(self) -> "Provider":
-        """The model that would take the next step: the chosen one, or one that stands in for it."""
+        """The model that would take the next step: the chosen one, or a fallback model while its server is away."""
         ...
 
     @property

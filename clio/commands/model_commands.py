@@ -113,7 +113,7 @@ def _running(shell: Shell) -> str:
 
 
 class _Described(Struct, frozen=True, kw_only=True):
-    """One model: what stands in its row, and the same as data."""
+    """One model: the cells of its row in the table, and the same values as data."""
 
     name: str
     cells: tuple[str, ...]

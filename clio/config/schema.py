@@ -66,7 +66,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A command that prints the key, such as "op read op://vault/openai/key"; run without a shell, in your home
     folder, for at most 30 seconds. Counts in your own configuration only."""
     api_key_command_ttl_s: PositiveInt = 3_300
-    """Seconds for which the key it printed is used before it is run again; a key that is refused is asked for anew."""
+    """Seconds the printed key is used before the command runs again; it also runs when a server refuses the key."""
     api: Api = "auto"
     """The protocol the server speaks: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
     Messages), auto (as the provider and its address tell)."""

@@ -78,7 +78,7 @@ class EffortStyle(Struct, frozen=True, kw_only=True):
 
 _KEEP_GLM = {"thinking": {"type": "enabled", "clear_thinking": False}}  # else earlier reasoning is not read
 _KEEP_KIMI = {"thinking": {"type": "enabled", "keep": "all"}}
-_SPLIT = {"reasoning_split": True}  # else the reasoning stands in the text, between tags
+_SPLIT = {"reasoning_split": True}  # without it, the reasoning comes inside the text, between tags
 
 # Servers by the name of their preset, or by what their host ends in; models by pattern, in lower case and without their
 # maker. First match wins; a server that is named and has no row for a model takes no effort for it.
@@ -143,7 +143,7 @@ _TABLE: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
     (("local",), r"deepseek-(v3\.[1-9]|v[4-9])|kimi-k2\.[5-9]", EffortStyle(field="template_thinking", levels=_SWITCH)),
 )
 _NOTHING = EffortStyle(levels=())
-# Whoever serves them, these do not think.
+# Models without reasoning, on every server.
 _WITHOUT = LatePattern(
     r"gpt-(3|4)|chatgpt-4o|llama|codestral|devstral|pixtral|gemma-?[123]\b|claude-(2|instant|3-)|phi-?[1-4]$"
 )

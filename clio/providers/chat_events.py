@@ -309,8 +309,8 @@ def read_usage(value: object) -> Usage | None:
 def read_cost(value: object, before: int | None = None) -> int | None:
     """What the bill says was paid, in micro-dollars; `before` where it says nothing.
 
-    OpenRouter gives dollars as `cost`. With a key of one's own at the maker (`is_byok`) that is its fee alone, and the
-    maker's share stands beside it. xAI counts in ticks, of which a dollar has 10,000,000,000.
+    OpenRouter gives dollars as `cost`. With the user's own key of the maker (`is_byok`) that is its fee alone, and a
+    second field holds the maker's share. xAI counts in ticks; a dollar has 10,000,000,000 of them.
     """
     data = as_dict(value)
     paid = _dollars(data.get("cost"))

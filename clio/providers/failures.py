@@ -206,7 +206,7 @@ def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefu
         )
     if at.key_variable == KEY_COMMAND:
         return ProviderRefused(
-            f"{at.name} does not accept the key that api_key_command prints: log in anew, or correct the command"
+            f"{at.name} does not accept the key that api_key_command prints: log in again, or correct the command"
         )
     return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
 

@@ -105,7 +105,7 @@ class HttpProvider:
 
     def warm_up(self) -> None:
         """Import the client package and open its TLS context; blocking, for a thread at the start."""
-        with suppress(TransportFailed):  # the first request will say it, to whoever waits for it
+        with suppress(TransportFailed):  # the first request reports it
             self._transport.warm_up()
 
     async def limits(self) -> Limits:

@@ -15,6 +15,8 @@ _DISK = LatePattern(
     r"/dev/(?:[shv]d|xvd|nvme|mmcblk|r?disk|mapper/|md|dm-|loop|nbd|zd|zvol|pmem|sr\d|dasd|bcache|drbd|mtd|ubi|k?mem\b|port\b"
     r"|block/|sg\d|root\b)",
 )
+PROCESS_LINK = LatePattern(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
+"""A process's root or current folder, by a link of /proc."""
 _STOPS_OR_BRICKS = LatePattern(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
 
 
@@ -43,6 +45,11 @@ def _spellings(path: str) -> tuple[str, ...]:
     if "\0" in path:
         return ()
     plain = "/" + posixpath.normpath(path).lstrip("/")
-    real = os.path.realpath(path)
+    while (link := PROCESS_LINK.search(plain)) and link[1] == "root":  # the link may not exist when this is judged
+        plain = plain[link.end() :] or "/"
+    try:
+        real = os.path.realpath(plain)
+    except OSError:  # a link that may not be read
+        real = plain
     # A link such as /dev/stdout leads to wherever the output goes, which is not what the line names.
     return (plain,) if _HARMLESS.fullmatch(plain) else (plain, real)

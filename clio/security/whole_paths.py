@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
+from clio.security.device_paths import PROCESS_LINK
 from clio.security.shell.words import Word, names
 
 _HOME_NAMES = LatePattern(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
 _HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
-_PROC_LINK = LatePattern(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
 _EVERYTHING = LatePattern(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
 _WHOLE = tables.SYSTEM_FOLDERS | names(
     """
@@ -86,7 +86,7 @@ class WholePaths:
             return
         for folder in self.folders:
             path = posixpath.join(folder, text)
-            while match := _PROC_LINK.match(path):
+            while match := PROCESS_LINK.match(path):
                 path = (self.start if match[1] == "cwd" else "") + path[match.end() :] or "/"
             yield "/" + posixpath.normpath(path).lstrip("/")
             fixed, rest = _before_pattern(path)

@@ -9,7 +9,7 @@ from clio.messages import Message, ToolMessage, UserMessage, text_of
 from clio.sessions.store import is_foreign_notice
 
 MIN_USER_CHARS = 12
-"""Shorter words stand in a user's sentence by chance."""
+"""Shorter words occur in a user's sentence by chance."""
 _LOOKED_AT = 400
 _CLOSING = ".!;, "
 
@@ -26,7 +26,8 @@ def source_of(parts: Sequence[str], messages: Sequence[Message]) -> Source:
 
     A user's words count from 12 characters on; a tool's at any length, for a quotation that passes as the model's own
     is the worse mistake. Case, spacing and closing punctuation aside. What is in both is not called the tool's.
-    What came with the repository, up to the notice that says so, is data from a file, whoever it names: a tool's.
+    What came with the repository, up to the notice that says so, is data from a file: it counts as a
+    tool's, whatever author it names.
     """
     wanted = [text for part in parts if (text := _plain(part))]
     if not wanted:

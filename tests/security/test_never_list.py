@@ -58,6 +58,15 @@ def test_ordinary_lines_of_the_other_corpora_are_not_refused(start: Path) -> Non
     assert [(line, why) for line in pieces if (why := refused(line, start))] == []
 
 
+@pytest.mark.parametrize("process", ["self", "1", "self/task/1", "thread-self", "*"])
+@pytest.mark.parametrize(
+    "call", ["rm -rf {}/", "rm -rf {}/etc", "rm -rf {}/usr", "rm -rf {}/*", "dd if=x of={}/dev/sda"]
+)
+def test_the_root_of_a_process_is_the_root(process: str, call: str, start: Path) -> None:
+    line = call.format(f"/proc/{process}/root")
+    assert refused(line, start) is not None
+
+
 @pytest.mark.parametrize("mode", ["ask", "edits", "all", "plan"])
 def test_every_mode_refuses(mode: ApprovalMode, start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(start.parent))
