@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -19,10 +20,14 @@ from clio.providers.chat_events import joined
 from clio.providers.failure import Endpoint, Failure, TransportFailed
 from clio.providers.lesson_book import ModelLessons
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
+from clio.providers.pictures import takes_images
 from clio.providers.profiles import profile_of
 from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
-from clio.providers.wire import Decoder, ProtocolName, WireProtocol
+from clio.providers.wire import Decoder, Lessons, ProtocolName, WireProtocol
+
+if TYPE_CHECKING:  # few requests have pictures
+    from clio.providers.sent_pictures import SentPictures
 
 _MOST_LESSONS = 12
 """More refusals of one request in a row are no longer learned from."""
@@ -35,6 +40,8 @@ _ASKS_FOR_RESPONSES = LatePattern(
 )
 _NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
 _NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+_ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
+"""The statuses of refusals that may be about a picture; 0: an error in a stream that has none."""
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 
@@ -67,6 +74,7 @@ class HttpProvider:
         self._switched = False
         self._learned = learned
         self._notice = ""
+        self._pictures: SentPictures | None = None
         self._config = config
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
@@ -169,7 +177,7 @@ class HttpProvider:
         while True:
             answer = self._wire.decoder()
             try:
-                async with aclosing(self._receive(request, answer)) as chunks:
+                async with aclosing(self._receive(self._with_pictures(request), answer)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except TransportFailed as error:
@@ -186,10 +194,23 @@ class HttpProvider:
             else:
                 break
         ending = await self._end(answer)
+        if self._pictures is not None:
+            self._pictures.accept()
         if adapted and self._learned is not None:
             self._learned.keep()
         notice, self._notice = self._notice, ""
         yield structs.replace(ending, notice=notice)
+
+    def _with_pictures(self, request: ChatRequest) -> ChatRequest:
+        """The request with the pictures its server takes."""
+        if not request.images or not takes_images(self._config, self.model):
+            return request
+        if self._pictures is None:
+            from clio.providers.sent_pictures import SentPictures
+
+            lessons: Lessons = self._learned.lessons if self._learned is not None else {}
+            self._pictures = SentPictures(self.model, self.name, host_of(self.base_url), lessons)
+        return self._pictures.fit(request)
 
     async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
         if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
@@ -230,6 +251,9 @@ class HttpProvider:
             return None
         if (other := self._other_protocol(failure)) is not None:
             return self._switch(other)
+        pictures = self._pictures if failure.status in _ABOUT_PICTURES else None
+        if pictures is not None and (said := pictures.adapt(failure)) is not None:
+            return said
         # 404 for an item that is not stored; 500 of llama.cpp's Python server; 0 where an error in a stream has none
         return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
 
