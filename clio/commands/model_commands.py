@@ -199,7 +199,7 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
     model = shell.provider.model
     current = shell.efforts.effort_of(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
-    text = f"{_running(shell)} `/effort LEVEL` sets it for this model until you leave clio."
+    text = f"{_running(shell)} `/effort LEVEL` sets it for this model in this session, also after a resume."
     if levels is None:
         text += " Which levels it takes is not known; for one that is refused, the nearest is used."
     elif not levels:
