@@ -28,6 +28,8 @@ _CONNECT = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
     "then start clio anew, with `-c` to go on here."
 )
+_ROWS: dict[str, tuple[str, ...]] = {}
+"""What the rows of the list shown last stand for, by command: a number after the command chooses one."""
 SERVED: dict[str, tuple[str, ...]] = {}
 """What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
 
@@ -54,9 +56,20 @@ def model(shell: Shell, argument: str) -> CommandResult:
         )
     if len(argument.split()) > 1:
         return refuse(f"A model's name has no spaces: {argument!r}; write /model NAME")
+    if argument.isdecimal() and argument not in _known(shell):
+        chosen = _row("/model", argument)
+        if not chosen:
+            return refuse(f"There is no row {argument} to choose: `/model` lists the models")
+        argument = chosen
     if argument == provider.model:
         return CommandResult(text=f"{code(argument)} answers already.")
     return CommandResult(follow_up=SetModel(name=argument))
+
+
+def _row(command: str, number: str) -> str:
+    """What a row of the list that the command showed last stands for; "" where there is no such row."""
+    rows = _ROWS.get(command, ())
+    return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
 async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
@@ -80,7 +93,8 @@ def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> Comman
     running = provider.model
     own = [known for known in _known(shell) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
-    text = f"{_running(shell)} `/model NAME` switches."
+    _ROWS["/model"] = tuple(names)
+    text = f"{_running(shell)} `/model NAME` switches. The number of a row does too."
     if len(names) > MAX_SHOWN:
         text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
     if own and windows:
@@ -200,6 +214,7 @@ def effort(shell: Shell, argument: str) -> CommandResult:
     word = argument.lower()
     if not word:
         return _offer_efforts(shell, levels)
+    word = (_row("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
         return refuse(f"There is no effort {argument!r}; {nearest(word, list(_LEVELS))}")
@@ -215,7 +230,11 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
     model = shell.provider.model
     current = shell.efforts.effort_of(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
-    text = f"{_running(shell)} `/effort LEVEL` sets it for this model in this session, also after a resume."
+    _ROWS["/effort"] = tuple(offered)
+    text = (
+        f"{_running(shell)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
+        "after a resume."
+    )
     if levels is None:
         text += " Which levels it takes is not known; for one that is refused, the nearest is used."
     elif not levels:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from clio.algorithms.json_data import decode_json
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
+from clio.providers.failure import TransportFailed
 from clio.providers.profiles import PRESETS, preset_at, preset_named
 from clio.providers.retry import retry_after
 from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
@@ -77,8 +78,6 @@ class EmbeddingServer:
         """Get the key from its command, where one prints it; whether it is another one than `refused`."""
         if self._command is None:
             return False
-        from clio.providers.failure import TransportFailed
-
         try:
             self._key = self._command.read_key(refused)
         except TransportFailed as error:

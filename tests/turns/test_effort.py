@@ -237,3 +237,14 @@ def test_a_fork_has_the_effort_of_its_session(make_desk: MakeDesk) -> None:
     desk.app.open_session(copy)
     turns(desk, "two")
     assert efforts(desk) == ["high", "high"]
+
+
+def test_a_row_of_the_printed_list_is_chosen_by_its_number(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("a"), text("b")])
+    listed = run_command(desk.app, "/effort")
+    assert listed.table is not None
+    number = 1 + [cells[1] for cells in listed.table.rows].index("high")
+    turns(desk, f"/effort {number}", "one")
+    assert efforts(desk) == ["high"]
+    assert not run_command(desk.app, "/effort 99").ok
+    assert not run_command(desk.app, "/model 99").ok
